@@ -1,0 +1,81 @@
+"""The exceptions that foredeck raises on purpose.
+
+    ForedeckError                 anything a user or the host should hear about
+    ├── ConfigError               a configuration value cannot be used
+    ├── StoreError                the store refused or failed
+    │   ├── Conflict              a compare-and-put found another version
+    │   ├── Corrupt               stored bytes are not what their hash says
+    │   ├── Missing               a version or blob that should be there is not
+    │   └── StoreUnavailable      the store cannot be opened, or is busy for too long
+    ├── OutOfSync                 the host speaks of messages that the engine does not hold
+    ├── UnknownSession            no such session is open, or stored
+    ├── ToolError                 a tool's own error, written for the model
+    └── ImportRefused             an import file is damaged, forged or contradicts the store
+
+Each carries the JSON-RPC `code` with which it crosses the seam (docs/protocol.md) and the
+`exit_code` with which the command line ends.
+"""
+
+from __future__ import annotations
+
+
+class ForedeckError(Exception):
+    """Base of all expected errors; its text is fit for a user to read."""
+
+    code = -32603
+    exit_code = 1
+
+
+class ConfigError(ForedeckError):
+    """A configuration file, variable or flag holds something that cannot be used."""
+
+    code = -32002
+    exit_code = 2
+
+
+class StoreError(ForedeckError):
+    """The store refused or failed."""
+
+    code = -32003
+    exit_code = 3
+
+
+class Conflict(StoreError):
+    """A compare-and-put found another version than the caller expected."""
+
+
+class Corrupt(StoreError):
+    """Stored bytes are not what their hash says. Never returned silently."""
+
+
+class Missing(StoreError):
+    """A version or blob that a reference names is not in the store."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be opened, or another process holds it for too long."""
+
+
+class OutOfSync(ForedeckError):
+    """The host speaks of messages that the engine does not hold: it must send everything."""
+
+    code = -32010
+
+
+class UnknownSession(ForedeckError):
+    """No such session is open, or stored."""
+
+    code = -32011
+    exit_code = 4
+
+
+class ToolError(ForedeckError):
+    """A tool call of the model cannot be done; the text tells the model what to do instead."""
+
+    code = -32020
+
+
+class ImportRefused(ForedeckError):
+    """An import file is damaged, forged, or contradicts what the store holds."""
+
+    exit_code = 5

@@ -1,0 +1,219 @@
+"""The documents that the store keeps: an immutable envelope and a mutable payload.
+
+Object documents (`file`, `toolcall`, `chat`, `system_prompt`, `session`) are what the model can
+see (SSOT 2). Record documents (`turn`, `member`, `nickname`, `call` in `records.py`) are the
+bookkeeping around them; they are versioned by the same store and carry the same hashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from foredeck.model.canonical import hash_text, hash_value
+
+Generator = Literal["human", "agent", "tool", "system"]
+
+
+class FilesystemSource(BaseModel):
+    """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["filesystem"] = "filesystem"
+    filesystemId: str  # noqa: N815  (the field's name in SSOT 2.3)
+    path: str
+
+
+Source = Annotated[FilesystemSource, Field(discriminator=None)]
+"""Tagged union of source bindings (SSOT 2.3); `s3` and `git` join it when they exist."""
+
+
+class Provenance(BaseModel):
+    """Where a version came from: `origin` in words or an id, who made it, what it derives from."""
+
+    model_config = ConfigDict(extra="allow")
+
+    origin: str
+    generator: Generator
+    parent_refs: list[str] = Field(default_factory=list)
+
+
+ENVELOPE = frozenset({"id", "type", "source", "identity_hash"})
+HASHES = frozenset({"source_hash", "content_hash", "text_hash", "metadata_view_hash"})
+
+
+class Document(BaseModel):
+    """Base of every document. Make one, fill it, then `seal()` it before it is stored.
+
+    `content` is the text that activation loads, or None (deleted, not text, or none by nature).
+    Fields that a type does not know are kept as given (seed 1, 11.7).
+    """
+
+    model_config = ConfigDict(extra="allow", validate_assignment=False)
+
+    metadata_fields: ClassVar[tuple[str, ...]] = ()
+
+    id: str
+    type: str
+    source: FilesystemSource | None = None
+    identity_hash: str = ""
+
+    content: str | None = None
+    source_hash: str | None = None
+    content_hash: str = ""
+    text_hash: str | None = None
+    metadata_view_hash: str = ""
+    provenance: Provenance
+    locked: bool = False
+    nickname: str | None = None
+    view: list[str] | None = None
+
+    def seal(self) -> Self:
+        """Compute the four hashes from the fields as they stand. Returns the document itself.
+
+        Scopes are those of design 1 section 2: `identity_hash` over type and source;
+        `text_hash` over the content alone; `metadata_view_hash` over what the metadata view
+        shows; `content_hash` over every payload field but the source hash and the hashes.
+        """
+        body = self.model_dump(exclude_none=False)
+        self.identity_hash = identity_hash(self.type, body["source"])
+        self.text_hash = None if self.content is None else hash_text(self.content)
+        self.metadata_view_hash = hash_value(self.metadata_view(body))
+        self.content_hash = content_hash(body)
+        return self
+
+    def metadata_view(self, body: Mapping[str, Any] | None = None) -> list[list[Any]]:
+        """The fields that stand for this object while its content is not loaded.
+
+        A list of `[name, value]` pairs in a fixed order: `view` where it is set, else the
+        defaults of the type (seed 2 section 5). `path` is read from the source binding.
+        """
+        fields = body if body is not None else self.model_dump()
+        names = self.view if self.view is not None else self.metadata_fields
+        return [[name, _field(fields, name)] for name in ("id", "type", *names)]
+
+
+def _field(fields: Mapping[str, Any], name: str) -> Any:
+    if name == "path" and fields.get("source"):
+        return fields["source"]["path"]
+    return fields.get(name)
+
+
+def identity_hash(type_: str, source: Mapping[str, Any] | FilesystemSource | None) -> str:
+    """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
+    binding = source.model_dump() if isinstance(source, FilesystemSource) else source
+    return hash_value({"type": type_, "source": binding})
+
+
+def content_hash(body: Mapping[str, Any]) -> str:
+    """SHA-256 of the payload: all fields but the envelope, the source hash and the hashes.
+
+    A content of None and a missing content are the same payload.
+    """
+    return hash_value(
+        {k: v for k, v in body.items() if k not in ENVELOPE and k not in HASHES and v is not None}
+    )
+
+
+class FileDocument(Document):
+    """A file on a file system. `content` is None when it is deleted, not text, or too large."""
+
+    metadata_fields = ("path", "file_type", "char_count", "nickname")
+
+    type: str = "file"
+    file_type: str = ""
+    char_count: int = 0
+    state: Literal["text", "binary", "huge", "listed", "deleted", "unreadable", "special"] = "text"
+    """Why `content` is what it is; `listed` means that only a listing has named the file."""
+    moved_to: str | None = None
+    """Id of the object that took over when the file was renamed."""
+
+
+class ToolcallDocument(Document):
+    """The result of one tool execution: `content` is its text, `args` what the model asked."""
+
+    metadata_fields = ("tool", "args_display", "status")
+
+    type: str = "toolcall"
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+    args_display: str = ""
+    status: Literal["ok", "fail"] = "ok"
+    chat_ref: str = ""
+    turn_ref: str | None = None
+    """Id of the turn that asked for it."""
+    position: int | None = None
+    """Which of that turn's calls it is, from 0."""
+    file_refs: list[str] = Field(default_factory=list)
+    file_pin: dict[str, Any] | None = None
+    """For `read`: the version of the file that was current, and the lines asked for."""
+    provider_call_id: str = ""
+    """The provider's id; differs from `id` where that one was taken (design 1 section 2)."""
+    details: Any = None
+    images: list[str] = Field(default_factory=list)
+    """Hashes of the blobs that hold the result's images."""
+    full_output: str | None = None
+    """Hash of the blob with the untruncated output, where the host kept one."""
+
+
+class ChatDocument(Document):
+    """The small head of a session's chat; its turns are documents of their own. Locked."""
+
+    metadata_fields = ("session_ref", "turn_count")
+
+    type: str = "chat"
+    locked: bool = True
+    session_ref: str
+    turn_count: int = 0
+
+
+class SystemPromptDocument(Document):
+    """What the host says before the chat: prompt text as `content`, tools beside it. Locked."""
+
+    metadata_fields = ("session_ref",)
+
+    type: str = "system_prompt"
+    locked: bool = True
+    session_ref: str = ""
+    messages: list[Any] = Field(default_factory=list)
+    """The host's system messages as given."""
+    tools: list[Any] = Field(default_factory=list)
+    """Definitions of the active tools as given."""
+
+
+class SessionDocument(Document):
+    """One agent's interaction: what it is keyed to and what belongs to it (SSOT 3.1).
+
+    The sets are not in here: index entries are `member` documents, changes of pool, active and
+    pinned set stand in the call records, so that a long session never rewrites a growing list.
+    """
+
+    metadata_fields = ("harness", "session_id")
+
+    type: str = "session"
+    harness: str = "pi"
+    session_id: str
+    chat_ref: str
+    system_prompt_ref: str
+    cwd: str = ""
+    host_file: str | None = None
+    parent_session: str | None = None
+    """Session id that this one was forked or cloned from, or whose agent started this one."""
+
+
+def chat_id(session: str) -> str:
+    """Id of a session's chat object."""
+    return f"chat:{session}"
+
+
+def session_object_id(session: str) -> str:
+    """Id of a session's wrapper object."""
+    return f"session:{session}"
+
+
+def system_prompt_id(session: str) -> str:
+    """Id of a session's system prompt object."""
+    return f"system_prompt:{session}"

@@ -1,0 +1,110 @@
+"""Host messages as stored: one content-addressed JSON blob each, long strings in blobs apart.
+
+A message is whatever JSON object the host sent. Its hash is that of its canonical JSON, so the
+same message is stored once. Strings above `LONG_STRING` bytes are replaced by
+`{"$text": <hash>}` and base64 image data by `{"$base64": <hash>}`; a tool result's text thus
+shares its blob with the tool call's content and with the file that it shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable
+from typing import Any
+
+from foredeck.model.canonical import (
+    canonical_json,
+    decode_text,
+    encode_text,
+    sha256_hex,
+)
+
+LONG_STRING = 512
+_MARKS = ("$text", "$base64", "$json")
+
+
+def pack(value: Any, blobs: dict[str, bytes]) -> Any:
+    """A copy of a JSON value with its long strings moved into `blobs` (hash to bytes)."""
+    if isinstance(value, str):
+        return _pack_text(value, blobs)
+    if isinstance(value, list):
+        return [pack(item, blobs) for item in value]
+    if isinstance(value, dict):
+        return _pack_object(value, blobs)
+    return value
+
+
+def _pack_text(text: str, blobs: dict[str, bytes]) -> Any:
+    if len(text) < LONG_STRING:
+        return text
+    return {"$text": put_blob(encode_text(text), blobs)}
+
+
+def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:
+    if any(mark in value for mark in _MARKS):
+        # Somebody else's object that looks like one of our marks: kept whole, as its JSON text.
+        return {"$json": put_blob(canonical_json(value), blobs)}
+    packed = {key: pack(item, blobs) for key, item in value.items()}
+    data = value.get("data")
+    if value.get("type") == "image" and isinstance(data, str) and len(data) >= LONG_STRING:
+        raw = _plain_base64(data)
+        if raw is not None:
+            packed["data"] = {"$base64": put_blob(raw, blobs)}
+    return packed
+
+
+def _plain_base64(data: str) -> bytes | None:
+    """The bytes, if encoding them again gives exactly `data`; else None."""
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return raw if base64.b64encode(raw).decode() == data else None
+
+
+def put_blob(data: bytes, blobs: dict[str, bytes]) -> str:
+    """Add `data` to `blobs` under its SHA-256, which is returned."""
+    digest = sha256_hex(data)
+    blobs[digest] = data
+    return digest
+
+
+def unpack(value: Any, blob: Callable[[str], bytes]) -> Any:
+    """The inverse of `pack`; `blob` fetches bytes by hash and raises if they are missing."""
+    if isinstance(value, list):
+        return [unpack(item, blob) for item in value]
+    if isinstance(value, dict):
+        if len(value) == 1:
+            ((key, digest),) = value.items()
+            if key == "$text":
+                return decode_text(blob(digest))
+            if key == "$base64":
+                return base64.b64encode(blob(digest)).decode()
+            if key == "$json":
+                return json.loads(decode_text(blob(digest)))
+        return {key: unpack(item, blob) for key, item in value.items()}
+    return value
+
+
+def message_hash(message: dict[str, Any]) -> str:
+    """SHA-256 of the whole message as the host gave it."""
+    return sha256_hex(canonical_json(message))
+
+
+def store_message(message: dict[str, Any], blobs: dict[str, bytes]) -> str:
+    """Add a message to `blobs` and return the address of its packed form.
+
+    The address is the hash of the packed JSON. Packing is deterministic, so equal messages
+    have equal addresses.
+    """
+    return put_blob(canonical_json(pack(message, blobs)), blobs)
+
+
+def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
+    """The message stored under `address`, as the host gave it (keys in canonical order)."""
+    loaded = unpack(json.loads(decode_text(blob(address))), blob)
+    if not isinstance(loaded, dict):
+        raise TypeError(f"blob {address} does not hold a message")
+    return loaded

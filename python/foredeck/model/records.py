@@ -1,0 +1,130 @@
+"""Record documents: turns, index membership, nickname claims and call records.
+
+They are documents like any other to the store. What they hold is decided by
+design 1 section 2 ("Chat", "Handles", "Pins") and design 2 section 2 ("State").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from foredeck.model.documents import Document, Provenance
+
+SAME_TRANSACTION = "self"
+"""A pin's token when the version it names was written in the pin's own transaction."""
+
+SYSTEM = Provenance(origin="foredeck", generator="system")
+
+
+class Pin(BaseModel):
+    """A static reference: exactly this version of exactly this object, and how to verify it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    object: str
+    version: int
+    """Ordinal of the version within the session, from 1: what `@12 v3` means."""
+    token: str
+    content_hash: str
+    text_hash: str | None
+    metadata_view_hash: str
+
+
+class TurnDocument(Document):
+    """One assistant message with the user message that began it, if any, and its calls.
+
+    `user`, `assistant` and `others` are hashes of stored messages (see `messages.py`): text is
+    kept once, however many turns, branches and calls speak of it (seed 2 section 4).
+    """
+
+    type: str = "turn"
+    provenance: Provenance = SYSTEM
+    session: str
+    user: str | None = None
+    assistant: str | None = None
+    others: list[str] = Field(default_factory=list)
+    toolcall_ids: list[str] = Field(default_factory=list)
+    assistant_meta: dict[str, Any] = Field(default_factory=dict)
+    user_turn: int = 0
+    """Ordinal of the user turn that it belongs to, from 1: what a window counts."""
+
+
+class MemberDocument(Document):
+    """An object in a session's index. `ordinal` is its handle, for ever, on every branch.
+
+    Each version of the document is one version of the object that the session has seen, so the
+    document's history is the list behind `@12 v1`, `@12 v2` and so on.
+    """
+
+    type: str = "member"
+    provenance: Provenance = SYSTEM
+    session: str
+    ordinal: int
+    object: str
+    object_type: str
+    label: str = ""
+    """Path of a file, provider's id of a tool call: what a handle may also be called."""
+    pin: Pin
+
+
+class NicknameDocument(Document):
+    """The claim of a nickname: made by compare-and-put, so a name means one object at a time."""
+
+    type: str = "nickname"
+    provenance: Provenance = SYSTEM
+    object: str | None
+
+
+class CallDocument(Document):
+    """What one model call was made of; everything that a restarted engine must not recompute.
+
+    A branch is a chain of these: `parent` is the call record that this one continues, `kept`
+    how many of its messages still stand, `keys` the messages after them.
+    """
+
+    type: str = "call"
+    provenance: Provenance = SYSTEM
+    session: str
+    ordinal: int
+    """From 1, in the order in which the session's calls were made, over all branches."""
+    parent: str | None
+    kept: int
+    keys: list[list[Any]]
+    """`[entry id or None, message hash]` for each message after the kept ones."""
+    tip: str
+    """Rolling hash over all keys: equal tips mean equal message lists."""
+    parts: list[list[Any]] = Field(default_factory=list)
+    """Newly rendered parts, in the form of `context.parts.Part.to_row`."""
+    inserts: list[list[Any]] = Field(default_factory=list)
+    """`[index, messages]`: all messages of ours that stand between the host's."""
+    drops: list[int] = Field(default_factory=list)
+    system: Pin | None = None
+    model: dict[str, Any] = Field(default_factory=dict)
+    time_ms: int
+    layout: str
+    policy: str
+    decision: dict[str, Any] = Field(default_factory=dict)
+    """What was decided and why: `{"kind": "append" | "rebase" | "host", "reason": ...}`."""
+    sets: dict[str, list[int]] = Field(default_factory=dict)
+    """Changes of the sets since the parent: `pool+`, `pool-`, `active+`, ... as ordinals."""
+    state: dict[str, Any] = Field(default_factory=dict)
+    """What the policy wants to find again after a restart."""
+    stats: dict[str, Any] = Field(default_factory=dict)
+    outcome: str = "sent"
+
+
+def member_id(session: str, ordinal: int) -> str:
+    """Id of the index entry with this handle."""
+    return f"member:{session}:{ordinal}"
+
+
+def call_id(session: str, ordinal: int) -> str:
+    """Id of a session's n-th call record."""
+    return f"call:{session}:{ordinal}"
+
+
+def nickname_id(name: str) -> str:
+    """Id of the claim of a nickname."""
+    return f"nickname:{name}"

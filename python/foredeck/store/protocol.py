@@ -1,0 +1,125 @@
+"""What every store can do. Two adapters, one contract suite (tests/store/contract.py).
+
+A store keeps documents, each a line of versions, and blobs, addressed by their SHA-256. A commit
+is one atomic transaction. Nothing is rewritten: putting a document adds a version, and the only
+way to remove one from view is a version that says so.
+
+Tokens name transactions. They are opaque strings, unique across stores, ordered only by the
+store that made them (or imported them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NewType, Protocol, TypeVar
+
+from foredeck.model.documents import Document
+
+Token = NewType("Token", str)
+D = TypeVar("D", bound=Document)
+Scalar = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A version without its content: cheap to fetch, enough to list, compare and refer to.
+
+    `fields` holds every field of the document but `content`; whether there is content to load
+    is told by `fields["text_hash"]`.
+    """
+
+    id: str
+    type: str
+    token: Token
+    time_ms: int
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One new version, as `changes_since` tells it."""
+
+    token: Token
+    time_ms: int
+    id: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The transaction that a commit repeats, when versions come from another store."""
+
+    token: Token
+    time_ms: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one commit writes.
+
+    `puts`: sealed documents, at most one per id. `blobs`: bytes by SHA-256, stored once however
+    often they are put. `expect`: for a compare-and-put, the token that the document's newest
+    version must have, None for "must not exist".
+    """
+
+    puts: list[Document] = field(default_factory=list)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    expect: dict[str, Token | None] = field(default_factory=dict)
+
+
+class Store(Protocol):
+    """A place for documents and blobs. Not thread-safe: one per thread, many per database."""
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """Write everything in `batch` or nothing; the token names the new transaction.
+
+        Content above a few KB is stored once as a blob under its text hash.
+        Raises `Conflict` where `expect` does not hold, `StoreUnavailable` when the database
+        stays busy, `ValueError` for two documents with one id or a blob under a wrong hash.
+        With `origin` the versions keep that token and time; the same documents under a token
+        that is there already are a no-op, other documents for the same id a `Conflict`.
+        """
+
+    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
+        """The newest version, or the newest not later than `at`, with its content; or None.
+
+        Raises `Missing` for an unknown token, `Corrupt` where bytes and hashes disagree.
+        """
+
+    def head(self, id: str, at: Token | None = None) -> Head | None:
+        """As `get`, without loading content."""
+
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """Newest heads of many documents; ids that do not exist are left out."""
+
+    def history(self, id: str) -> list[Head]:
+        """All versions, oldest first; empty for an unknown id."""
+
+    def query(
+        self,
+        type: str,
+        where: Mapping[str, Scalar | None] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Head]:
+        """Newest heads of one type whose fields equal `where`, oldest document first.
+
+        Field names may reach into the source binding: `source.path`, `source.filesystemId`.
+        Never loads content.
+        """
+
+    def blob(self, digest: str) -> bytes:
+        """The bytes with this SHA-256. Raises `Missing`; `Corrupt` where they hash otherwise."""
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Many blobs at once; those that are missing are left out."""
+
+    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
+        """Versions written after `token` (None: from the beginning), oldest first."""
+
+    def latest(self) -> Token | None:
+        """The newest transaction, None in an empty store."""
+
+    def close(self) -> None:
+        """Finish and let go of the database. Calling it twice is fine."""
