@@ -1,0 +1,134 @@
+"""A simulated prompt cache, by the providers' own rules.
+
+Anthropic keeps an entry only where a cache marker stood, and looks back 20 blocks from each
+marker of a new request for the longest entry that is still alive. OpenAI matches the longest
+prefix in steps of 128 tokens. Beside the hit by the rule, the ideal one is reported: the longest
+prefix, block by block, that any live request had.
+
+Tokens are estimated as characters of the canonical JSON / 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.bench.scripted.reasoning import normalized
+from foredeck.bench.scripted.request import Request
+
+LOOKBACK_BLOCKS = 20
+OPENAI_STEP_TOKENS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request: read from the cache, written to it, neither, and generated.
+
+    `ideal` is what a cache without markers and limits would have read.
+    """
+
+    read: int
+    written: int
+    uncached: int
+    output: int
+    ideal: int
+
+    @property
+    def prompt(self) -> int:
+        """All tokens of the prompt."""
+        return self.read + self.written + self.uncached
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """One block: the hash and the tokens of the prompt up to its end, and whether it is marked."""
+
+    prefix: str
+    tokens: int
+    marked: bool
+
+
+@dataclass(slots=True)
+class PromptCache:
+    """Entries of one account. Times are seconds of any clock that only goes forward."""
+
+    lifetime_s: float = 300.0
+    minimum_tokens: int = 1024
+    _entries: dict[str, float] = field(default_factory=dict)
+    _seen: dict[str, float] = field(default_factory=dict)
+
+    def serve(self, request: Request, output_tokens: int, now_s: float) -> Usage:
+        """The usage of an accepted request; the cache then holds what the request leaves in it."""
+        segments = _segments(request.body)
+        total = segments[-1].tokens if segments else 0
+        ideal = _longest(segments, self._alive(self._seen, now_s))
+        if request.api == "anthropic-messages":
+            read, written = self._serve_marked(segments, now_s)
+        else:
+            read = ideal - ideal % OPENAI_STEP_TOKENS if ideal >= self.minimum_tokens else 0
+            written = 0
+        for segment in segments:
+            self._seen[segment.prefix] = now_s
+        return Usage(read, written, total - read - written, output_tokens, ideal)
+
+    def _serve_marked(self, segments: list[_Segment], now_s: float) -> tuple[int, int]:
+        alive = self._alive(self._entries, now_s)
+        marks = [i for i, s in enumerate(segments) if s.marked and s.tokens >= self.minimum_tokens]
+        read = 0
+        for mark in marks:
+            window = segments[max(0, mark - LOOKBACK_BLOCKS) : mark + 1]
+            read = max(read, _longest(window, alive))
+        for segment in segments:
+            if segment.prefix in alive and segment.tokens <= read:
+                self._entries[segment.prefix] = now_s
+        for mark in marks:
+            self._entries[segments[mark].prefix] = now_s
+        return read, max(0, segments[marks[-1]].tokens - read) if marks else 0
+
+    def _alive(self, times: dict[str, float], now_s: float) -> set[str]:
+        return {prefix for prefix, at in times.items() if now_s - at <= self.lifetime_s}
+
+
+def estimate_tokens(value: Any) -> int:
+    """Tokens of a JSON value, estimated as characters / 4, rounded up."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return -(-len(text) // 4)
+
+
+def prompt_tokens(body: dict[str, Any]) -> int:
+    """Estimated tokens of a whole request: tools, system prompt and messages."""
+    segments = _segments(body)
+    return segments[-1].tokens if segments else 0
+
+
+def _longest(segments: list[_Segment], prefixes: set[str]) -> int:
+    return max((s.tokens for s in segments if s.prefix in prefixes), default=0)
+
+
+def _blocks(body: dict[str, Any]) -> list[Any]:
+    """The prompt's blocks in the order in which the provider lays them out."""
+    system = body.get("system") or []
+    blocks = list(body.get("tools") or [])
+    blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system
+    for message in body["messages"]:
+        content = message.get("content") or ""
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        rest = {k: v for k, v in message.items() if k != "content"}
+        blocks += [{**block, "message": rest} for block in content]
+    return blocks
+
+
+def _segments(body: dict[str, Any]) -> list[_Segment]:
+    digest = hashlib.sha256()
+    tokens = 0
+    segments = []
+    for block in _blocks(body):
+        marked = "cache_control" in block
+        text = json.dumps(normalized(block), sort_keys=True, ensure_ascii=False)
+        digest.update(text.encode("utf-8", "surrogatepass"))
+        tokens += estimate_tokens(text)
+        segments.append(_Segment(digest.hexdigest(), tokens, marked))
+    return segments

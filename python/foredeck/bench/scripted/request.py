@@ -1,0 +1,130 @@
+"""A request as the script and the tests look at it, whichever API it came by."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Api = Literal["anthropic-messages", "openai-completions"]
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request body with the questions that scripts ask of it.
+
+    `index` counts all requests that the server got, from 0.
+    """
+
+    index: int
+    api: Api
+    body: Json
+
+    @property
+    def messages(self) -> list[Json]:
+        """The messages as they came, system messages of the OpenAI form included."""
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []
+
+    @property
+    def system(self) -> str:
+        """The system prompt's text."""
+        if self.api == "anthropic-messages":
+            return content_text(self.body.get("system"))
+        parts = [m for m in self.messages if m.get("role") in ("system", "developer")]
+        return "\n".join(content_text(m.get("content")) for m in parts)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools that the request declares, in its order."""
+        return tuple((t.get("function") or t).get("name", "") for t in self.body.get("tools") or ())
+
+    @property
+    def text(self) -> str:
+        """All text that the model sees in the messages: text, tool arguments, tool results."""
+        return "\n".join(
+            message_text(m) for m in self.messages if m.get("role") not in ("system", "developer")
+        )
+
+    @property
+    def last_text(self) -> str:
+        """The text of the newest message."""
+        return message_text(self.messages[-1]) if self.messages else ""
+
+    @property
+    def results(self) -> dict[str, str]:
+        """Text of each tool result, by the id of its call, oldest first."""
+        return dict(_results(self.messages))
+
+    @property
+    def calls(self) -> dict[str, tuple[str, Json]]:
+        """Tool name and arguments of each tool call, by id, oldest first."""
+        return dict(_calls(self.messages))
+
+    def find(self, pattern: str) -> str:
+        """The last match of `pattern` in `text`: its first group, or the whole match.
+
+        Raises LookupError where nothing matches.
+        """
+        matches = list(re.finditer(pattern, self.text))
+        if not matches:
+            raise LookupError(f"nothing in the prompt matches {pattern!r}")
+        return str(matches[-1].group(1 if matches[-1].re.groups else 0))
+
+
+def content_text(content: Any) -> str:
+    """The text of a `content` value: a string, or the text of its blocks, one per line."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(_block_text(block) for block in content)
+
+
+def message_text(message: Json) -> str:
+    """The text of one message with its tool arguments."""
+    parts = [content_text(message.get("content"))]
+    for tool_call in message.get("tool_calls") or ():
+        parts.append(str(tool_call.get("function", {}).get("arguments", "")))
+    return "\n".join(part for part in parts if part)
+
+
+def _block_text(block: Any) -> str:
+    if not isinstance(block, dict):
+        return ""
+    kind = block.get("type")
+    if kind == "tool_use":
+        return json.dumps(block.get("input"), ensure_ascii=False)
+    if kind == "tool_result":
+        return content_text(block.get("content"))
+    if kind == "thinking":
+        return str(block.get("thinking", ""))
+    return str(block.get("text", ""))
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content")
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+
+
+def _results(messages: list[Json]) -> Iterator[tuple[str, str]]:
+    for message in messages:
+        if message.get("role") == "tool":
+            yield str(message.get("tool_call_id")), content_text(message.get("content"))
+        for block in _blocks(message):
+            if block.get("type") == "tool_result":
+                yield str(block.get("tool_use_id")), content_text(block.get("content"))
+
+
+def _calls(messages: list[Json]) -> Iterator[tuple[str, tuple[str, Json]]]:
+    for message in messages:
+        for block in _blocks(message):
+            if block.get("type") == "tool_use":
+                yield str(block.get("id")), (str(block.get("name")), block.get("input") or {})
+        for tool_call in message.get("tool_calls") or ():
+            function = tool_call.get("function", {})
+            arguments = json.loads(function.get("arguments") or "{}")
+            yield str(tool_call.get("id")), (str(function.get("name")), arguments)
