@@ -1,0 +1,212 @@
+"""How the SQLite store writes documents and blobs as bytes, and finds documents by field.
+
+A version's body is its JSON without what has columns of its own, deflated against a dictionary
+of the field names and values that documents share: a typical body shrinks to a third, and
+every field, also an empty one, can be listed without knowing the document's class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from foredeck.errors import Corrupt
+from foredeck.model.canonical import encode_text, json_text
+from foredeck.model.documents import identity_hash
+from foredeck.store.body_dictionary import DICTIONARY_1
+
+INLINE_BYTES = 512
+"""Content below this many bytes stands in the version; other content is a blob of its own, and
+shares it with the stored messages that hold the same text."""
+
+_SAMPLE = 16_384
+_SMALL = 8_192
+_LEVEL = 1
+_PLAIN, _DEFLATED = 0, 1
+_PRIMED = zlib.compressobj(_LEVEL, zlib.DEFLATED, -13, 6, 0, DICTIONARY_1)
+"""Copied for each body: cheaper than reading the dictionary again. Small on purpose (64 KB)."""
+_COLUMNS = ("id", "type", "identity_hash", "content_hash", "text_hash", "metadata_view_hash")
+
+INDEXED = (
+    "tip",
+    "provider_call_id",
+    "object",
+    "source.path",
+    "nickname",
+    "parent",
+    "parent_session",
+    "host_file",
+    "session_id",
+    "turn_ref",
+    "chat_ref",
+    "session_ref",
+    "session",
+)
+"""Fields with an index, the most selective first. Changing this needs a migration."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedVersion:
+    """One version as the tables hold it. `content` is set where it goes into a blob."""
+
+    id: str
+    type: str
+    identity_hash: str
+    content_hash: bytes
+    view_hash: bytes
+    text_hash: bytes | None
+    body: bytes
+    keys: frozenset[bytes]
+    content: bytes | None
+
+    @property
+    def columns(self) -> tuple[bytes, bytes, bytes | None, bytes]:
+        """What the version's own row holds, as `decode_fields` takes it."""
+        return self.content_hash, self.view_hash, self.text_hash, self.body
+
+
+def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:
+    """Split a sealed body into columns, JSON and content."""
+    content = None if fields["content"] is None else encode_text(fields["content"])
+    inline = content is not None and len(content) < INLINE_BYTES
+    body = {k: v for k, v in fields.items() if k not in _COLUMNS and (k != "content" or inline)}
+    return EncodedVersion(
+        id=fields["id"],
+        type=fields["type"],
+        identity_hash=fields["identity_hash"],
+        content_hash=bytes.fromhex(fields["content_hash"]),
+        view_hash=bytes.fromhex(fields["metadata_view_hash"]),
+        text_hash=bytes.fromhex(fields["text_hash"]) if fields["text_hash"] else None,
+        body=_deflate_body(json_text(body).encode()),
+        keys=frozenset(lookup_keys(fields)),
+        content=None if inline else content,
+    )
+
+
+def decode_fields(
+    id: str,
+    type: str,
+    content_hash: bytes,
+    view_hash: bytes,
+    text_hash: bytes | None,
+    body: bytes,
+) -> dict[str, Any]:
+    """All fields; `content` among them only where it is stored in the body.
+
+    Raises `Corrupt` where the bytes are not a body.
+    """
+    try:
+        fields = json.loads(_inflate_body(body))
+        fields["identity_hash"] = _identity(type, fields["source"])
+    except (zlib.error, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})") from error
+    fields["id"] = id
+    fields["type"] = type
+    fields["content_hash"] = content_hash.hex()
+    fields["metadata_view_hash"] = view_hash.hex()
+    fields["text_hash"] = None if text_hash is None else text_hash.hex()
+    return dict(fields)
+
+
+@lru_cache(maxsize=64)
+def _unsourced_identity(type: str) -> str:
+    return identity_hash(type, None)
+
+
+def _identity(type: str, source: Mapping[str, Any] | None) -> str:
+    return _unsourced_identity(type) if source is None else identity_hash(type, source)
+
+
+def _deflate_body(data: bytes) -> bytes:
+    packer = _PRIMED.copy()
+    packed = packer.compress(data) + packer.flush()
+    if len(packed) < len(data):
+        return bytes([_DEFLATED]) + packed
+    return bytes([_PLAIN]) + data
+
+
+def _inflate_body(data: bytes) -> bytes:
+    kind, rest = data[0], data[1:]
+    if kind == _PLAIN:
+        return rest
+    if kind != _DEFLATED:
+        raise ValueError(f"unknown encoding {kind}")
+    return zlib.decompressobj(-15, DICTIONARY_1).decompress(rest)
+
+
+def encode_blob(data: bytes) -> tuple[int, bytes]:
+    """`(encoding, bytes)`: deflated where that saves at least a tenth.
+
+    A large blob that does not shrink at its start (an image) is not tried as a whole.
+    """
+    if len(data) < INLINE_BYTES:
+        return _PLAIN, data
+    if len(data) > 4 * _SAMPLE and not _shrinks(data[:_SAMPLE]):
+        return _PLAIN, data
+    packed = _deflate(data)
+    return (_DEFLATED, packed) if len(packed) <= len(data) * 0.9 else (_PLAIN, data)
+
+
+def _deflate(data: bytes) -> bytes:
+    if len(data) > _SMALL:
+        return zlib.compress(data, _LEVEL)
+    # Setting up the default window takes longer than deflating a few KB.
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 13, 6)
+    return packer.compress(data) + packer.flush()
+
+
+def _shrinks(data: bytes) -> bool:
+    return len(zlib.compress(data, _LEVEL)) <= len(data) * 0.9
+
+
+def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
+    """The bytes that were put, not yet checked against their hash. Raises `Corrupt`."""
+    if encoding == _PLAIN:
+        return data
+    try:
+        return zlib.decompressobj().decompress(data, size + 1)
+    except (zlib.error, ValueError) as error:
+        raise Corrupt(f"blob {digest}: the stored bytes are damaged ({error})") from error
+
+
+def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
+    """The index entries of a version: one for its type, one for each indexed field it has."""
+    type_ = fields["type"]
+    yield type_key(type_)
+    for name in INDEXED:
+        value = field_value(fields, name)
+        if isinstance(value, str | int):
+            yield field_key(type_, name, value)
+
+
+def type_key(type: str) -> bytes:
+    """The index entry that all documents of a type have."""
+    return _key(f"{len(type)}:{type}")
+
+
+def field_key(type: str, name: str, value: str | int | bool) -> bytes:
+    """The index entry of the documents of a type whose field `name` is `value`."""
+    kind = "s" if isinstance(value, str) else "b" if isinstance(value, bool) else "i"
+    return _key(f"{len(type)}:{type}:{name}:{kind}{value}")
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(encode_text(text), digest_size=16).digest()
+
+
+def field_value(fields: Mapping[str, Any], name: str) -> Any:
+    """A field by its query name: `source.path` reaches into the source binding."""
+    if name.startswith("source."):
+        return (fields.get("source") or {}).get(name.removeprefix("source."))
+    return fields.get(name)
+
+
+def matches(fields: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Whether a field equals `value` as JSON: `True` is not 1, a missing field is None."""
+    found = field_value(fields, name)
+    return type(found) is type(value) and bool(found == value)

@@ -1,0 +1,121 @@
+"""Where a store's file lies: made private, on which file system, and who has it open."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+NETWORK_FILESYSTEMS = frozenset(
+    {
+        "9p",
+        "afpfs",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "fuse.glusterfs",
+        "fuse.gcsfuse",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "orangefs",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "virtiofs",
+        "webdav",
+    }
+)
+"""Types on which SQLite's shared memory or locks cannot be relied on between machines."""
+
+_MOUNTS = Path("/proc/self/mounts")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def make_private_file(path: Path) -> None:
+    """Make the file (mode 0600) and missing folders above it (0700). What exists is left alone.
+
+    Raises `OSError` where that is not possible.
+    """
+    _make_private_folder(path.parent)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return
+
+
+def _make_private_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    _make_private_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def is_network_filesystem(path: Path | str) -> bool:
+    """Whether `path`, which need not exist yet, lies on a network file system.
+
+    SQLite in WAL mode needs shared memory between all its users and locks that hold, and a
+    network file system gives neither. False where it cannot be told (no `/proc`).
+    """
+    kind = filesystem_type(path)
+    return kind is not None and kind in NETWORK_FILESYSTEMS
+
+
+def filesystem_type(path: Path | str, mounts: Path = _MOUNTS) -> str | None:
+    """The type of the file system that holds `path`, by the longest mount point above it.
+
+    `mounts` is a table in the form of `/proc/mounts`. None where there is no such table.
+    """
+    try:
+        table = mounts.read_text(errors="surrogateescape")
+    except OSError:
+        return None
+    target = os.path.realpath(path)
+    best: tuple[int, str] | None = None
+    for line in table.split("\n"):
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[1])
+        # Of two mounts on one point the later one hides the earlier.
+        if _is_under(target, point) and (best is None or len(point) >= best[0]):
+            best = (len(point), fields[2])
+    return best[1] if best else None
+
+
+def _is_under(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def holders(path: Path) -> list[int]:
+    """Ids of the other processes of this user that have `path` open; empty without `/proc`."""
+    target = os.path.realpath(path)
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        pid = int(process.name)
+        if pid != os.getpid() and _has_open(process / "fd", target):
+            found.append(pid)
+    return sorted(found)
+
+
+def _has_open(descriptors: Path, target: str) -> bool:
+    try:
+        links = list(descriptors.iterdir())
+    except OSError:
+        return False
+    for link in links:
+        try:
+            if str(link.readlink()) == target:
+                return True
+        except OSError:
+            continue
+    return False

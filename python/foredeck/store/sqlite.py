@@ -1,0 +1,304 @@
+"""The store in one SQLite file: the default, and nothing to install.
+
+WAL, one connection per store, many stores per file. A commit is one `BEGIN IMMEDIATE`; reads
+need no transaction, since rows are only ever added. With `synchronous="normal"` a killed
+process loses nothing, and a power loss may take the last commits, whole ones; `"full"` waits
+for the disk at each commit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from foredeck.errors import Missing, StoreUnavailable
+from foredeck.model.canonical import decode_text
+from foredeck.model.documents import Document
+from foredeck.store import codec
+from foredeck.store.lazy_fields import LazyFields
+from foredeck.store.location import make_private_file
+from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
+from foredeck.store.schema import POSITION_BITS, migrate
+from foredeck.store.sqlite_errors import translated
+from foredeck.store.sqlite_write import Writer, select_in
+from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
+
+D = TypeVar("D", bound=Document)
+
+Synchronous = Literal["normal", "full"]
+
+_COLUMNS = (
+    "d.id, d.type, t.token, t.time_ms, d.id, d.type,"
+    " v.content_hash, v.view_hash, v.text_hash, v.body"
+)
+_TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
+_NEWEST = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number = d.head {_TX}"
+_AS_OF = (
+    f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number ="
+    f" (SELECT max(number) FROM version WHERE document = d.number AND number < ?) {_TX}"
+)
+_HISTORY = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.document = d.number {_TX}"
+_BLOB = "SELECT hash, size, encoding, data FROM blob"
+
+
+def now_ms() -> int:
+    """The clock, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def open_sqlite(
+    path: Path | str,
+    *,
+    synchronous: Synchronous = "normal",
+    busy_timeout_ms: int = 800,
+    clock: Callable[[], int] = now_ms,
+) -> SqliteStore:
+    """Open the store at `path`; make it (0600, new folders 0700) where there is none.
+
+    Raises `StoreUnavailable`, naming the file and what to do, when it cannot be opened, is
+    damaged, is not a store, or stays busy for `busy_timeout_ms`.
+    """
+    path = Path(path)
+    try:
+        make_private_file(path)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"store {path}: it cannot be made ({error.strerror}): check the folder's permissions"
+        ) from error
+    with translated(path, busy_timeout_ms):
+        db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
+        try:
+            _configure(db, synchronous, busy_timeout_ms)
+            migrate(db)
+        except StoreUnavailable as error:
+            db.close()
+            raise StoreUnavailable(f"store {path}: {error}") from error
+        except BaseException:
+            db.close()
+            raise
+    return SqliteStore(db, path, busy_timeout_ms, clock)
+
+
+def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:
+    if synchronous not in ("normal", "full"):
+        raise ValueError(f"synchronous is 'normal' or 'full', not {synchronous!r}")
+    deadline = time.monotonic() + busy_timeout_ms / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            # Two processes that make a file at once: SQLite refuses here without waiting.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute("PRAGMA journal_size_limit = 16777216")
+    db.execute("PRAGMA temp_store = memory")
+
+
+class SqliteStore:
+    """`foredeck.store.protocol.Store` in an SQLite file. Made by `open_sqlite`."""
+
+    def __init__(
+        self, db: sqlite3.Connection, path: Path, busy_timeout_ms: int, clock: Callable[[], int]
+    ) -> None:
+        self.path = path
+        self._db = db
+        self._busy_timeout_ms = busy_timeout_ms
+        self._writer = Writer(db, clock)
+
+    # Writing
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`."""
+        check_blobs(batch.blobs)
+        versions = [codec.encode_version(body) for body in unique_bodies(batch.puts).values()]
+        blobs = dict(batch.blobs)
+        for version in versions:
+            if version.content is not None and version.text_hash is not None:
+                blobs[version.text_hash.hex()] = version.content
+        with self._translated():
+            # Hashing and deflating are done before the lock is taken, and not for what is there.
+            new_blobs = self._encode_new(blobs)
+            with self._transaction():
+                return self._writer.write(versions, new_blobs, batch.expect, origin)
+
+    def _encode_new(self, blobs: Mapping[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
+        there = {
+            row[0].hex()
+            for row in select_in(self._db, "SELECT hash FROM blob", "hash", _raw(blobs))
+        }
+        return {
+            digest: (len(data), *codec.encode_blob(data))
+            for digest, data in blobs.items()
+            if digest not in there
+        }
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    # Reading
+
+    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
+        """See `Store.get`."""
+        row = self._row(id, at)
+        if row is None:
+            return None
+        fields = codec.decode_fields(*row[4:])
+        text_hash = fields["text_hash"]
+        if text_hash is None:
+            fields["content"] = None
+        elif "content" not in fields:
+            fields["content"] = decode_text(self.blob(text_hash))
+        return restore(kind, fields)
+
+    def head(self, id: str, at: Token | None = None) -> Head | None:
+        """See `Store.head`."""
+        row = self._row(id, at)
+        return None if row is None else _head(row)
+
+    def _row(self, id: str, at: Token | None) -> Any:
+        with self._translated():
+            if at is None:
+                return self._db.execute(f"{_NEWEST} WHERE d.id = ?", (id,)).fetchone()
+            end = (self._seq(at) + 1) << POSITION_BITS
+            return self._db.execute(f"{_AS_OF} WHERE d.id = ?", (end, id)).fetchone()
+
+    def _seq(self, token: Token) -> int:
+        row = self._db.execute("SELECT seq FROM tx WHERE token = ?", (token,)).fetchone()
+        if row is None:
+            raise Missing(f"no transaction {token!r} in this store")
+        return int(row[0])
+
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """See `Store.heads`."""
+        wanted = list(dict.fromkeys(ids))
+        with self._translated():
+            found = {row[0]: _head(row) for row in select_in(self._db, _NEWEST, "d.id", wanted)}
+        return {id: found[id] for id in wanted if id in found}
+
+    def history(self, id: str) -> list[Head]:
+        """See `Store.history`."""
+        with self._translated():
+            rows = self._db.execute(f"{_HISTORY} WHERE d.id = ? ORDER BY v.number", (id,))
+            return [_head(row) for row in rows]
+
+    def query(
+        self,
+        type: str,
+        where: Mapping[str, Scalar | None] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Head]:
+        """See `Store.query`. Fields in `codec.INDEXED` are looked up, others are compared."""
+        conditions = dict(where or {})
+        keys = [
+            codec.field_key(type, name, value)
+            for name in codec.INDEXED
+            if (value := conditions.get(name)) is not None
+        ] or [codec.type_key(type)]
+        rest = {n: v for n, v in conditions.items() if v is None or n not in codec.INDEXED}
+        with self._translated():
+            rows = self._db.execute(_lookup_statement(len(keys)), [*keys[1:], keys[0]])
+            heads = (
+                head
+                for head in map(_head, rows)
+                if all(codec.matches(head.fields, name, value) for name, value in rest.items())
+            )
+            return list(islice(heads, limit))
+
+    def blob(self, digest: str) -> bytes:
+        """See `Store.blob`."""
+        found = self.blobs([digest])
+        if digest not in found:
+            raise Missing(f"no blob {digest} in this store")
+        return found[digest]
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """See `Store.blobs`."""
+        with self._translated():
+            rows = list(select_in(self._db, _BLOB, "hash", _raw(digests)))
+        return {
+            (digest := hash.hex()): check_blob(
+                digest, codec.decode_blob(digest, size, encoding, data)
+            )
+            for hash, size, encoding, data in rows
+        }
+
+    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
+        """See `Store.changes_since`."""
+        with self._translated():
+            first = 0 if token is None else (self._seq(token) + 1) << POSITION_BITS
+            last = self._db.execute(
+                "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
+                " ORDER BY number LIMIT ?)",
+                (first, limit),
+            ).fetchone()[0]
+            if last is None:
+                return []
+            rows = self._db.execute(
+                "SELECT t.token, t.time_ms, d.id, d.type FROM version v"
+                f" JOIN document d ON d.number = v.document {_TX}"
+                " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
+                (first, ((last >> POSITION_BITS) + 1) << POSITION_BITS),
+            )
+            return [Change(*row) for row in rows]
+
+    def latest(self) -> Token | None:
+        """See `Store.latest`."""
+        with self._translated():
+            row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
+        return None if row is None else Token(row[0])
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        with self._translated():
+            self._db.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        with translated(self.path, self._busy_timeout_ms):
+            yield
+
+
+def _lookup_statement(keys: int) -> str:
+    """Newest heads that have all of so many index entries; `CROSS JOIN` keeps this order."""
+    more = "".join(
+        f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
+        for i in range(1, keys)
+    )
+    return (
+        f"SELECT {_COLUMNS} FROM lookup l0{more}"
+        " CROSS JOIN document d ON d.number = l0.document"
+        f" CROSS JOIN version v ON v.number = d.head {_TX}"
+        " WHERE l0.key = ? ORDER BY l0.document"
+    )
+
+
+def _raw(digests: Iterable[str]) -> list[bytes]:
+    """Digests as stored; what is no SHA-256 names no blob."""
+    raw = []
+    for digest in dict.fromkeys(digests):
+        try:
+            raw.append(bytes.fromhex(digest))
+        except ValueError:
+            continue
+    return raw
+
+
+def _head(row: Any) -> Head:
+    return Head(row[0], row[1], Token(row[2]), row[3], LazyFields(row[4:]))

@@ -1,0 +1,47 @@
+"""What SQLite says, as the errors of the store: which file, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.location import holders
+
+_PRIMARY = 0xFF
+"""The low byte of an extended SQLite result code names the kind of error."""
+
+
+@contextmanager
+def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
+    """Raise every `sqlite3.Error` of the block as a `StoreUnavailable` that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
+
+
+def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"busy for {busy_timeout_ms} ms: {_holders(path)}"
+    if code == sqlite3.SQLITE_FULL:
+        return "the disk is full (or the file's size limit is reached): free some space"
+    if code == sqlite3.SQLITE_READONLY:
+        return "it cannot be written: check the permissions of the file and of its folder"
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return f"it cannot be opened ({error}): check that the folder exists and is writable"
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return f"the file is damaged ({error}): restore a backup, or move it away to start anew"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"reading or writing failed ({error}): check the disk and its free space"
+    return str(error)
+
+
+def _holders(path: Path) -> str:
+    pids = holders(path)
+    if not pids:
+        return "another process holds it (another Pi with foredeck, a backup, an SQLite shell)"
+    return "another process holds it; open in " + ", ".join(f"process {pid}" for pid in pids)

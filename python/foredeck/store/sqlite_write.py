@@ -1,0 +1,184 @@
+"""What a commit writes, inside the transaction that `SqliteStore.commit` holds."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.errors import Conflict
+from foredeck.store import codec
+from foredeck.store.codec import EncodedVersion
+from foredeck.store.protocol import Origin, Token
+from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
+
+CHUNK = 500
+"""How many values one `IN (...)` lists."""
+
+_KNOWN = """
+SELECT d.id, d.number, d.type, d.head, v.content_hash, v.view_hash, v.text_hash, v.body
+FROM document d JOIN version v ON v.number = d.head"""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is to be inserted, collected so that each table is written in one go."""
+
+    documents: list[tuple[int, str, str, int]] = field(default_factory=list)
+    heads: list[tuple[int, int]] = field(default_factory=list)
+    versions: list[tuple[int | bytes | None, ...]] = field(default_factory=list)
+    keys: list[tuple[bytes, int]] = field(default_factory=list)
+    stale_keys: list[tuple[bytes, int]] = field(default_factory=list)
+
+
+def select_in(
+    db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
+) -> Iterator[Any]:
+    """The rows of `select` whose `column` is one of `values`, however many those are."""
+    for start in range(0, len(values), CHUNK):
+        chunk = values[start : start + CHUNK]
+        marks = ",".join("?" * len(chunk))
+        yield from db.execute(f"{select} WHERE {column} IN ({marks})", chunk)
+
+
+class Writer:
+    """Writes versions and blobs into an open transaction; rolls nothing back itself."""
+
+    def __init__(self, db: sqlite3.Connection, clock: Callable[[], int]) -> None:
+        self._db = db
+        self._clock = clock
+
+    def write(
+        self,
+        versions: Sequence[EncodedVersion],
+        blobs: Mapping[str, tuple[int, int, bytes]],
+        expect: Mapping[str, Token | None],
+        origin: Origin | None,
+    ) -> Token:
+        """Write everything; `blobs` are `(size, encoding, bytes)` by hash.
+
+        Raises `Conflict` as `Store.commit` says, `ValueError` for too many documents.
+        """
+        self._check_expected(expect)
+        token, number = self._begin(origin)
+        if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
+            raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
+        ids = [version.id for version in versions]
+        known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", ids)}
+        rows = _Rows()
+        for version in versions:
+            if self._plan(rows, version, known.get(version.id), number):
+                number += 1
+        self._insert(rows)
+        self._db.executemany(
+            "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)",
+            ((bytes.fromhex(digest), *row) for digest, row in blobs.items()),
+        )
+        return token
+
+    def _check_expected(self, expect: Mapping[str, Token | None]) -> None:
+        for id, expected in expect.items():
+            row = self._db.execute(
+                "SELECT t.token FROM document d"
+                f" JOIN tx t ON t.seq = d.head >> {POSITION_BITS} WHERE d.id = ?",
+                (id,),
+            ).fetchone()
+            found = None if row is None else row[0]
+            if found != expected:
+                raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
+
+    def _begin(self, origin: Origin | None) -> tuple[Token, int]:
+        """The transaction's token, and the number of the first version to be written in it."""
+        if origin is None:
+            return self._begin_local()
+        row = self._db.execute(
+            "SELECT seq, time_ms FROM tx WHERE token = ?", (origin.token,)
+        ).fetchone()
+        if row is None:
+            seq = self._insert_tx(origin.token, origin.time_ms)
+            return origin.token, seq << POSITION_BITS
+        seq, time_ms = row
+        if time_ms != origin.time_ms:
+            raise Conflict(f"transaction {origin.token!r} is here with another time")
+        first = seq << POSITION_BITS
+        (last,) = self._db.execute(
+            "SELECT max(number) FROM version WHERE number >= ? AND number < ?",
+            (first, first + MAX_DOCUMENTS),
+        ).fetchone()
+        return origin.token, first if last is None else last + 1
+
+    def _begin_local(self) -> tuple[Token, int]:
+        (last,) = self._db.execute("SELECT max(time_ms) FROM tx").fetchone()
+        (store_id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
+        # Transaction time never steps back, whatever the clock does.
+        time_ms = max(self._clock(), last or 0)
+        (seq,) = self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM tx").fetchone()
+        token = Token(f"{store_id}-{seq}")
+        if self._db.execute("SELECT 1 FROM tx WHERE token = ?", (token,)).fetchone():
+            # A store put back from a backup, then fed with what it had exported after that.
+            store_id = new_store_id()
+            self._db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (store_id,))
+            token = Token(f"{store_id}-{seq}")
+        self._insert_tx(token, time_ms)
+        return token, seq << POSITION_BITS
+
+    def _insert_tx(self, token: Token, time_ms: int) -> int:
+        seq = self._db.execute(
+            "INSERT INTO tx (token, time_ms) VALUES (?, ?)", (token, time_ms)
+        ).lastrowid
+        assert seq is not None
+        return seq
+
+    def _plan(self, rows: _Rows, version: EncodedVersion, known: Any, number: int) -> bool:
+        """Add the rows of one version to `rows`; False when it is there already."""
+        if known is None:
+            rows.documents.append((number, version.id, version.type, number))
+            rows.versions.append((number, number, *version.columns))
+            rows.keys.extend((key, number) for key in version.keys)
+            return True
+        document, type_, head, *columns = known
+        if type_ != version.type:
+            raise Conflict(f"{version.id!r} is a {type_} here, not a {version.type}")
+        if head >> POSITION_BITS >= number >> POSITION_BITS:
+            self._check_repeated(version, document, number)
+            return False
+        keys = _keys_of_head(version, columns)
+        rows.stale_keys.extend((key, document) for key in keys - version.keys)
+        rows.keys.extend((key, document) for key in version.keys - keys)
+        rows.versions.append((number, document, *version.columns))
+        rows.heads.append((number, document))
+        return True
+
+    def _check_repeated(self, version: EncodedVersion, document: int, number: int) -> None:
+        """Raise `Conflict` unless this version stands in the transaction already."""
+        first = number >> POSITION_BITS << POSITION_BITS
+        row = self._db.execute(
+            "SELECT content_hash, view_hash, text_hash, body FROM version"
+            " WHERE document = ? AND number >= ? AND number < ?",
+            (document, first, first + MAX_DOCUMENTS),
+        ).fetchone()
+        if row is None:
+            raise Conflict(f"{version.id!r} has gone on here since that transaction")
+        there = codec.decode_fields(version.id, version.type, *row)
+        if there != codec.decode_fields(version.id, version.type, *version.columns):
+            raise Conflict(f"{version.id!r} is here with other fields in that transaction")
+
+    def _insert(self, rows: _Rows) -> None:
+        insert = self._db.executemany
+        insert("INSERT INTO document VALUES (?, ?, ?, ?)", rows.documents)
+        insert("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?)", rows.versions)
+        insert("UPDATE document SET head = ? WHERE number = ?", rows.heads)
+        insert("DELETE FROM lookup WHERE key = ? AND document = ?", rows.stale_keys)
+        insert("INSERT OR IGNORE INTO lookup VALUES (?, ?)", rows.keys)
+
+
+def _keys_of_head(version: EncodedVersion, columns: Sequence[Any]) -> frozenset[bytes]:
+    """The index entries of the version that is replaced as the newest.
+
+    Raises `Conflict` where the new one has another identity.
+    """
+    old = codec.decode_fields(version.id, version.type, *columns)
+    if old["identity_hash"] != version.identity_hash:
+        raise Conflict(f"{version.id!r} has another source here: an identity never changes")
+    return frozenset(codec.lookup_keys(old))
