@@ -1,0 +1,119 @@
+"""What tests do with the real `pi` binary; the fixture `pi` hands it to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from foredeck.bench.scripted import ScriptedModel, write_agent_dir
+from foredeck.bench.scripted.pi_process import (
+    PiInstall,
+    PrintRun,
+    Workspace,
+    run_print,
+)
+from foredeck.bench.scripted.pi_rpc import RpcPi
+from foredeck.bench.scripted.request import Api
+from foredeck.bench.scripted.steps import Script
+
+
+class Pi:
+    """One version of Pi in one scratch folder, with scripted models as needed.
+
+    `foredeck=True` loads this checkout as a user would with `pi -e <checkout>`; `extensions` are
+    loaded after it, in their order.
+    """
+
+    def __init__(self, install: PiInstall, workspace: Workspace, checkout: Path) -> None:
+        self.install = install
+        self.workspace = workspace
+        self._checkout = checkout
+        self._stack = ExitStack()
+
+    @property
+    def version(self) -> str:
+        """Pi's version."""
+        return self.install.version
+
+    @property
+    def repo(self) -> Path:
+        """The folder that Pi works in; empty at first."""
+        return self.workspace.repo
+
+    def serve(
+        self,
+        script: Script,
+        *,
+        api: Api = "anthropic-messages",
+        context_window: int = 200_000,
+        reasoning: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> ScriptedModel:
+        """Start a scripted model and make it the one that Pi uses.
+
+        `context_window` is what Pi is told, in tokens; `options` go to `ScriptedModel`.
+        """
+        model = self._stack.enter_context(ScriptedModel(script, **options))
+        write_agent_dir(
+            self.workspace.agent_dir,
+            model.url,
+            api=api,
+            window=context_window,
+            reasoning=reasoning,
+            settings=dict(settings or {}),
+        )
+        return model
+
+    def print(
+        self,
+        *prompts: str,
+        foredeck: bool = False,
+        extensions: Sequence[Path] = (),
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        timeout_s: float = 120.0,
+    ) -> PrintRun:
+        """Run `pi -p` with these prompts until it ends by itself."""
+        return run_print(
+            self.install,
+            self.workspace,
+            *prompts,
+            extensions=self._loaded(foredeck, extensions),
+            arguments=arguments,
+            environment=environment,
+            timeout_s=timeout_s,
+        )
+
+    def rpc(
+        self,
+        *,
+        foredeck: bool = False,
+        extensions: Sequence[Path] = (),
+        arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> RpcPi:
+        """Start `pi --mode rpc`; it is shut down at the end of the test if not before."""
+        client = RpcPi(
+            self.install,
+            self.workspace,
+            extensions=self._loaded(foredeck, extensions),
+            arguments=arguments,
+            environment=environment,
+        )
+        self._stack.callback(client.shutdown)
+        return client
+
+    def close(self) -> None:
+        """End everything that was started, and fail the test if something does not end."""
+        try:
+            self._stack.close()
+            left = self.workspace.leftovers()
+        finally:
+            self.workspace.end_leftovers()
+        assert not left, f"processes outlived their run: {left}"
+
+    def _loaded(self, foredeck: bool, extensions: Sequence[Path]) -> list[Path]:
+        return [*([self._checkout] if foredeck else []), *extensions]
