@@ -1,7 +1,7 @@
 """Host messages as stored: one content-addressed JSON blob each, long strings in blobs apart.
 
 A message is whatever JSON object the host sent. Its hash is that of its canonical JSON, so the
-same message is stored once. Strings above `LONG_STRING` bytes are replaced by
+same message is stored once. Strings of `LONG_STRING` characters or more are replaced by
 `{"$text": <hash>}` and base64 image data by `{"$base64": <hash>}`; a tool result's text thus
 shares its blob with the tool call's content and with the file that it shows.
 """
@@ -22,6 +22,7 @@ from foredeck.model.canonical import (
 )
 
 LONG_STRING = 512
+"""From this many characters on a string is a blob of its own."""
 _MARKS = ("$text", "$base64", "$json")
 
 
@@ -46,13 +47,20 @@ def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, An
     if any(mark in value for mark in _MARKS):
         # Somebody else's object that looks like one of our marks: kept whole, as its JSON text.
         return {"$json": put_blob(canonical_json(value), blobs)}
-    packed = {key: pack(item, blobs) for key, item in value.items()}
-    data = value.get("data")
-    if value.get("type") == "image" and isinstance(data, str) and len(data) >= LONG_STRING:
-        raw = _plain_base64(data)
-        if raw is not None:
-            packed["data"] = {"$base64": put_blob(raw, blobs)}
+    image = _image_bytes(value)
+    if image is None:
+        return {key: pack(item, blobs) for key, item in value.items()}
+    packed = {key: pack(item, blobs) for key, item in value.items() if key != "data"}
+    packed["data"] = {"$base64": put_blob(image, blobs)}
     return packed
+
+
+def _image_bytes(value: dict[str, Any]) -> bytes | None:
+    """The bytes of an image block whose data is long and plain base64; else None."""
+    data = value.get("data")
+    if value.get("type") != "image" or not isinstance(data, str) or len(data) < LONG_STRING:
+        return None
+    return _plain_base64(data)
 
 
 def _plain_base64(data: str) -> bytes | None:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from foredeck.errors import Corrupt
-from foredeck.model.canonical import encode_text, json_text
+from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
 from foredeck.store.body_dictionary import DICTIONARY_1
 
@@ -68,6 +68,20 @@ class EncodedVersion:
     def columns(self) -> tuple[bytes, bytes, bytes | None, bytes]:
         """What the version's own row holds, as `decode_fields` takes it."""
         return self.content_hash, self.view_hash, self.text_hash, self.body
+
+
+def id_column(id: str) -> str | bytes:
+    """An id as stored: SQLite's text cannot hold a lone surrogate, its bytes can."""
+    try:
+        id.encode()
+    except UnicodeEncodeError:
+        return encode_text(id)
+    return id
+
+
+def id_text(stored: str | bytes) -> str:
+    """The inverse of `id_column`."""
+    return stored if isinstance(stored, str) else decode_text(stored)
 
 
 def encode_version(fields: Mapping[str, Any]) -> EncodedVersion:

@@ -74,17 +74,21 @@ class Store(Protocol):
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """Write everything in `batch` or nothing; the token names the new transaction.
 
-        Content above a few KB is stored once as a blob under its text hash.
-        Raises `Conflict` where `expect` does not hold, `StoreUnavailable` when the database
-        stays busy, `ValueError` for two documents with one id or a blob under a wrong hash.
-        With `origin` the versions keep that token and time; the same documents under a token
-        that is there already are a no-op, other documents for the same id a `Conflict`.
+        Long content is stored once, as a blob under its text hash.
+        Raises `Conflict` where `expect` does not hold or an id is there with another type or
+        source, `StoreUnavailable` when the database stays busy, `ValueError` for two documents
+        with one id, for one that was changed after `seal()`, or a blob under a wrong hash.
+
+        With `origin` the versions keep that token and time. Under a token that is there
+        already, the same documents are a no-op and further ids are added; other fields for an
+        id, another time, or an id that has newer versions are a `Conflict`.
         """
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
         """The newest version, or the newest not later than `at`, with its content; or None.
 
-        Raises `Missing` for an unknown token, `Corrupt` where bytes and hashes disagree.
+        Raises `Missing` for an unknown token, `Corrupt` where bytes and hashes disagree,
+        `ValueError` when `kind` is the class of another type.
         """
 
     def head(self, id: str, at: Token | None = None) -> Head | None:
@@ -105,7 +109,9 @@ class Store(Protocol):
     ) -> list[Head]:
         """Newest heads of one type whose fields equal `where`, oldest document first.
 
-        Field names may reach into the source binding: `source.path`, `source.filesystemId`.
+        Equal as JSON: `True` is not 1, and None is also what a field that is absent has. The
+        order of documents that began in one transaction is fixed but not specified. Field names
+        may reach into the source binding: `source.path`, `source.filesystemId`.
         Never loads content.
         """
 
@@ -116,7 +122,12 @@ class Store(Protocol):
         """Many blobs at once; those that are missing are left out."""
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """Versions written after `token` (None: from the beginning), oldest first."""
+        """Versions written after `token` (None: from the beginning), oldest first.
+
+        Whole transactions only, so that the last token is where to go on from: as many as fit
+        into `limit`, and one that begins within it in full. Ids that an import adds to a known
+        token stand with that token: who follows changes starts over after an import.
+        """
 
     def latest(self) -> Token | None:
         """The newest transaction, None in an empty store."""

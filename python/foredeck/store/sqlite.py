@@ -32,10 +32,7 @@ D = TypeVar("D", bound=Document)
 
 Synchronous = Literal["normal", "full"]
 
-_COLUMNS = (
-    "d.id, d.type, t.token, t.time_ms, d.id, d.type,"
-    " v.content_hash, v.view_hash, v.text_hash, v.body"
-)
+_COLUMNS = "t.token, t.time_ms, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body"
 _TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
 _NEWEST = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number = d.head {_TX}"
 _AS_OF = (
@@ -158,7 +155,7 @@ class SqliteStore:
         row = self._row(id, at)
         if row is None:
             return None
-        fields = codec.decode_fields(*row[4:])
+        fields = codec.decode_fields(id, *row[3:])
         text_hash = fields["text_hash"]
         if text_hash is None:
             fields["content"] = None
@@ -172,11 +169,12 @@ class SqliteStore:
         return None if row is None else _head(row)
 
     def _row(self, id: str, at: Token | None) -> Any:
+        stored = codec.id_column(id)
         with self._translated():
             if at is None:
-                return self._db.execute(f"{_NEWEST} WHERE d.id = ?", (id,)).fetchone()
+                return self._db.execute(f"{_NEWEST} WHERE d.id = ?", (stored,)).fetchone()
             end = (self._seq(at) + 1) << POSITION_BITS
-            return self._db.execute(f"{_AS_OF} WHERE d.id = ?", (end, id)).fetchone()
+            return self._db.execute(f"{_AS_OF} WHERE d.id = ?", (end, stored)).fetchone()
 
     def _seq(self, token: Token) -> int:
         row = self._db.execute("SELECT seq FROM tx WHERE token = ?", (token,)).fetchone()
@@ -187,14 +185,18 @@ class SqliteStore:
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
         """See `Store.heads`."""
         wanted = list(dict.fromkeys(ids))
+        stored = [codec.id_column(id) for id in wanted]
         with self._translated():
-            found = {row[0]: _head(row) for row in select_in(self._db, _NEWEST, "d.id", wanted)}
+            rows = select_in(self._db, _NEWEST, "d.id", stored)
+            found = {head.id: head for head in map(_head, rows)}
         return {id: found[id] for id in wanted if id in found}
 
     def history(self, id: str) -> list[Head]:
         """See `Store.history`."""
         with self._translated():
-            rows = self._db.execute(f"{_HISTORY} WHERE d.id = ? ORDER BY v.number", (id,))
+            rows = self._db.execute(
+                f"{_HISTORY} WHERE d.id = ? ORDER BY v.number", (codec.id_column(id),)
+            )
             return [_head(row) for row in rows]
 
     def query(
@@ -256,7 +258,10 @@ class SqliteStore:
                 " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
                 (first, ((last >> POSITION_BITS) + 1) << POSITION_BITS),
             )
-            return [Change(*row) for row in rows]
+            return [
+                Change(Token(token), time_ms, codec.id_text(id), type_)
+                for token, time_ms, id, type_ in rows
+            ]
 
     def latest(self) -> Token | None:
         """See `Store.latest`."""
@@ -301,4 +306,6 @@ def _raw(digests: Iterable[str]) -> list[bytes]:
 
 
 def _head(row: Any) -> Head:
-    return Head(row[0], row[1], Token(row[2]), row[3], LazyFields(row[4:]))
+    token, time_ms, stored_id, type_, *columns = row
+    id = codec.id_text(stored_id)
+    return Head(id, type_, Token(token), time_ms, LazyFields((id, type_, *columns)))

@@ -25,7 +25,7 @@ FROM document d JOIN version v ON v.number = d.head"""
 class _Rows:
     """What is to be inserted, collected so that each table is written in one go."""
 
-    documents: list[tuple[int, str, str, int]] = field(default_factory=list)
+    documents: list[tuple[int, str | bytes, str, int]] = field(default_factory=list)
     heads: list[tuple[int, int]] = field(default_factory=list)
     versions: list[tuple[int | bytes | None, ...]] = field(default_factory=list)
     keys: list[tuple[bytes, int]] = field(default_factory=list)
@@ -64,11 +64,11 @@ class Writer:
         token, number = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
-        ids = [version.id for version in versions]
+        ids = [codec.id_column(version.id) for version in versions]
         known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", ids)}
         rows = _Rows()
-        for version in versions:
-            if self._plan(rows, version, known.get(version.id), number):
+        for id, version in zip(ids, versions, strict=True):
+            if self._plan(rows, version, known.get(id), number):
                 number += 1
         self._insert(rows)
         self._db.executemany(
@@ -82,7 +82,7 @@ class Writer:
             row = self._db.execute(
                 "SELECT t.token FROM document d"
                 f" JOIN tx t ON t.seq = d.head >> {POSITION_BITS} WHERE d.id = ?",
-                (id,),
+                (codec.id_column(id),),
             ).fetchone()
             found = None if row is None else row[0]
             if found != expected:
@@ -133,7 +133,7 @@ class Writer:
     def _plan(self, rows: _Rows, version: EncodedVersion, known: Any, number: int) -> bool:
         """Add the rows of one version to `rows`; False when it is there already."""
         if known is None:
-            rows.documents.append((number, version.id, version.type, number))
+            rows.documents.append((number, codec.id_column(version.id), version.type, number))
             rows.versions.append((number, number, *version.columns))
             rows.keys.extend((key, number) for key in version.keys)
             return True
