@@ -1,0 +1,1 @@
+"""Tests of the store: one contract for all adapters, and what each adapter adds."""

@@ -1,0 +1,380 @@
+"""What every store must do, told through the protocol alone.
+
+An adapter's test module defines a fixture `factory` (a `StoreFactory` on an empty database)
+and a subclass of each contract class, here and in the other `contract_*` modules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.errors import Conflict, Missing
+from foredeck.model.canonical import encode_text, sha256_hex
+from foredeck.model.documents import Document, FileDocument, ToolcallDocument
+from foredeck.model.messages import put_blob
+from foredeck.model.records import TurnDocument
+from foredeck.store.protocol import Batch, Head, Store, Token
+
+from .documents import AWKWARD, PROVENANCE, batch, file, note
+from .factory import StoreFactory
+
+
+@pytest.fixture
+def store(factory: StoreFactory) -> Store:
+    """The first store on the database."""
+    return factory.open()
+
+
+def contents(store: Store, id: str) -> list[str | None]:
+    """The content of every version, oldest first, each read as of its own token."""
+    found = []
+    for head in store.history(id):
+        document = store.get(id, Document, head.token)
+        assert document is not None
+        found.append(document.content)
+    return found
+
+
+class VersionContract:
+    """Versions, history and as-of reads."""
+
+    def test_an_empty_store_has_nothing(self, store: Store) -> None:
+        assert store.latest() is None
+        assert store.get("a", Document) is None
+        assert store.head("a") is None
+        assert store.history("a") == []
+        assert store.heads(["a", "b"]) == {}
+        assert store.query("note") == []
+        assert list(store.changes_since(None)) == []
+
+    def test_a_document_comes_back_as_it_was_put(self, store: Store) -> None:
+        call = ToolcallDocument(
+            id="toolu_1",
+            tool="bash",
+            args={"command": "ls", "nested": {"deep": [1, {"x": None}], "big": 2**60}},
+            args_display="ls",
+            chat_ref="chat:s",
+            file_refs=["f1", "f2"],
+            content="output",
+            details={"exit": 0, "ratio": 0.1},
+            provenance=PROVENANCE,
+        ).seal()
+        store.commit(batch(call))
+        assert store.get("toolu_1", ToolcallDocument) == call
+
+    def test_fields_that_a_type_does_not_know_are_kept(self, store: Store) -> None:
+        put = note("a", flavour={"of": ["the", 1]}, count=3)
+        store.commit(batch(put))
+        assert store.get("a", Document) == put
+
+    def test_a_put_adds_a_version(self, store: Store) -> None:
+        tokens = [store.commit(batch(note("a", text))) for text in ("one", "two", "three")]
+        assert len(set(tokens)) == 3
+        assert contents(store, "a") == ["one", "two", "three"]
+        assert [head.token for head in store.history("a")] == tokens
+        newest = store.get("a", Document)
+        assert newest is not None
+        assert newest.content == "three"
+        assert store.latest() == tokens[-1]
+
+    def test_reads_as_of_a_transaction_see_what_was_newest_then(self, store: Store) -> None:
+        before = store.commit(batch(note("other")))
+        first = store.commit(batch(note("a", "one")))
+        between = store.commit(batch(note("other", "changed")))
+        second = store.commit(batch(note("a", "two")))
+        after = store.commit(batch(note("other", "again")))
+
+        def content(at: Token) -> str | None:
+            document = store.get("a", Document, at)
+            return document.content if document else None
+
+        assert [content(at) for at in (before, first, between, second, after)] == [
+            None,
+            "one",
+            "one",
+            "two",
+            "two",
+        ]
+        head = store.head("a", between)
+        assert head is not None
+        assert head.token == first
+        assert store.head("a", before) is None
+
+    def test_a_tombstone_is_a_version_without_content(self, store: Store) -> None:
+        alive = store.commit(batch(file("/a", "text")))
+        id = file("/a").id
+        store.commit(batch(file("/a", None, state="deleted")))
+        dead, before = store.get(id, FileDocument), store.get(id, FileDocument, alive)
+        assert dead is not None
+        assert (dead.content, dead.state, dead.text_hash) == (None, "deleted", None)
+        assert before is not None
+        assert before.content == "text"
+
+    def test_empty_content_is_not_none(self, store: Store) -> None:
+        store.commit(batch(note("a", ""), note("b", None)))
+        a, b = store.get("a", Document), store.get("b", Document)
+        assert a is not None
+        assert b is not None
+        assert (a.content, b.content) == ("", None)
+        assert store.heads(["a"])["a"].fields["text_hash"] == sha256_hex(b"")
+
+    def test_the_same_fields_may_be_put_again(self, store: Store) -> None:
+        first = store.commit(batch(note("a")))
+        second = store.commit(batch(note("a")))
+        assert [head.token for head in store.history("a")] == [first, second]
+
+    def test_an_unknown_token_is_missing(self, store: Store) -> None:
+        store.commit(batch(note("a")))
+        unknown = Token("00000000-999")
+        with pytest.raises(Missing):
+            store.get("a", Document, unknown)
+        with pytest.raises(Missing):
+            store.head("a", unknown)
+        with pytest.raises(Missing):
+            store.changes_since(unknown)
+
+    def test_a_document_is_not_read_as_another_type(self, store: Store) -> None:
+        store.commit(batch(note("a")))
+        with pytest.raises(ValueError, match="note"):
+            store.get("a", FileDocument)
+
+    def test_transaction_times_never_step_back(self, store: Store) -> None:
+        for n in range(5):
+            store.commit(batch(note("a", str(n))))
+        times = [head.time_ms for head in store.history("a")]
+        assert times == sorted(times)
+        assert times[0] > 1_500_000_000_000
+
+    def test_everything_is_there_after_reopening(self, factory: StoreFactory) -> None:
+        first = factory.open()
+        put = note("a", "long " * 2_000)
+        digest = sha256_hex(b"data")
+        token = first.commit(batch(put, blobs={digest: b"data"}))
+        first.close()
+        first.close()
+        second = factory.open()
+        assert second.latest() == token
+        assert second.get("a", Document, token) == put
+        assert second.blob(digest) == b"data"
+        assert second.commit(batch(note("b"))) != token
+
+    def test_tokens_of_two_stores_on_one_database_agree(self, factory: StoreFactory) -> None:
+        one, two = factory.open(), factory.open()
+        token = one.commit(batch(note("a", "one")))
+        assert two.latest() == token
+        later = two.commit(batch(note("a", "two")))
+        assert [head.token for head in one.history("a")] == [token, later]
+
+    @pytest.mark.parametrize("text", AWKWARD)
+    def test_awkward_texts_survive(self, store: Store, text: str) -> None:
+        put = note(f"id {text}", text, nickname=text, extra={text: [text, {"x": text}]})
+        token = store.commit(batch(put))
+        assert store.get(put.id, Document) == put
+        assert store.get(put.id, Document, token) == put
+        assert [head.id for head in store.query("note", {"nickname": text})] == [put.id]
+        assert list(store.heads([put.id])) == [put.id]
+        assert [change.id for change in store.changes_since(None)] == [put.id]
+
+    @pytest.mark.parametrize(
+        "value",
+        [2**60, -(2**63), 10**30, 0.1, -0.0, 1e300, True, None, [], {}, [[[]]], {"": {"": ""}}],
+    )
+    def test_awkward_values_survive(self, store: Store, value: Any) -> None:
+        put = note("a", extra={"value": value})
+        store.commit(batch(put))
+        got = store.get("a", Document)
+        assert got is not None
+        assert got == put
+        assert repr(got.model_dump()["extra"]) == repr({"value": value})
+
+
+class HeadContract:
+    """Heads, queries and changes: what is answered without loading content."""
+
+    def test_a_head_has_every_field_but_content(self, store: Store) -> None:
+        put = file("/a", "text", char_count=4)
+        token = store.commit(batch(put))
+        head = store.head(put.id)
+        assert isinstance(head, Head)
+        assert (head.id, head.type, head.token) == (put.id, "file", token)
+        assert dict(head.fields) == put.model_dump(exclude={"content"})
+
+    def test_a_long_content_is_no_field_of_a_head(self, store: Store) -> None:
+        store.commit(batch(note("a", "long " * 2_000)))
+        (head,) = store.query("note")
+        assert "content" not in head.fields
+
+    def test_heads_of_many(self, store: Store) -> None:
+        ids = [f"n{i}" for i in range(1_200)]
+        store.commit(batch(*(note(id, id) for id in ids)))
+        store.commit(batch(note("n7", "changed")))
+        found = store.heads([*reversed(ids), "absent", "n7"])
+        assert list(found) == list(reversed(ids))
+        assert found["n7"].token == store.latest()
+
+    def test_query_by_type_is_oldest_first(self, store: Store) -> None:
+        for id in ("c", "a", "b"):
+            store.commit(batch(note(id), file(f"/{id}")))
+        store.commit(batch(note("c", "changed")))
+        assert [head.id for head in store.query("note")] == ["c", "a", "b"]
+        assert [head.id for head in store.query("note", limit=2)] == ["c", "a"]
+        assert store.query("note", limit=0) == []
+        assert store.query("unknown") == []
+
+    @pytest.mark.parametrize("name", ["session", "object", "unknown_to_all"])
+    def test_query_by_field(self, store: Store, name: str) -> None:
+        store.commit(batch(note("a", **{name: "x"}), note("b", **{name: "y"}), note("c")))
+        store.commit(batch(note("d", **{name: "x"})))
+        assert {head.id for head in store.query("note", {name: "x"})} == {"a", "d"}
+        assert {head.id for head in store.query("note", {name: None})} == {"c"}
+        assert store.query("note", {name: "z"}) == []
+        assert store.query("file", {name: "x"}) == []
+
+    def test_query_by_several_fields(self, store: Store) -> None:
+        for n in range(6):
+            put = note(f"n{n}", session=f"s{n % 2}", object=f"o{n % 3}", ordinal=n)
+            store.commit(batch(put))
+        where = {"session": "s1", "object": "o0"}
+        assert [head.id for head in store.query("note", where)] == ["n3"]
+        assert store.query("note", {**where, "ordinal": 1}) == []
+        assert [head.id for head in store.query("note", {"session": "s0", "ordinal": 4})] == ["n4"]
+
+    @pytest.mark.parametrize("name", ["session", "flag"])
+    def test_query_tells_json_types_apart(self, store: Store, name: str) -> None:
+        values = {"true": True, "one": 1, "text": "1", "zero": 0, "false": False, "none": None}
+        store.commit(batch(*(note(id, **{name: value}) for id, value in values.items())))
+        for id, value in values.items():
+            assert [head.id for head in store.query("note", {name: value})] == [id]
+
+    def test_query_sees_newest_versions_only(self, store: Store) -> None:
+        store.commit(batch(note("a", session="old", state="old")))
+        store.commit(batch(note("a", session="new", state="new")))
+        for name in ("session", "state"):
+            assert store.query("note", {name: "old"}) == []
+            assert [head.id for head in store.query("note", {name: "new"})] == ["a"]
+        store.commit(batch(note("a", session="old")))
+        assert [head.id for head in store.query("note", {"session": "old"})] == ["a"]
+
+    def test_query_reaches_into_the_source(self, store: Store) -> None:
+        here, there = file("/a", filesystem="fs1"), file("/a", filesystem="fs2")
+        store.commit(batch(here, there, file("/b", filesystem="fs1")))
+        assert {h.id for h in store.query("file", {"source.path": "/a"})} == {here.id, there.id}
+        where = {"source.path": "/a", "source.filesystemId": "fs2"}
+        assert [head.id for head in store.query("file", where)] == [there.id]
+        assert len(store.query("file", {"source.filesystemId": "fs1"})) == 2
+        assert store.query("file", {"source.path": None}) == []
+
+    def test_changes_since(self, store: Store) -> None:
+        first = store.commit(batch(note("a"), note("b")))
+        second = store.commit(batch(note("a", "changed"), file("/a")))
+        third = store.commit(batch(note("c")))
+        changes = store.changes_since(None)
+        assert [change.token for change in changes] == [first, first, second, second, third]
+        assert {(c.token, c.id, c.type) for c in changes[2:4]} == {
+            (second, "a", "note"),
+            (second, file("/a").id, "file"),
+        }
+        assert [change.id for change in store.changes_since(second)] == ["c"]
+        assert list(store.changes_since(third)) == []
+        assert changes[0].time_ms == store.history("a")[0].time_ms
+
+    def test_changes_are_cut_between_transactions(self, store: Store) -> None:
+        first = store.commit(batch(note("a"), note("b"), note("c")))
+        second = store.commit(batch(note("d")))
+        assert {c.token for c in store.changes_since(None, limit=2)} == {first}
+        assert len(store.changes_since(None, limit=2)) == 3
+        assert [c.token for c in store.changes_since(first, limit=2)] == [second]
+
+
+class CommitContract:
+    """Atomic commits, compare-and-put, blobs."""
+
+    def test_two_documents_with_one_id_are_refused(self, store: Store) -> None:
+        with pytest.raises(ValueError, match="'a'"):
+            store.commit(batch(note("a", "one"), note("a", "two")))
+        assert store.latest() is None
+
+    def test_a_document_changed_after_sealing_is_refused(self, store: Store) -> None:
+        unsealed = Document(id="a", type="note", provenance=PROVENANCE)
+        edited, relabelled, moved = note("b"), note("c"), file("/c")
+        edited.content = "other"
+        relabelled.nickname = "other"
+        moved.source = None
+        for document in (unsealed, edited, relabelled, moved):
+            with pytest.raises(ValueError, match=r"seal\(\)"):
+                store.commit(batch(note("good"), document))
+        assert store.latest() is None
+
+    def test_a_blob_under_a_wrong_hash_is_refused(self, store: Store) -> None:
+        wrong = sha256_hex(b"other")
+        with pytest.raises(ValueError, match=wrong):
+            store.commit(batch(note("a"), blobs={wrong: b"data"}))
+        assert store.latest() is None
+        with pytest.raises(Missing):
+            store.blob(wrong)
+
+    @pytest.mark.parametrize("size", [0, 1, 511, 512, 4_096, 100_000, 2_000_000])
+    @pytest.mark.parametrize("pattern", [b"text ", bytes(range(256))])
+    def test_blobs_come_back(self, store: Store, size: int, pattern: bytes) -> None:
+        data = (pattern * (size // len(pattern) + 1))[:size]
+        blobs: dict[str, bytes] = {}
+        digest = put_blob(data, blobs)
+        store.commit(Batch(blobs=blobs))
+        store.commit(Batch(blobs=blobs))
+        assert store.blob(digest) == data
+
+    def test_many_blobs_and_missing_ones(self, store: Store) -> None:
+        blobs: dict[str, bytes] = {}
+        for n in range(1_100):
+            put_blob(str(n).encode(), blobs)
+        store.commit(Batch(blobs=blobs))
+        assert store.blobs([*blobs, sha256_hex(b"absent"), "not a hash"]) == blobs
+        with pytest.raises(Missing):
+            store.blob(sha256_hex(b"absent"))
+
+    def test_long_content_is_a_blob(self, store: Store) -> None:
+        put = note("a", "long \ud800" * 4_000)
+        store.commit(batch(put))
+        assert put.text_hash is not None
+        assert store.blob(put.text_hash) == encode_text(put.content or "")
+
+    def test_compare_and_put(self, store: Store) -> None:
+        first = store.commit(batch(note("a", "one"), expect={"a": None}))
+        second = store.commit(batch(note("a", "two"), expect={"a": first}))
+        for wrong in (None, first, Token("unknown")):
+            with pytest.raises(Conflict):
+                store.commit(batch(note("a", "three"), expect={"a": wrong}))
+        assert contents(store, "a") == ["one", "two"]
+        assert store.latest() == second
+
+    def test_a_conflict_leaves_nothing_behind(self, store: Store) -> None:
+        token = store.commit(batch(note("a", "one", session="s")))
+        blobs: dict[str, bytes] = {}
+        digest = put_blob(b"data", blobs)
+        puts = [note("b", session="s"), note("a", "long " * 2_000), note("c")]
+        with pytest.raises(Conflict):
+            store.commit(Batch(puts=puts, blobs=blobs, expect={"a": token, "c": token}))
+        assert store.latest() == token
+        assert contents(store, "a") == ["one"]
+        assert store.heads(["b", "c"]) == {}
+        assert [head.id for head in store.query("note", {"session": "s"})] == ["a"]
+        assert store.blobs([digest, puts[1].text_hash or ""]) == {}
+        assert len(store.changes_since(None)) == 1
+
+    def test_what_is_expected_need_not_be_put(self, store: Store) -> None:
+        token = store.commit(batch(note("guard")))
+        store.commit(batch(note("a"), expect={"guard": token}))
+        with pytest.raises(Conflict):
+            store.commit(batch(note("b"), expect={"guard": None}))
+        assert store.head("b") is None
+
+    def test_type_and_identity_never_change(self, store: Store) -> None:
+        store.commit(batch(note("a")))
+        other_type = TurnDocument(id="a", session="s").seal()
+        other_source = note("a", source=file("/a").source)
+        for document in (other_type, other_source):
+            with pytest.raises(Conflict):
+                store.commit(batch(document))
+        assert len(store.history("a")) == 1

@@ -1,0 +1,127 @@
+"""Commits that repeat a transaction of another store."""
+
+from __future__ import annotations
+
+import pytest
+
+from foredeck.errors import Conflict
+from foredeck.model.documents import Document
+from foredeck.model.messages import put_blob
+from foredeck.store.protocol import Batch, Origin, Store, Token
+
+from .contract import contents
+from .documents import batch, file, note
+
+ORIGIN = Origin(Token("feedbeef-7"), 1_600_000_000_000)
+LATER = Origin(Token("feedbeef-9"), 1_600_000_000_500)
+
+
+class OriginContract:
+    """Imported transactions keep token and time; repeating one changes nothing."""
+
+    def test_token_and_time_are_kept(self, store: Store) -> None:
+        local = store.commit(batch(note("local")))
+        assert store.commit(batch(note("a", "one")), origin=ORIGIN) == ORIGIN.token
+        store.commit(batch(note("a", "two")), origin=LATER)
+        assert [(h.token, h.time_ms) for h in store.history("a")] == [
+            (ORIGIN.token, ORIGIN.time_ms),
+            (LATER.token, LATER.time_ms),
+        ]
+        assert store.latest() == LATER.token
+        document = store.get("a", Document, ORIGIN.token)
+        assert document is not None
+        assert document.content == "one"
+        assert store.get("a", Document, local) is None
+
+    def test_local_transactions_go_on_after_imported_ones(self, store: Store) -> None:
+        first = store.commit(batch(note("a", "local")))
+        store.commit(batch(note("a", "imported")), origin=ORIGIN)
+        last = store.commit(batch(note("a", "local again")))
+        assert len({first, ORIGIN.token, last}) == 3
+        assert contents(store, "a") == ["local", "imported", "local again"]
+        head, first_head = store.head("a"), store.history("a")[0]
+        assert head is not None
+        assert head.time_ms >= first_head.time_ms
+
+    def test_the_same_again_is_a_no_op(self, store: Store) -> None:
+        puts = [note("a", "long " * 2_000), file("/a", source_hash="00" * 32)]
+        store.commit(Batch(puts=puts), origin=ORIGIN)
+        latest = store.commit(batch(note("later")))
+        assert store.commit(Batch(puts=puts), origin=ORIGIN) == ORIGIN.token
+        assert store.commit(Batch(puts=puts[:1]), origin=ORIGIN) == ORIGIN.token
+        assert store.latest() == latest
+        assert len(store.history("a")) == 1
+        assert len(store.changes_since(None)) == 3
+
+    def test_a_no_op_even_if_the_document_has_gone_on(self, store: Store) -> None:
+        store.commit(batch(note("a", "imported")), origin=ORIGIN)
+        store.commit(batch(note("a", "local")))
+        store.commit(batch(note("a", "imported")), origin=ORIGIN)
+        assert contents(store, "a") == ["imported", "local"]
+
+    @pytest.mark.parametrize(
+        "other",
+        [note("a", "other"), note("a", nickname="other"), note("a", source_hash="11" * 32)],
+        ids=["content", "field", "source hash"],
+    )
+    def test_other_fields_conflict(self, store: Store, other: Document) -> None:
+        store.commit(batch(note("a")), origin=ORIGIN)
+        blobs: dict[str, bytes] = {}
+        digest = put_blob(b"data", blobs)
+        with pytest.raises(Conflict):
+            store.commit(batch(note("b"), other, blobs=blobs), origin=ORIGIN)
+        assert store.get("a", Document) == note("a")
+        assert store.head("b") is None
+        assert store.blobs([digest]) == {}
+
+    def test_another_time_conflicts(self, store: Store) -> None:
+        store.commit(batch(note("a")), origin=ORIGIN)
+        with pytest.raises(Conflict):
+            store.commit(batch(note("a")), origin=Origin(ORIGIN.token, ORIGIN.time_ms + 1))
+
+    def test_further_ids_join_a_known_transaction(self, store: Store) -> None:
+        store.commit(batch(note("a")), origin=ORIGIN)
+        between = store.commit(batch(note("between")))
+        store.commit(batch(note("b", "added", session="s")), origin=ORIGIN)
+        store.commit(batch(note("a"), note("c")), origin=ORIGIN)
+        assert store.latest() == between
+        added = store.get("b", Document, ORIGIN.token)
+        assert added is not None
+        assert added.content == "added"
+        head = store.head("b")
+        assert head is not None
+        assert (head.token, head.time_ms) == (ORIGIN.token, ORIGIN.time_ms)
+        assert [h.id for h in store.query("note", {"session": "s"})] == ["b"]
+        assert {h.id for h in store.query("note")[:3]} == {"a", "b", "c"}
+        assert {c.id for c in store.changes_since(None)} == {"a", "b", "c", "between"}
+        assert [c.id for c in store.changes_since(ORIGIN.token)] == ["between"]
+
+    def test_a_known_transaction_of_this_store_can_be_joined(self, store: Store) -> None:
+        token = store.commit(batch(note("a")))
+        (head,) = store.history("a")
+        later = store.commit(batch(note("later")))
+        store.commit(batch(note("a"), note("b")), origin=Origin(token, head.time_ms))
+        assert store.history("b")[0].token == token
+        assert store.latest() == later
+
+    def test_the_past_of_a_document_is_not_rewritten(self, store: Store) -> None:
+        store.commit(batch(note("a")), origin=ORIGIN)
+        store.commit(batch(note("b", "newer")))
+        with pytest.raises(Conflict):
+            store.commit(batch(note("b", "older")), origin=ORIGIN)
+        assert contents(store, "b") == ["newer"]
+
+    def test_expectations_hold_for_imports_too(self, store: Store) -> None:
+        store.commit(batch(note("a")))
+        with pytest.raises(Conflict):
+            store.commit(batch(note("a", "imported"), expect={"a": None}), origin=ORIGIN)
+        assert len(store.history("a")) == 1
+
+    def test_a_token_that_this_store_would_have_made_next(self, store: Store) -> None:
+        name, _, number = store.commit(batch(note("a"))).rpartition("-")
+        taken = {Token(f"{name}-{int(number) + n}") for n in range(1, 6)}
+        for n, token in enumerate(sorted(taken)):
+            store.commit(batch(note(f"imported {n}")), origin=Origin(token, ORIGIN.time_ms))
+        made = {store.commit(batch(note(f"local {n}"))) for n in range(10)}
+        assert len(made) == 10
+        assert not made & taken

@@ -1,0 +1,52 @@
+"""Documents for store tests, sealed and small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.model.documents import Document, FileDocument, FilesystemSource, Provenance
+from foredeck.model.documents import identity_hash as identity
+from foredeck.store.protocol import Batch
+
+PROVENANCE = Provenance(origin="test", generator="tool")
+
+AWKWARD = [
+    "",
+    " ",
+    "\0",
+    "a\0b",
+    "\u2028\u2029\x85\n\r",
+    "a\udce4b",
+    "\ud83d",
+    "\U0001f600 and 漢字",
+    "e\u0301 is not \u00e9",
+    "'; DROP TABLE document; --",
+    "%_\\\"'`",
+    "x" * 5_000,
+    "\ud800" * 600,
+]
+"""Texts that some layer between Python and a disk is known to change."""
+
+
+def note(id: str, content: str | None = "text", **fields: Any) -> Document:
+    """A document of a type that no adapter knows."""
+    return Document(id=id, type="note", content=content, provenance=PROVENANCE, **fields).seal()
+
+
+def file(
+    path: str, content: str | None = "text", filesystem: str = "fs", **fields: Any
+) -> Document:
+    """A file on a file system."""
+    source = FilesystemSource(filesystemId=filesystem, path=path)
+    return FileDocument(
+        id=identity("file", source),
+        source=source,
+        content=content,
+        provenance=PROVENANCE,
+        **fields,
+    ).seal()
+
+
+def batch(*documents: Document, **more: Any) -> Batch:
+    """A commit of these documents."""
+    return Batch(puts=list(documents), **more)

@@ -1,0 +1,46 @@
+"""The SQLite store under the contract that all stores share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from foredeck.store.sqlite import open_sqlite
+
+from .contract import CommitContract, HeadContract, VersionContract, store
+from .contract_origin import OriginContract
+from .contract_processes import ProcessContract
+from .factory import StoreFactory
+
+__all__ = ["store"]
+
+
+@pytest.fixture
+def factory(tmp_path: Path) -> Iterator[StoreFactory]:
+    """An empty database; generous with time, since the machine may be busy."""
+    made = StoreFactory(partial(open_sqlite, tmp_path / "store.db", busy_timeout_ms=30_000))
+    yield made
+    made.close_all()
+
+
+class TestVersions(VersionContract):
+    """Versions, history and as-of reads."""
+
+
+class TestHeads(HeadContract):
+    """Heads, queries, changes."""
+
+
+class TestCommits(CommitContract):
+    """Atomic commits, compare-and-put, blobs."""
+
+
+class TestOrigins(OriginContract):
+    """Imported transactions."""
+
+
+class TestProcesses(ProcessContract):
+    """Several processes, killed ones."""
