@@ -1,0 +1,43 @@
+"""The outside things that objects track: file identity, indexing and trackers (SSOT 5)."""
+
+from foredeck.sources.classify import Look, look
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.filesystem import FilesystemMap, Location, Mount, file_id
+from foredeck.sources.indexing import (
+    NOTHING_PENDING,
+    FileSource,
+    Limits,
+    Pending,
+    Role,
+    Sighting,
+    ToolEvent,
+)
+from foredeck.sources.machine import default_filesystem_id
+from foredeck.sources.readrange import ReadRange, parse_read_range
+from foredeck.sources.recorded import RecordedSource
+from foredeck.sources.toolpaths import Touch, path_argument, tool_path, touched_paths
+
+__all__ = [
+    "NOTHING_PENDING",
+    "DiskSource",
+    "FileSource",
+    "FilesystemMap",
+    "Limits",
+    "Location",
+    "Look",
+    "Mount",
+    "Pending",
+    "ReadRange",
+    "RecordedSource",
+    "Role",
+    "Sighting",
+    "ToolEvent",
+    "Touch",
+    "default_filesystem_id",
+    "file_id",
+    "look",
+    "parse_read_range",
+    "path_argument",
+    "tool_path",
+    "touched_paths",
+]

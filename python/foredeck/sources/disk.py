@@ -1,0 +1,308 @@
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH110, PTH116
+"""Files as they are on the disk: the indexing protocol of SSOT 5.5."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.documents import FilesystemSource, Generator
+from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
+from foredeck.sources.filesystem import FilesystemMap, Location
+from foredeck.sources.indexing import (
+    NOTHING_PENDING,
+    Known,
+    Limits,
+    Pending,
+    Role,
+    Sighting,
+    ToolEvent,
+    lookup,
+)
+from foredeck.sources.recorded import RecordedSource, is_object_id, location_of
+from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
+from foredeck.sources.versions import file_version, link_move
+from foredeck.store.protocol import Store
+
+REMEMBERED = 50_000
+"""Most files whose last look is remembered."""
+
+_EMPTY_HASH = sha256_hex(b"")
+
+_By = tuple[str, Generator]
+_FOUND: _By = ("disk", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The last look at a path, for as long as its fingerprint stays the same."""
+
+    kind: Kind
+    source_hash: str | None
+    fingerprint: Fingerprint | None
+    device: int | None
+
+
+@dataclass(slots=True)
+class _Met:
+    """A file on its way through one call."""
+
+    location: Location
+    known: Known
+    sighting: Sighting
+
+
+class DiskSource:
+    """A `FileSource` that looks at the disk; where it cannot, it goes by what the tools said.
+
+    An unchanged file costs one `stat` if this object has seen it before, else one hash.
+    """
+
+    def __init__(
+        self, store: Store, filesystems: FilesystemMap, limits: Limits | None = None
+    ) -> None:
+        self._store = store
+        self._filesystems = filesystems
+        self._limits = limits or Limits()
+        self._recorded = RecordedSource(store, filesystems, self._limits)
+        self._last: dict[str, _Last] = {}
+
+    def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
+        """Object id and source binding of the file that `path` names, links resolved."""
+        self._filesystems.forget()
+        location = self._locate(path, "read", cwd)
+        return location.object_id, location.source
+
+    def sight(
+        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+    ) -> Sighting:
+        """Look at one file."""
+        self._filesystems.forget()
+        location = self._locate(tool_path(path), role, cwd)
+        known = lookup(self._store, [location.object_id], pending)[location.object_id]
+        return self._sight(location, role, known, _FOUND)
+
+    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """The files that a tool call touched, as they are on the disk now."""
+        self._filesystems.forget()
+        touches = touched_paths(event, self._limits.discovered_paths)
+        located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
+        if located and located[0][0].certain and located[0][1].local is None:
+            return self._recorded.after_tool(event, pending=pending)
+        known = lookup(self._store, (place.object_id for _, place in located), pending)
+        by = _author(event)
+        met: dict[str, _Met] = {}
+        for touch, place in located:
+            before = known[place.object_id]
+            if place.object_id not in met and _counts(event, touch, place, before):
+                sighting = self._sight(place, touch.role, before, by)
+                met[place.object_id] = _Met(place, before, sighting)
+        self._follow_moves(met, [], by)
+        return [m.sighting for m in met.values() if m.known.exists or m.sighting.document]
+
+    def reconcile(
+        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """Compare known files with the disk."""
+        self._filesystems.forget()
+        met: dict[str, _Met] = {}
+        strays: dict[str, Location] = {}
+        for place, known in self._targets(list(targets), pending):
+            if not known.exists:
+                strays.setdefault(place.object_id, place)
+            elif place.object_id not in met:
+                sighting = self._sight(place, "mentioned", known, _FOUND)
+                met[place.object_id] = _Met(place, known, sighting)
+                if sighting.state == "deleted" and place.local is not None:
+                    beyond = self._filesystems.locate_local(place.local)
+                    strays.setdefault(beyond.object_id, beyond)
+        self._follow_moves(met, [s for s in strays.values() if s.object_id not in met], _FOUND)
+        return [m.sighting for m in met.values()]
+
+    def _locate(self, path: str, role: Role, cwd: str | None) -> Location:
+        location = self._filesystems.locate(path, cwd)
+        if role != "read" or location.local is None or os.path.exists(location.local):
+            return location
+        for other in spellings(path):
+            found = self._filesystems.locate(other, cwd)
+            if found.local is not None and os.path.exists(found.local):
+                return found
+        return location
+
+    def _targets(
+        self, targets: Sequence[str], pending: Pending
+    ) -> Iterable[tuple[Location, Known]]:
+        """Each target's place and what is known of it; a path may stand for two objects.
+
+        A tracked path that has become a link still names its old object, and now a new one.
+        """
+        paths = [t for t in targets if not is_object_id(t)]
+        places = {
+            path: (
+                self._filesystems.locate_local(path, follow=False),
+                self._filesystems.locate_local(path),
+            )
+            for path in paths
+        }
+        ids = [t for t in targets if is_object_id(t)]
+        ids += [place.object_id for pair in places.values() for place in pair]
+        known = lookup(self._store, ids, pending)
+        for target in targets:
+            if target in places:
+                named, real = places[target]
+                if known[named.object_id].exists:
+                    yield named, known[named.object_id]
+                yield real, known[real.object_id]
+            elif known[target].exists:
+                place = location_of(known[target], None)
+                local = self._filesystems.local_path(place.source)
+                yield Location(place.filesystem_id, place.path, local), known[target]
+
+    def _sight(self, place: Location, role: Role, known: Known, by: _By) -> Sighting:
+        if place.local is None:
+            return _plain(place, role, known, "unreachable")
+        if role in ("listed", "mentioned") and known.state != "deleted":
+            if not known.exists:
+                return self._first_mention(place, role, known)
+            if role == "listed" or (not known.has_content and os.path.exists(place.local)):
+                return _plain(place, role, known, known.state)
+        if self._filesystems.real(place.local) != place.local:
+            return self._seen(place, role, known, Look("missing"), by)
+        return self._seen(place, role, known, self._look(place.local, known), by)
+
+    def _first_mention(self, place: Location, role: Role, known: Known) -> Sighting:
+        assert place.local is not None
+        seen = look(place.local, max_bytes=-1)
+        if seen.kind == "special":
+            return self._seen(place, role, known, seen, _FOUND)
+        if seen.kind != "huge":
+            return _plain(place, role, known, seen.kind)
+        document = file_version(place, known.fields, state="listed", by=_FOUND)
+        return Sighting(place.path, document.id, role, document, known.head, "listed")
+
+    def _look(self, local: str, known: Known) -> Look:
+        """Look at a file, without reading it when it is as it was and the store knows it so."""
+        last = self._last.get(local)
+        if last is not None and last.source_hash == known.fields.get("source_hash"):
+            unchanged = last.fingerprint is not None and _fingerprint(local) == last.fingerprint
+            if unchanged and last.kind == known.state:
+                size = last.fingerprint[2] if last.fingerprint else 0
+                return Look(last.kind, last.source_hash, size=size, fingerprint=last.fingerprint)
+        seen = look(
+            local,
+            self._limits.max_file_bytes,
+            device=last.device if last else None,
+            project=self._filesystems.real(self._filesystems.cwd),
+        )
+        if seen.device is not None:
+            if len(self._last) >= REMEMBERED:
+                self._last.clear()
+            trusted = seen.fingerprint if seen.settled else None
+            self._last[local] = _Last(seen.kind, seen.source_hash, trusted, seen.device)
+        return seen
+
+    def _seen(self, place: Location, role: Role, known: Known, seen: Look, by: _By) -> Sighting:
+        """The sighting that follows from a look, with a new version if one is due."""
+        if seen.kind in ("missing", "directory"):
+            if not known.exists or known.state == "deleted":
+                return _plain(place, role, known, known.state or seen.kind)
+            seen, state = Look("missing"), "deleted"
+        elif seen.kind == "unreachable" or (seen.kind == "unreadable" and known.has_content):
+            return _plain(place, role, known, seen.kind)
+        else:
+            state = seen.kind
+        if not _differs(known, seen, state):
+            return _plain(place, role, known, known.state)
+        document = file_version(
+            place,
+            known.fields,
+            state=state,
+            content=seen.text,
+            source_hash=seen.source_hash,
+            size=None if state in ("deleted", "unreadable", "special") else seen.size,
+            file_type=seen.detail if state == "special" else None,
+            by=by,
+        )
+        return Sighting(place.path, document.id, role, document, known.head, state)
+
+    def _follow_moves(self, met: dict[str, _Met], strays: Sequence[Location], by: _By) -> None:
+        """Tie files that went away to files that came up with the same bytes in the same go."""
+        gone = [
+            m
+            for m in met.values()
+            if m.sighting.document is not None
+            and m.sighting.document.state == "deleted"
+            and m.known.fields.get("source_hash") not in (None, _EMPTY_HASH)
+        ]
+        if not gone:
+            return
+        hashes = {str(m.known.fields["source_hash"]) for m in gone}
+        arrived = self._arrivals(met, strays, hashes, by)
+        for old in gone:
+            same = [m for m in arrived if _hash(m) == old.known.fields["source_hash"]]
+            if not same or old.sighting.document is None:
+                continue
+            name = os.path.basename(old.location.path)  # noqa: PTH119
+            new = next((m for m in same if m.location.path.endswith("/" + name)), same[0])
+            arrived.remove(new)
+            met[new.location.object_id] = new
+            if new.sighting.document is not None:
+                link_move(old.sighting.document, new.sighting.document)
+
+    def _arrivals(
+        self, met: dict[str, _Met], strays: Sequence[Location], hashes: set[str], by: _By
+    ) -> list[_Met]:
+        """Files of this go that have newly come to hold bytes with one of these hashes."""
+        arrived = [m for m in met.values() if _hash(m) in hashes]
+        bare = [m for m in met.values() if m.sighting.state == "listed"]
+        bare += [_Met(s, Known(), _plain(s, "mentioned", Known(), "missing")) for s in strays]
+        for candidate in bare[: self._limits.discovered_paths]:
+            place, known = candidate.location, candidate.known
+            if place.local is None:
+                continue
+            sighting = self._seen(
+                place, candidate.sighting.role, known, self._look(place.local, known), by
+            )
+            if sighting.document is not None and sighting.document.source_hash in hashes:
+                arrived.append(_Met(place, known, sighting))
+        return arrived
+
+
+def _author(event: ToolEvent) -> _By:
+    if event.tool in ("write", "edit"):
+        return (event.tool, "agent")
+    return (event.tool, "tool") if event.tool in ("bash", "exec", "powershell") else _FOUND
+
+
+def _counts(event: ToolEvent, touch: Touch, place: Location, known: Known) -> bool:
+    """Whether a touched path is worth a look: not a mere word, nor unknown to a failed call."""
+    if known.exists:
+        return True
+    if event.is_error and touch.certain:
+        return False
+    return touch.certain or (place.local is not None and os.path.exists(place.local))
+
+
+def _differs(known: Known, seen: Look, state: str) -> bool:
+    if known.state != state or known.fields.get("source_hash") != seen.source_hash:
+        return True
+    return state == "huge" and known.fields.get("size") != seen.size
+
+
+def _plain(place: Location, role: Role, known: Known, state: str) -> Sighting:
+    return Sighting(place.path, place.object_id, role, None, known.head, state)
+
+
+def _hash(met: _Met) -> str | None:
+    document = met.sighting.document
+    return None if document is None else document.source_hash
+
+
+def _fingerprint(local: str) -> Fingerprint | None:
+    try:
+        return fingerprint(os.stat(local))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,239 @@
+# Paths are strings here: lexical, not always UTF-8, thousands at a time.
+# ruff: noqa: PTH100, PTH114, PTH116, PTH117, PTH118, PTH120
+"""From a path to the file that it names: filesystem id, identity path, and where to open it.
+
+**Identity path.** A path is made absolute lexically, as the agent's own tools do it (`a/../b` is
+`b`), then its symbolic links are resolved, the last component's included: two paths that reach
+one file are one object with one history. What cannot be resolved is kept as it is written: a
+file that does not exist, a folder that may not be searched, a link that leads into a loop (such
+a link is its own identity). Hard links are different paths and so different objects; so are two
+spellings on a file system that ignores case.
+
+**Names that are not UTF-8** are held as Python holds them (PEP 383: a lone surrogate for each
+stray byte). Identity hashes and stored JSON keep these apart from every other name.
+
+**Mounts.** The longest mount prefix that matches on whole components decides (SSOT 5.2). With a
+`host_path` the file is opened there, and its identity is that of the machine it lies on; a link
+in such a mount that leads out of it is not followed, because its target names a place in the
+container that this process cannot see.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foredeck.model.documents import FilesystemSource, identity_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A range of paths that lies on another file system than the rest.
+
+    `prefix`: absolute folder as the agent names it. `host_path`: the same folder as this process
+    names it, None if the names are the same. `filesystem_id`: None for this machine's own.
+    """
+
+    prefix: str
+    host_path: str | None = None
+    filesystem_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a file is: its identity, and the path to open here (None: out of this side's reach)."""
+
+    filesystem_id: str
+    path: str
+    local: str | None
+
+    @property
+    def source(self) -> FilesystemSource:
+        """The source binding of the file's object."""
+        return FilesystemSource(filesystemId=self.filesystem_id, path=self.path)
+
+    @property
+    def object_id(self) -> str:
+        """The id of the file's object."""
+        return file_id(self.filesystem_id, self.path)
+
+
+def file_id(filesystem_id: str, path: str) -> str:
+    """Id of the object for the file with this identity (SSOT 2.4)."""
+    source = {"type": "filesystem", "filesystemId": filesystem_id, "path": path}
+    return identity_hash("file", source)
+
+
+class FilesystemMap:
+    """Which file system a path belongs to, as the agent sees paths.
+
+    `default_id` covers all paths outside `mounts`. `cwd` is where relative paths start unless a
+    call says otherwise. `host_id` is the machine that `host_path`s lie on (the default's, unless
+    the agent works in a container). `sandboxed` says that paths outside the mounts belong to a
+    container that this process cannot see.
+
+    With `device_fallback`, a path outside all mounts whose folder lies on another device than
+    the root folder gets an id of its own, derived from the default id and the device number.
+    """
+
+    def __init__(
+        self,
+        default_id: str,
+        mounts: Sequence[Mount] = (),
+        device_fallback: bool = False,
+        cwd: str | None = None,
+        *,
+        host_id: str | None = None,
+        sandboxed: bool = False,
+    ) -> None:
+        self.default_id = default_id
+        self.host_id = host_id or default_id
+        self.sandboxed = sandboxed
+        self.cwd = os.path.abspath(cwd or os.curdir)
+        self._ranges = sorted(map(self._range, mounts), key=lambda r: -len(r.prefix))
+        self._rest = _Range("/", "/", default_id, False, not sandboxed)
+        self._device_fallback = device_fallback and not sandboxed
+        self._device_ids: dict[int, str] = {}
+        self._real_folders: dict[str, str] = {}
+
+    def locate(self, path: str, cwd: str | None = None, *, follow: bool = True) -> Location:
+        """The file that the agent means by `path`, relative to `cwd`.
+
+        Without `follow` the disk is not touched and links stay as they are written.
+        """
+        absolute = self.absolute(path, cwd)
+        found = next((r for r in self._ranges if _within(absolute, r.prefix)), self._rest)
+        named = found.translate(absolute)
+        if not found.reachable or not _can_exist(named):
+            return Location(found.filesystem_id, named, None)
+        if not follow:
+            return Location(found.filesystem_id, named, named)
+        return self._resolve(named, found)
+
+    def locate_local(self, path: str, *, follow: bool = True) -> Location:
+        """The file at a path of this machine, as a watcher reports it."""
+        named = self.absolute(path)
+        found = self._range_here(named)
+        if not found.reachable or not _can_exist(named):
+            return Location(self.host_id, named, None)
+        if not follow:
+            return Location(self._id_here(named, found), named, named)
+        return self._resolve(named, found)
+
+    def local_path(self, source: FilesystemSource) -> str | None:
+        """Where this process finds a known file now; None when its file system is not here."""
+        found = self._range_here(source.path)
+        if not found.reachable or not _can_exist(source.path):
+            return None
+        return source.path if self._id_here(source.path, found) == source.filesystemId else None
+
+    def absolute(self, path: str, cwd: str | None = None) -> str:
+        """The path made absolute and free of `.`, `..` and doubled separators, lexically."""
+        base = cwd or self.cwd
+        flavour = posixpath if (path if os.path.isabs(path) else base).startswith("/") else os.path
+        joined: str = flavour.normpath(flavour.join(base, path))
+        return "/" + joined.lstrip("/") if joined.startswith("//") else joined
+
+    def real(self, path: str) -> str:
+        """`path` of this machine with its links resolved.
+
+        Folders are resolved once until `forget` is called: thousands of files share few folders.
+        """
+        folder, name = os.path.split(path)
+        real_folder = self._real_folders.get(folder)
+        if real_folder is None:
+            real_folder = self._real_folders[folder] = os.path.realpath(folder)
+        plain = os.path.join(real_folder, name) if name else real_folder
+        return os.path.realpath(plain) if os.path.islink(plain) else plain
+
+    def forget(self) -> None:
+        """Drop what is remembered of links; to be called whenever a new look is taken."""
+        self._real_folders.clear()
+
+    def _range(self, mount: Mount) -> _Range:
+        prefix = self.absolute(mount.prefix)
+        root = os.path.realpath(mount.host_path or prefix)
+        own_id = self.host_id if mount.host_path is not None else self.default_id
+        return _Range(
+            prefix,
+            root,
+            mount.filesystem_id or own_id,
+            translated=mount.host_path is not None and mount.host_path != prefix,
+            reachable=mount.host_path is not None or not self.sandboxed,
+        )
+
+    def _resolve(self, named: str, found: _Range) -> Location:
+        real = self.real(named)
+        if found.translated and not _within(real, found.root):
+            return Location(found.filesystem_id, named, None)
+        if real != named:
+            found = self._range_here(real)
+        return Location(self._id_here(real, found), real, real)
+
+    def _range_here(self, local: str) -> _Range:
+        matches = (r for r in self._ranges if _within(local, r.root))
+        return max(matches, key=lambda r: len(r.root), default=self._rest)
+
+    def _id_here(self, local: str, found: _Range) -> str:
+        if found is not self._rest or not self._device_fallback:
+            return found.filesystem_id
+        if not self._device_ids:
+            self._device_ids[_folder_device(os.path.abspath(os.sep))] = self.default_id
+        device = _folder_device(os.path.dirname(local))
+        if device not in self._device_ids:
+            name = f"{self.default_id}:{device}"
+            self._device_ids[device] = hashlib.sha256(name.encode()).hexdigest()
+        return self._device_ids[device]
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A mount as it is used: `prefix` as the agent names it, `root` as this process does."""
+
+    prefix: str
+    root: str
+    filesystem_id: str
+    translated: bool
+    reachable: bool
+
+    def translate(self, absolute: str) -> str:
+        if not self.translated:
+            return absolute
+        rest = absolute[len(self.prefix) :].strip(_SEPARATORS)
+        return os.path.normpath(os.path.join(self.root, rest))
+
+
+_SEPARATORS = "/" if os.sep == "/" else "/\\"
+
+
+def _within(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or lies under it, on whole components."""
+    bare = folder.rstrip(_SEPARATORS)
+    if path == folder:
+        return True
+    return path.startswith(bare) and path[len(bare) : len(bare) + 1] in tuple(_SEPARATORS)
+
+
+def _can_exist(path: str) -> bool:
+    """Whether a file can have this name at all: no NUL, no surrogate that stands for no byte."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def _folder_device(folder: str) -> int:
+    """Device of the nearest folder at or above `folder` that exists.
+
+    A folder's, not a file's: layered file systems report other devices for files.
+    """
+    while True:
+        try:
+            return os.stat(folder).st_dev
+        except OSError:
+            if os.path.dirname(folder) == folder:
+                return 0
+            folder = os.path.dirname(folder)

@@ -1,0 +1,135 @@
+"""What the sources tell the engine, and how it asks: sightings of files (SSOT 5.5).
+
+A source never writes. It compares what is out there with what the store holds and hands back
+sealed documents; the caller commits them with the rest of its transaction. Documents that are
+not committed yet are passed back in as `pending`, so that several looks at one object agree. A
+later document for an object takes the place of an earlier one in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+from foredeck.model.documents import Document, FileDocument, FilesystemSource
+from foredeck.store.protocol import Head, Store
+
+Role = Literal["read", "written", "listed", "mentioned"]
+
+Pending = Mapping[str, Document]
+"""Documents by id that the caller has collected and not yet committed."""
+
+NOTHING_PENDING: Pending = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds: bytes above which a file is not read, and most paths that one tool call adds."""
+
+    max_file_bytes: int = 2 * 1024 * 1024
+    discovered_paths: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEvent:
+    """A tool of the agent has run.
+
+    `text` is the text of its result, `details` what the host keeps beside it, `cwd` the folder
+    that relative paths in it start from.
+    """
+
+    tool: str
+    input: Mapping[str, Any]
+    text: str
+    details: Any = None
+    is_error: bool = False
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One file that was met.
+
+    `path` is absolute within its file system. `document` is a sealed new version to commit, None
+    when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
+    `FileDocument.state` of the newest version, or what stands in the way of one: `unreachable`,
+    `unreadable` (what was known of it stays as it is), `missing` (not there, never known),
+    `directory`.
+    """
+
+    path: str
+    object_id: str
+    role: Role
+    document: FileDocument | None
+    head: Head | None
+    state: str
+
+
+class FileSource(Protocol):
+    """Where files are seen: on the disk, or in what a recorded session says of them.
+
+    Not thread-safe. `cwd` falls back to the one of the filesystem map.
+    """
+
+    def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
+        """Object id and source binding of the file that `path` names."""
+
+    def sight(
+        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+    ) -> Sighting:
+        """Look at one file. `read` and `written` take in its content, `listed` never does."""
+
+    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """The files that a tool call touched, at most one sighting each, the main one first.
+
+        Paths that name no file are left out. For an event that failed, only files that are known
+        already are looked at.
+        """
+
+    def reconcile(
+        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """Compare known files with what is out there now.
+
+        `targets`: object ids, or paths of this machine as a tracker reports them. Sightings come
+        in that order, each object once; only changed ones carry documents. Unknown ids and
+        paths are left out, but for a path that turns out to be where a known file moved to.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of an object: the store's head, and the fields of its newest version."""
+
+    head: Head | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def exists(self) -> bool:
+        """Whether any version of the object exists, pending ones included."""
+        return bool(self.fields)
+
+    @property
+    def state(self) -> str:
+        """`FileDocument.state` of the newest version, empty for an unknown object."""
+        return str(self.fields.get("state", ""))
+
+    @property
+    def has_content(self) -> bool:
+        """Whether more than its name is known."""
+        return self.exists and self.state not in ("listed", "deleted")
+
+
+def lookup(store: Store, ids: Iterable[str], pending: Pending) -> dict[str, Known]:
+    """What is known of these objects, with one question to the store."""
+    wanted = list(dict.fromkeys(ids))
+    heads = store.heads(wanted) if wanted else {}
+    return {id: _known(heads.get(id), pending.get(id)) for id in wanted}
+
+
+def _known(head: Head | None, document: Document | None) -> Known:
+    if document is not None:
+        return Known(head, document.model_dump(exclude={"content"}))
+    return Known(head, {} if head is None else head.fields)

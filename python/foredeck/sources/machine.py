@@ -1,0 +1,144 @@
+"""What tells this machine, or this container, from all others (SSOT 5.4).
+
+Two clients that compute the same filesystem id must share a file system, so a container's own
+files are never filed under the machine id that its image was built with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+MACHINE_ID_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
+CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+FALLBACK_NAME = "filesystem-id"
+
+_HEX_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_BOUND_FILES = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
+_PLATFORM_UUID = re.compile(r'"IOPlatformUUID"\s*=\s*"([^"]+)"')
+
+
+def default_filesystem_id(state_folder: Path) -> str:
+    """The id of the file system that this process sees: 64 hexadecimal digits.
+
+    SHA-256 of the container's id inside a container that shows one, else of the machine's id,
+    else of a random id that is made once and kept in `state_folder`. Raises `OSError` when that
+    last resort cannot be written.
+    """
+    name = container_id() or machine_id() or _kept_id(state_folder)
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def machine_id() -> str | None:
+    """The id that the operating system gives this machine, None where there is none."""
+    if sys.platform == "darwin":
+        return _mac_platform_uuid()
+    if sys.platform == "win32":
+        return _windows_machine_guid()
+    for name in MACHINE_ID_FILES:
+        text = _read(name).strip()
+        if text and text != "uninitialized":
+            return text
+    return None
+
+
+def container_id() -> str | None:
+    """The id of the container that this process runs in; None outside, or where none shows.
+
+    Containers made from one image share its machine id, so this one goes first.
+    """
+    if sys.platform in ("darwin", "win32"):
+        return None
+    return find_container_id(
+        _read("/proc/self/cgroup"), _read("/proc/self/mountinfo"), _read(CONTAINER_MARKS[1])
+    )
+
+
+def in_container() -> bool:
+    """Whether this process runs in a container, by any of the usual marks."""
+    return container_id() is not None or any(Path(mark).exists() for mark in CONTAINER_MARKS)
+
+
+def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> str | None:
+    """The 64 digits in the texts of `/proc/self/cgroup`, `mountinfo` and `/run/.containerenv`.
+
+    In `mountinfo` only the files that a runtime binds into every container count (`/etc/hosts`
+    and the like): a machine that *runs* containers has their ids in its other mounts.
+    """
+    for line in cgroup.splitlines():
+        found = _HEX_ID.search(line.rpartition(":")[2])
+        if found:
+            return found[0]
+    found = _HEX_ID.search(containerenv)
+    if found:
+        return found[0]
+    for line in mountinfo.splitlines():
+        fields = line.split(" ")
+        if len(fields) > 4 and fields[4] in _BOUND_FILES:
+            found = _HEX_ID.search(fields[3])
+            if found:
+                return found[0]
+    return None
+
+
+def _kept_id(state_folder: Path) -> str:
+    path = state_folder / FALLBACK_NAME
+    try:
+        return path.read_text().strip() or _make_id(path)
+    except FileNotFoundError:
+        return _make_id(path)
+
+
+def _make_id(path: Path) -> str:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with path.open("x") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    except FileExistsError:
+        if not path.read_text().strip():
+            path.write_text(secrets.token_hex(32) + "\n")
+    return path.read_text().strip()
+
+
+def _read(name: str) -> str:
+    try:
+        return Path(name).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _mac_platform_uuid() -> str | None:
+    try:
+        done = subprocess.run(
+            ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = _PLATFORM_UUID.search(done.stdout)
+    return found[1] if found else None
+
+
+def _windows_machine_guid() -> str | None:
+    if sys.platform != "win32":
+        return None
+    import winreg
+
+    try:
+        with winreg.OpenKey(
+            winreg.HKEY_LOCAL_MACHINE,
+            r"SOFTWARE\Microsoft\Cryptography",
+            0,
+            winreg.KEY_READ | winreg.KEY_WOW64_64KEY,
+        ) as key:
+            value = winreg.QueryValueEx(key, "MachineGuid")[0]
+    except OSError:
+        return None
+    return str(value)

@@ -1,0 +1,161 @@
+"""Files as a recorded session tells of them: no disk, and nothing that was not said.
+
+A successful `write` gives the whole file, a `read` that shows all lines gives it too, and an
+`edit` changes what is known. Anything else only tells that the file exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import FileDocument, FilesystemSource, Generator
+from foredeck.sources.edits import apply_edits, edits_of
+from foredeck.sources.filesystem import FilesystemMap, Location
+from foredeck.sources.indexing import (
+    NOTHING_PENDING,
+    Known,
+    Limits,
+    Pending,
+    Role,
+    Sighting,
+    ToolEvent,
+    lookup,
+)
+from foredeck.sources.readrange import parse_read_range
+from foredeck.sources.toolpaths import touched_paths
+from foredeck.sources.versions import file_version
+from foredeck.store.protocol import Store
+
+REPLACEMENT_SHARE = 20
+"""One replacement character in so many and the text is what a host made of binary data."""
+
+
+class _Told(NamedTuple):
+    """What a recorded result says of a file's content."""
+
+    state: str
+    text: str | None = None
+
+
+class RecordedSource:
+    """A `FileSource` for replay, and for files that lie where this process cannot look."""
+
+    def __init__(
+        self, store: Store, filesystems: FilesystemMap, limits: Limits | None = None
+    ) -> None:
+        self._store = store
+        self._filesystems = filesystems
+        self._limits = limits or Limits()
+
+    def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
+        """Object id and source binding; links are not followed."""
+        location = self._filesystems.locate(path, cwd, follow=False)
+        return location.object_id, location.source
+
+    def sight(
+        self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
+    ) -> Sighting:
+        """What is known of one file; only a listing makes a new object."""
+        location = self._filesystems.locate(path, cwd, follow=False)
+        known = lookup(self._store, [location.object_id], pending)[location.object_id]
+        return (
+            _name_only(location, role, known)
+            if role == "listed"
+            else _as_known(location, role, known)
+        )
+
+    def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """The files of a recorded tool call; guesses count only where the file is known."""
+        touches = touched_paths(event, self._limits.discovered_paths)
+        located = [
+            (touch, self._filesystems.locate(touch.path, event.cwd or None, follow=False))
+            for touch in touches
+        ]
+        known = lookup(self._store, (place.object_id for _, place in located), pending)
+        found: dict[str, Sighting] = {}
+        for touch, place in located:
+            id, before = place.object_id, known[place.object_id]
+            if id in found or (touch.role == "mentioned" and not before.exists):
+                continue
+            told = self._told(event, touch.role, id, pending)
+            if told is not None:
+                found[id] = _content(place, touch.role, before, told, event.tool)
+            else:
+                found[id] = _name_only(place, touch.role, before)
+        return list(found.values())
+
+    def reconcile(
+        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """What is known of these files: a recording has nothing to compare them with."""
+        ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
+        known = lookup(self._store, ids, pending)
+        return [_as_known(location_of(k, None), "mentioned", k) for k in known.values() if k.exists]
+
+    def _told(self, event: ToolEvent, role: Role, id: str, pending: Pending) -> _Told | None:
+        if event.is_error or role not in ("read", "written"):
+            return None
+        if event.tool == "read":
+            return _told_by_read(event)
+        if event.tool == "write":
+            content = event.input.get("content")
+            return _Told("text", content) if isinstance(content, str) else None
+        text = self._text(id, pending)
+        edited = None if text is None else apply_edits(text, edits_of(event.input))
+        return None if edited is None else _Told("text", edited)
+
+    def _text(self, id: str, pending: Pending) -> str | None:
+        document = pending.get(id) or self._store.get(id, FileDocument)
+        return document.content if isinstance(document, FileDocument) else None
+
+
+def is_object_id(target: str) -> bool:
+    """Whether a target of `reconcile` is an object's id rather than a path."""
+    return len(target) == 64 and all(c in "0123456789abcdef" for c in target)
+
+
+def location_of(known: Known, local: str | None) -> Location:
+    """The place of a known file, to be opened at `local`."""
+    source = FilesystemSource.model_validate(known.fields["source"])
+    return Location(source.filesystemId, source.path, local)
+
+
+def _told_by_read(event: ToolEvent) -> _Told | None:
+    shown = parse_read_range(event.input, event.text)
+    if shown is None or (shown.complete and _was_binary(shown.text)):
+        return _Told("binary")
+    return _Told("text", shown.text) if shown.complete else None
+
+
+def _was_binary(text: str) -> bool:
+    return "\0" in text or text.count("\ufffd") * REPLACEMENT_SHARE > len(text)
+
+
+def _content(place: Location, role: Role, before: Known, told: _Told, tool: str) -> Sighting:
+    digest = None if told.text is None else hash_text(told.text)
+    if before.state == told.state and before.fields.get("source_hash") == digest:
+        return _as_known(place, role, before)
+    generator: Generator = "agent" if role == "written" else "system"
+    document = file_version(
+        place,
+        before.fields,
+        state=told.state,
+        content=told.text,
+        source_hash=digest,
+        by=(f"recorded {tool}", generator),
+    )
+    return Sighting(place.path, document.id, role, document, before.head, document.state)
+
+
+def _name_only(place: Location, role: Role, before: Known) -> Sighting:
+    if before.exists and before.state != "deleted":
+        return _as_known(place, role, before)
+    document = file_version(place, before.fields, state="listed", by=("recording", "system"))
+    return Sighting(place.path, document.id, role, document, before.head, "listed")
+
+
+def _as_known(place: Location, role: Role, known: Known) -> Sighting:
+    state = known.state or "missing"
+    return Sighting(place.path, place.object_id, role, None, known.head, state)

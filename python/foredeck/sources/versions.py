@@ -1,0 +1,64 @@
+"""New versions of file objects: the document that follows from what was known and was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.model.documents import HASHES, FileDocument, Generator, Provenance
+from foredeck.sources.filesystem import Location
+
+MOVED_FROM = "moved_from:"
+"""Prefix of the parent reference that leads from a renamed file to the object it was before."""
+
+
+def file_version(
+    location: Location,
+    known: Mapping[str, Any],
+    *,
+    state: str,
+    content: str | None = None,
+    source_hash: str | None = None,
+    size: int | None = None,
+    file_type: str | None = None,
+    by: tuple[str, Generator] = ("disk", "system"),
+) -> FileDocument:
+    """A sealed version of the file at `location`.
+
+    What users and other parts of the program gave the object (nickname, view, lock, unknown
+    fields, parent references) is carried over from `known`, the fields of the version before.
+    `by`: what brought the change about, and which kind of author that is.
+    """
+    body = {k: v for k, v in known.items() if k not in HASHES and k not in ("content", "moved_to")}
+    before = known.get("provenance") or {}
+    parents = list(before.get("parent_refs", ()))
+    body.update(
+        id=location.object_id,
+        type="file",
+        source=location.source,
+        state=state,
+        content=content,
+        char_count=len(content or ""),
+        source_hash=source_hash,
+        size=size,
+        file_type=file_type if file_type is not None else file_type_of(location.path),
+        provenance=Provenance(origin=by[0], generator=by[1], parent_refs=parents),
+    )
+    return FileDocument.model_validate(body).seal()
+
+
+def link_move(gone: FileDocument, arrived: FileDocument) -> None:
+    """Tie the two ends of a rename together, and seal both again."""
+    gone.moved_to = arrived.id
+    gone.seal()
+    origin = MOVED_FROM + gone.id
+    if origin not in arrived.provenance.parent_refs:
+        arrived.provenance.parent_refs.append(origin)
+    arrived.seal()
+
+
+def file_type_of(path: str) -> str:
+    """The extension in lower case without its dot, empty for a name that has none."""
+    name = path.replace("\\", "/").rpartition("/")[2].lstrip(".")
+    stem, dot, extension = name.rpartition(".")
+    return extension.lower() if dot and stem else ""

@@ -1,0 +1,26 @@
+"""Fixtures for the sources: a real SQLite store and a real folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from working import Work
+
+from foredeck.store.protocol import Store
+from foredeck.store.sqlite import open_sqlite
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = open_sqlite(tmp_path / "store.db")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def work(tmp_path: Path, store: Store) -> Work:
+    folder = (tmp_path / "work").resolve()
+    folder.mkdir()
+    return Work(folder, store)

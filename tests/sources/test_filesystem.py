@@ -1,0 +1,208 @@
+"""Filesystem ids, mounts and identity paths."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.model.documents import FilesystemSource, identity_hash
+from foredeck.sources import FilesystemMap, Mount, file_id
+
+BASE = "b" * 64
+names = st.text(st.sampled_from("ab.é \udcff\\-"), min_size=1, max_size=3).filter(
+    lambda name: name not in (".", "..")
+)
+paths = st.lists(names, max_size=5).map(lambda parts: "/" + "/".join(parts))
+
+
+def test_identity_is_the_hash_of_the_envelope() -> None:
+    location = FilesystemMap(BASE, cwd="/repo").locate("src/../a.py", follow=False)
+    assert location.path == "/repo/a.py"
+    assert location.object_id == identity_hash(
+        "file", FilesystemSource(filesystemId=BASE, path="/repo/a.py")
+    )
+    assert location.object_id == file_id(BASE, "/repo/a.py")
+
+
+def test_relative_paths_start_from_the_cwd_that_is_given() -> None:
+    filesystems = FilesystemMap(BASE, cwd="/repo")
+    assert filesystems.absolute("a") == "/repo/a"
+    assert filesystems.absolute("a", "/other") == "/other/a"
+    assert filesystems.absolute("/x//y/./z/..", "/other") == "/x/y"
+    assert filesystems.absolute("//x") == "/x"
+    assert filesystems.absolute("../../../..") == "/"
+
+
+def test_the_longest_prefix_decides_on_whole_components() -> None:
+    filesystems = FilesystemMap(
+        BASE,
+        [Mount("/data", filesystem_id="outer"), Mount("/data/in", filesystem_id="inner")],
+        cwd="/",
+    )
+    assert filesystems.locate("/data/x", follow=False).filesystem_id == "outer"
+    assert filesystems.locate("/data/in/x", follow=False).filesystem_id == "inner"
+    assert filesystems.locate("/data/in", follow=False).filesystem_id == "inner"
+    assert filesystems.locate("/data/inside", follow=False).filesystem_id == "outer"
+    assert filesystems.locate("/database", follow=False).filesystem_id == BASE
+
+
+@given(mounts=st.lists(paths, max_size=6, unique_by=posixpath.normpath), path=paths)
+def test_any_mounts_and_any_path(mounts: list[str], path: str) -> None:
+    filesystems = FilesystemMap(BASE, [Mount(m, filesystem_id=m) for m in mounts], cwd="/")
+    found = filesystems.locate(path, follow=False)
+    parts = path.strip("/").split("/") if path != "/" else []
+    expected = [m for m in mounts if (q := [p for p in m.split("/") if p]) == parts[: len(q)]]
+    assert found.filesystem_id == max(expected, key=len, default=BASE)
+
+
+@given(first=paths, second=paths)
+def test_one_identity_per_path(first: str, second: str) -> None:
+    filesystems = FilesystemMap(BASE, cwd="/")
+    one, two = (filesystems.locate(p, follow=False) for p in (first, second))
+    assert (one.object_id == two.object_id) == (first == second)
+    assert filesystems.locate(one.path, follow=False) == one
+
+
+@given(path=paths, host=st.sampled_from(["/", "/srv/repo", "/srv/re po"]))
+def test_a_mounted_path_is_translated(path: str, host: str) -> None:
+    filesystems = FilesystemMap(
+        BASE, [Mount("/workspace", host_path=host)], cwd="/", host_id="host", sandboxed=True
+    )
+    found = filesystems.locate("/workspace" + path, follow=False)
+    assert found.filesystem_id == "host"
+    assert found.path == found.local == posixpath.normpath(host.rstrip("/") + path)
+
+
+def test_paths_of_a_sandbox_are_out_of_reach() -> None:
+    filesystems = FilesystemMap(
+        BASE, [Mount("/workspace", host_path="/srv")], cwd="/workspace", sandboxed=True
+    )
+    found = filesystems.locate("/etc/passwd")
+    assert (found.filesystem_id, found.path, found.local) == (BASE, "/etc/passwd", None)
+    assert filesystems.locate_local("/etc/passwd").local is None
+    assert filesystems.local_path(found.source) is None
+
+
+def test_two_containers_with_one_bind_mount_share_objects(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x")
+    one = FilesystemMap("c1", [Mount("/w", str(tmp_path))], cwd="/w", host_id=BASE, sandboxed=True)
+    two = FilesystemMap("c2", [Mount("/v", str(tmp_path))], cwd="/v", host_id=BASE, sandboxed=True)
+    host = FilesystemMap(BASE, cwd=str(tmp_path))
+    ids = {m.locate("a.py").object_id for m in (one, two, host)}
+    assert len(ids) == 1
+    assert one.locate("/etc/hosts").object_id != two.locate("/etc/hosts").object_id
+
+
+def test_a_link_that_leads_out_of_a_translated_mount_is_not_followed(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("x")
+    (inside / "leak").symlink_to(outside / "secret")
+    (inside / "fine").symlink_to("real")
+    (inside / "real").write_text("x")
+    filesystems = FilesystemMap(BASE, [Mount("/w", str(inside))], cwd="/w", sandboxed=True)
+    assert filesystems.locate("/w/leak").local is None
+    assert filesystems.locate("/w/fine").path == str(inside.resolve() / "real")
+
+
+def test_links_lead_to_one_identity(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "real").mkdir()
+    (root / "real" / "a.py").write_text("x")
+    (root / "folder").symlink_to("real")
+    (root / "file.py").symlink_to("folder/a.py")
+    filesystems = FilesystemMap(BASE, cwd=str(root))
+    found = {filesystems.locate(p).object_id for p in ("real/a.py", "folder/a.py", "file.py")}
+    assert len(found) == 1
+    assert filesystems.locate("file.py").path == str(root / "real" / "a.py")
+
+
+def test_links_are_looked_at_again_after_forget(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    for name in ("one", "two"):
+        (root / name).mkdir()
+    (root / "now").symlink_to("one")
+    filesystems = FilesystemMap(BASE, cwd=str(root))
+    assert filesystems.locate("now/a").path == str(root / "one" / "a")
+    (root / "now").unlink()
+    (root / "now").symlink_to("two")
+    filesystems.forget()
+    assert filesystems.locate("now/a").path == str(root / "two" / "a")
+
+
+def test_a_link_in_a_loop_is_its_own_identity(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "self").symlink_to("self")
+    (root / "a").symlink_to("b")
+    (root / "b").symlink_to("a")
+    filesystems = FilesystemMap(BASE, cwd=str(root))
+    assert filesystems.locate("self").path == str(root / "self")
+    for name in ("a", "b"):
+        found = filesystems.locate(name)
+        assert found == filesystems.locate(name)
+        assert Path(found.path).parent == root
+
+
+def test_a_missing_file_keeps_its_path(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "dangling").symlink_to("nowhere")
+    filesystems = FilesystemMap(BASE, cwd=str(root))
+    assert filesystems.locate("no/such/file").path == str(root / "no" / "such" / "file")
+    assert filesystems.locate("dangling").path == str(root / "nowhere")
+
+
+def test_names_that_are_not_utf8_are_kept_apart(tmp_path: Path) -> None:
+    filesystems = FilesystemMap(BASE, cwd=str(tmp_path))
+    found = {filesystems.locate(os.fsdecode(n)).object_id for n in (b"\xff", b"\xfe", b"\xc3\xbf")}
+    assert len(found) == 3
+    location = filesystems.locate(os.fsdecode(b"\xff"))
+    assert location.local is not None
+    assert os.fsencode(location.local).endswith(b"/\xff")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_names_that_no_file_can_have_are_out_of_reach(name: str) -> None:
+    assert FilesystemMap(BASE, cwd="/").locate(name).local is None
+
+
+def test_a_known_file_is_found_again(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "m").mkdir()
+    filesystems = FilesystemMap(BASE, [Mount(str(root / "m"), filesystem_id="net")], cwd=str(root))
+    for name in ("m/a", "b"):
+        location = filesystems.locate(name)
+        assert filesystems.local_path(location.source) == location.path
+    foreign = FilesystemSource(filesystemId="elsewhere", path=str(root / "b"))
+    assert filesystems.local_path(foreign) is None
+
+
+def test_a_mount_whose_folder_is_a_link(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "real").mkdir()
+    (root / "link").symlink_to("real")
+    filesystems = FilesystemMap(
+        BASE, [Mount(str(root / "link"), filesystem_id="net")], cwd=str(root)
+    )
+    location = filesystems.locate("link/a")
+    assert (location.filesystem_id, location.path) == ("net", str(root / "real" / "a"))
+    assert filesystems.local_path(location.source) == location.path
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system")
+def test_another_device_gets_an_id_of_its_own(tmp_path: Path) -> None:
+    here, there = str(tmp_path / "x"), "/dev/shm/foredeck-no-such-file"
+    plain = FilesystemMap(BASE, cwd="/")
+    assert plain.locate(there).filesystem_id == BASE
+    filesystems = FilesystemMap(BASE, device_fallback=True, cwd="/")
+    other = filesystems.locate(there)
+    assert other.filesystem_id not in (BASE, filesystems.locate("/x").filesystem_id)
+    assert other == FilesystemMap(BASE, device_fallback=True, cwd=here).locate(there)
+    assert filesystems.local_path(other.source) == there
+    mapped = FilesystemMap(BASE, [Mount("/dev/shm", filesystem_id="shm")], True, "/")
+    assert mapped.locate(there).filesystem_id == "shm"

@@ -1,0 +1,54 @@
+"""A folder, a store, and a source between them, for the tests of the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from foredeck.model.documents import FileDocument
+from foredeck.sources import DiskSource, FilesystemMap, Limits, Sighting
+from foredeck.store.protocol import Batch, Store
+
+FILESYSTEM = "f" * 64
+
+
+class Work:
+    """A folder, a store, and a source between them."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder = folder
+        self.store = store
+        self.filesystems = FilesystemMap(FILESYSTEM, cwd=str(folder))
+        self.disk = DiskSource(store, self.filesystems, Limits(max_file_bytes=64 * 1024))
+
+    def write(self, name: str, content: str | bytes = "one\ntwo\n") -> str:
+        """Write a file; returns its path."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    def commit(self, *sightings: Sighting) -> list[FileDocument]:
+        """Commit the documents of these sightings; returns them."""
+        documents = [s.document for s in sightings if s.document is not None]
+        if documents:
+            self.store.commit(Batch(puts=list(documents)))
+        return documents
+
+    def read(self, name: str) -> Sighting:
+        """See a file as the tool `read` does, and commit what follows."""
+        sighting = self.disk.sight(name, "read")
+        self.commit(sighting)
+        return sighting
+
+    def reconcile(self, targets: Iterable[str]) -> list[Sighting]:
+        """Reconcile, and commit what follows."""
+        sightings = self.disk.reconcile(targets)
+        self.commit(*sightings)
+        return sightings
+
+    def stored(self, object_id: str) -> FileDocument:
+        """The newest version of an object, with its content."""
+        document = self.store.get(object_id, FileDocument)
+        assert document is not None
+        return document
