@@ -1,0 +1,8 @@
+"""The seam to the host: a JSON-RPC peer over stdin and stdout (docs/protocol.md).
+
+framing, codec     bytes to lines to JSON values
+transport          what carries lines: stdio (real), memory (in one process)
+peer               requests, order, cancellation, answers; dispatch and reverse calls
+messages, methods  the protocol's params and methods, mapped to an `api.EngineApi`
+server             `foredeck engine`
+"""

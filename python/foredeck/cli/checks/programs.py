@@ -1,0 +1,105 @@
+"""Python, Node and Pi: are they there, and new enough."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from foredeck.cli.checks.finding import Finding, note, ok, problem
+
+PYTHON_MIN = (3, 11)
+NODE_MIN = (22, 19)
+PI_MIN = (0, 87)
+PI_PACKAGE = "@earendil-works/pi-coding-agent"
+ASK_SECONDS = 20
+
+
+def check_programs() -> Iterator[Finding]:
+    """Python with its SQLite, Node, Pi."""
+    yield _python()
+    yield _sqlite()
+    yield _node()
+    yield _pi()
+
+
+def _python() -> Finding:
+    version = sys.version_info[:3]
+    text = f"{_dotted(version)} at {sys.executable}"
+    if version < PYTHON_MIN:
+        return problem("python", text, f"Install Python {_dotted(PYTHON_MIN)} or later.")
+    return ok("python", text)
+
+
+def _sqlite() -> Finding:
+    options = _sqlite_options()
+    text = f"SQLite {sqlite3.sqlite_version}"
+    if "ENABLE_FTS5" not in options:
+        return problem(
+            "sqlite",
+            f"{text}, without full-text search (FTS5)",
+            "Use a Python whose SQLite has FTS5, such as the one from python.org or from uv.",
+        )
+    return ok("sqlite", f"{text}, with full-text search")
+
+
+def _sqlite_options() -> set[str]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        return {row[0] for row in connection.execute("PRAGMA compile_options")}
+    finally:
+        connection.close()
+
+
+def _node() -> Finding:
+    path = shutil.which("node")
+    advice = f"Install Node {_dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
+    if path is None:
+        return problem("node", "not found on PATH", advice)
+    version = _ask(path)
+    if version is None:
+        return problem("node", f"{path} does not say its version", advice)
+    if version < NODE_MIN:
+        return problem("node", f"{_dotted(version)} at {path}", advice)
+    return ok("node", f"{_dotted(version)} at {path}")
+
+
+def _pi() -> Finding:
+    path = shutil.which("pi")
+    install = f"Install it: npm install -g {PI_PACKAGE}"
+    if path is None:
+        return problem("pi", "not found on PATH", install)
+    version = _ask(path)
+    if version is None:
+        return problem("pi", f"{path} does not start", f"Run `{path} --version` to see why.")
+    text = f"{_dotted(version)} at {path}"
+    if version < PI_MIN:
+        return note("pi", f"{text}, older than {_dotted(PI_MIN)}: some of it may not work", install)
+    return ok("pi", text)
+
+
+def _ask(program: str) -> tuple[int, ...] | None:
+    """The version that `program --version` prints, None if it prints none."""
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ASK_SECONDS,
+            cwd=Path(os.sep),  # a project's own settings must not change the answer
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout + done.stderr)
+    return tuple(map(int, found.groups())) if found and done.returncode == 0 else None
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

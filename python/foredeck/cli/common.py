@@ -1,0 +1,62 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foredeck.config import Resolved
+
+
+def add_json_flag(parser: ArgumentParser) -> None:
+    """`--json`: output for programs."""
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+
+
+def add_config_flags(parser: ArgumentParser) -> None:
+    """`--home` and `--set`: the topmost layer of the configuration."""
+    parser.add_argument(
+        "--home", metavar="DIR", help="state folder, instead of FOREDECK_HOME or the platform's own"
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="set a configuration key for this run, above all other places; may be repeated",
+    )
+
+
+def add_project_flags(parser: ArgumentParser) -> None:
+    """`--project` and `--trusted`: whether and where a project's own file is read."""
+    parser.add_argument(
+        "--project",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="the project's folder (default: the current one)",
+    )
+    parser.add_argument(
+        "--trusted",
+        action="store_true",
+        help="read the project's .pi/foredeck.toml, as the engine does in a project that Pi trusts",
+    )
+
+
+def config_flags(args: Namespace) -> list[str]:
+    """The KEY=VALUE settings that `--home` and `--set` ask for."""
+    home = [f"home={args.home}"] if args.home else []
+    return [*args.set, *home]
+
+
+def resolve_config(args: Namespace) -> Resolved:
+    """The configuration as this command line sees it; raises ConfigError."""
+    from foredeck.config import load_config
+
+    return load_config(
+        project=(getattr(args, "project", None) or Path.cwd()).absolute(),
+        trusted=getattr(args, "trusted", False),
+        flags=config_flags(args),
+    )

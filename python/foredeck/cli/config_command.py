@@ -1,0 +1,102 @@
+"""`foredeck config`: every setting, its value, and where it came from."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import (
+    add_config_flags,
+    add_json_flag,
+    add_project_flags,
+    resolve_config,
+)
+from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.config import Resolved
+
+
+def _run(args: Namespace) -> int:
+    resolved = resolve_config(args)
+    files = _files(args)
+    if args.json:
+        print_json({"values": _values(resolved), "files": files})
+    else:
+        _print_text(resolved, files)
+    return 0
+
+
+def _values(resolved: Resolved) -> dict[str, Any]:
+    plain = resolved.config.model_dump(mode="json")
+    return {
+        key: {"value": _dig(plain, key), "origin": origin.kind, "place": origin.place or None}
+        for key, origin in resolved.origins.items()
+    }
+
+
+def _files(args: Namespace) -> list[dict[str, Any]]:
+    from foredeck.config import project_config_file, user_config_file
+
+    project = project_config_file((args.project or Path.cwd()).absolute())
+    return [
+        _file("user", user_config_file(), read=True),
+        _file("project", project, read=args.trusted),
+    ]
+
+
+def _file(layer: str, path: Path, *, read: bool) -> dict[str, Any]:
+    exists = path.is_file()
+    return {"layer": layer, "path": str(path), "exists": exists, "read": exists and read}
+
+
+def _print_text(resolved: Resolved, files: list[dict[str, Any]]) -> None:
+    rows = []
+    for key, entry in _values(resolved).items():
+        origin = str(resolved.origins[key])
+        rows.append((key, _shown(entry["value"]), coloured(f"({origin})", "dim")))
+    print(table(rows))
+    print()
+    for file in files:
+        print(f"{file['layer']} file: {file['path']} ({_state(file)})")
+
+
+def _state(file: dict[str, Any]) -> str:
+    if not file["exists"]:
+        return "not there"
+    if file["read"]:
+        return "read"
+    return "not read: Pi reads it if you trust the project, this command with --trusted"
+
+
+def _dig(values: Any, key: str) -> Any:
+    for part in key.split("."):
+        values = values[part]
+    return values
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_json_flag(parser)
+    add_config_flags(parser)
+    add_project_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Print every setting with its value and where it came from. Each place overrides the one\n"
+        "before: defaults, your file, the project's file (in a trusted project), environment\n"
+        "variables FOREDECK_*, flags. docs/configuration.md explains the keys."
+    ),
+    example="FOREDECK_SEED_WINDOW__TURNS=4 foredeck config",
+    configure=_configure,
+    run=_run,
+)

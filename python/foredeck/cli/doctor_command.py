@@ -1,0 +1,78 @@
+"""`foredeck doctor`: checks this machine, and says what to do about each finding."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, add_project_flags
+from foredeck.cli.output import coloured, print_json
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.cli.checks import Finding
+
+_MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "red")}
+
+
+def _run(args: Namespace) -> int:
+    with Progress("checking") as progress:
+        findings = []
+        for finding in _check(args):
+            findings.append(finding)
+            progress.advance(note=finding.name)
+    sound = all(finding.status == "ok" for finding in findings)
+    if args.json:
+        print_json({"ok": sound, "checks": [asdict(finding) for finding in findings]})
+    else:
+        _print_text(findings)
+    return 0 if sound else 1
+
+
+def _check(args: Namespace) -> Iterator[Finding]:
+    from foredeck.cli.checks.programs import check_programs
+    from foredeck.cli.checks.state import check_config, check_state
+    from foredeck.cli.checks.watcher import check_watcher
+
+    yield from check_programs()
+    config, finding = check_config(args)
+    yield finding
+    yield from check_state(config)
+    if config.sources.watch:
+        yield from check_watcher()
+
+
+def _print_text(findings: list[Finding]) -> None:
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        word, colour = _MARKS[finding.status]
+        mark = coloured(word.ljust(7), colour)
+        first, *more = finding.text.split("\n")
+        print(f"{mark}  {finding.name.ljust(width)}  {first}")
+        for line in [*more, *([finding.advice] if finding.advice else [])]:
+            print(f"{'':7}  {'':{width}}  {line}")
+    found = [finding for finding in findings if finding.status != "ok"]
+    print(
+        f"\n{len(findings)} checks, {len(found)} with something to do" if found else "\nAll well."
+    )
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_json_flag(parser)
+    add_config_flags(parser)
+    add_project_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Check Python, Node, Pi, the configuration, the state folder, the store and file\n"
+        "watching, and say what to do about each finding. Exit code 0: all is well, 1: there is\n"
+        "a finding. Nothing is changed."
+    ),
+    example="foredeck doctor --json",
+    configure=_configure,
+    run=_run,
+)

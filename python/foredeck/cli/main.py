@@ -1,0 +1,142 @@
+"""The `foredeck` command: finds the command, runs it, turns what it raises into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from foredeck import __version__
+from foredeck.cli.registry import COMMANDS, Command, load
+from foredeck.errors import ForedeckError
+
+EXIT_CODES = {
+    0: "success",
+    1: "failure, or findings (doctor)",
+    2: "wrong usage, or a configuration that cannot be used",
+    3: "the store cannot be opened, refused, or failed",
+    4: "not found: no such session, object or version",
+    5: "import refused",
+    130: "interrupted (Ctrl-C)",
+}
+
+_DESCRIPTION = """\
+foredeck decides, before every model call of the Pi coding agent, what the model sees.
+This command shows and checks what it keeps."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; gives the exit code (see EXIT_CODES)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_is_gone()
+    except KeyboardInterrupt:
+        print("foredeck: interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """The parser; only the chosen command's module is imported, for the sake of a quick start."""
+    parser = argparse.ArgumentParser(
+        prog="foredeck",
+        description=_DESCRIPTION,
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"foredeck {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        if name == chosen:
+            _add(commands, name, load(name))
+        else:
+            commands.add_parser(name, help=summary)
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: Command
+) -> None:
+    parser = commands.add_parser(
+        name,
+        help=COMMANDS[name],
+        description=command.description,
+        epilog=f"example:\n  {command.example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.configure(parser)
+    parser.set_defaults(run=command.run)
+
+
+def _run(arguments: list[str]) -> int:
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    _survive_odd_terminals()
+    try:
+        if chosen is not None and chosen not in COMMANDS:
+            return _unknown_command(chosen)
+        parsed = build_parser(chosen).parse_args(arguments)
+        code: int = parsed.run(parsed)
+        return code
+    except SystemExit as end:  # argparse ends this way, after --help and after a wrong usage
+        return end.code if isinstance(end.code, int) else 0
+    except ForedeckError as error:
+        print(f"foredeck: {error}", file=sys.stderr)
+        return error.exit_code
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _unknown_command(name: str) -> int:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "`foredeck --help` lists the commands."
+    print(f"foredeck: there is no command {name!r}; {hint}", file=sys.stderr)
+    return 2
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("FOREDECK_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    else:
+        print(
+            f"foredeck: internal error: {type(error).__name__}: {error}\n"
+            "Run it again with FOREDECK_DEBUG=1 for the traceback, and please report it.",
+            file=sys.stderr,
+        )
+    return 1
+
+
+def _reader_is_gone() -> int:
+    """`foredeck show ... | head` has seen enough: no failure, and no complaint at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _survive_odd_terminals() -> None:
+    """Characters that the terminal's encoding lacks are escaped instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _epilog() -> str:
+    codes = "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items())
+    return (
+        f"exit codes:\n{codes}\n\nexample:\n  foredeck doctor\n\n"
+        "`foredeck COMMAND --help` explains a command and gives an example."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Configuration: the model, where its values come from, and the state folder.
+
+resolved = load_config(project=Path.cwd(), trusted=True)
+resolved.config.seed_window.turns      # 3
+resolved.origins["seed_window.turns"]  # Origin(kind="default", place="")
+"""
+
+from foredeck.config.folders import (
+    default_home,
+    ensure_home,
+    looser_than_private,
+    project_config_file,
+    user_config_file,
+)
+from foredeck.config.load import Origin, Resolved, load_config
+from foredeck.config.model import (
+    Config,
+    LimitsSection,
+    Mount,
+    RebaseSection,
+    SeedWindowSection,
+    SourcesSection,
+    SqliteSection,
+)
+
+__all__ = [
+    "Config",
+    "LimitsSection",
+    "Mount",
+    "Origin",
+    "RebaseSection",
+    "Resolved",
+    "SeedWindowSection",
+    "SourcesSection",
+    "SqliteSection",
+    "default_home",
+    "ensure_home",
+    "load_config",
+    "looser_than_private",
+    "project_config_file",
+    "user_config_file",
+]

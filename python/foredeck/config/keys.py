@@ -1,0 +1,98 @@
+"""What keys there are: walking the configuration model, and naming the nearest to a wrong one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from foredeck.config.model import Config, UserOnly
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One configuration key: its dotted name, its field in the model, and who may set it."""
+
+    name: str
+    field: FieldInfo
+    user_only: bool
+
+    @property
+    def description(self) -> str:
+        """What the key means, in Markdown."""
+        return self.field.description or ""
+
+    @property
+    def optional(self) -> bool:
+        """Whether the key may be unset (null)."""
+        return type(None) in get_args(self.field.annotation)
+
+    @property
+    def holds_path(self) -> bool:
+        """Whether the value is one path."""
+        return self.field.annotation is Path
+
+    @property
+    def holds_list(self) -> bool:
+        """Whether the value is a list, given as JSON where only text can be given."""
+        return get_origin(self.field.annotation) is tuple
+
+    @property
+    def type_text(self) -> str:
+        """The type as users read it, for example `"normal" | "full"` or `integer`."""
+        return _type_text(self.field.annotation)
+
+
+@cache
+def all_keys() -> dict[str, Key]:
+    """Every key by its dotted name, in the order of the model."""
+    return {key.name: key for key in _walk(Config, "")}
+
+
+@cache
+def sections() -> frozenset[str]:
+    """The names that are sections and so hold keys, never a value."""
+    return frozenset(name.rpartition(".")[0] for name in all_keys() if "." in name)
+
+
+def nearest(name: str) -> str | None:
+    """The key that a mistyped one most probably means, or None if none is like it."""
+    names = list(all_keys())
+    last = name.rpartition(".")[2]
+    if same := [known for known in names if known.rpartition(".")[2] == last]:
+        return same[0]
+    found = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def _walk(model: type[BaseModel], prefix: str) -> Iterator[Key]:
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _walk(kind, f"{prefix}{name}.")
+        else:
+            user_only = any(isinstance(mark, UserOnly) for mark in field.metadata)
+            yield Key(f"{prefix}{name}", field, user_only)
+
+
+_NAMES = {int: "integer", float: "number", bool: "true | false", str: "text", Path: "path"}
+
+
+def _type_text(kind: Any) -> str:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return " | ".join(f'"{value}"' for value in get_args(kind))
+    if origin in (Union, UnionType):
+        return " | ".join(
+            "unset" if part is type(None) else _type_text(part) for part in get_args(kind)
+        )
+    if origin is tuple:
+        return "list of tables"
+    return _NAMES.get(kind, "table")

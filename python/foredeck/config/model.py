@@ -1,0 +1,232 @@
+"""The configuration: one frozen pydantic model, every key with its default and its meaning.
+
+Where the values come from is the business of `foredeck.config.load`; the descriptions here are
+also the text of docs/configuration.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from foredeck.config.folders import default_home
+
+MIB = 1024 * 1024
+
+
+class UserOnly:
+    """Marks a key that a project's own file may not set: a cloned repository is not trusted."""
+
+
+USER_ONLY = UserOnly()
+
+
+class Section(BaseModel):
+    """A group of keys: immutable, and closed to keys that it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SqliteSection(Section):
+    """`[sqlite]`: the embedded store."""
+
+    synchronous: Annotated[Literal["normal", "full"], USER_ONLY] = Field(
+        "normal",
+        description="`normal` survives a killed process; a power loss may drop the last commits. "
+        "`full` waits for the disk at every commit.",
+    )
+    busy_timeout_ms: Annotated[int, USER_ONLY] = Field(
+        800,
+        ge=0,
+        le=10_000,
+        description="How long a commit waits for another process on the same database, in "
+        "milliseconds. Keep it well under `deadline_ms`.",
+    )
+
+
+class SeedWindowSection(Section):
+    """`[seed_window]`: the policy `seed-window`."""
+
+    per_turn: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="Tool results of one user turn that stay active, newest first.",
+    )
+    turns: int = Field(
+        3, ge=1, le=1000, description="User turns, counted back from the newest, that keep any."
+    )
+
+
+class RebaseSection(Section):
+    """`[rebase]`: when bytes that were already sent may be rendered anew."""
+
+    high_water: float = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="Share of the model's window above which content must go, least recently used "
+        "first.",
+    )
+    low_water: float = Field(
+        0.60, gt=0, le=1, description="Share of the window at which that stops."
+    )
+    cache_ttl_s: int | None = Field(
+        None,
+        ge=0,
+        le=7 * 86_400,
+        description="Seconds after which the provider's prompt cache counts as expired. Unset: "
+        "from the host's model record, else 300.",
+    )
+    min_saving_tokens: int = Field(
+        30, ge=0, description="Content that would save fewer tokens than this is left alone."
+    )
+
+
+class LimitsSection(Section):
+    """`[limits]`: sizes beyond which something is handled by its metadata alone."""
+
+    max_file_bytes: int = Field(
+        2 * MIB,
+        ge=1024,
+        le=256 * MIB,
+        description="A larger file is indexed by its metadata, without content.",
+    )
+    max_line_bytes: Annotated[int, USER_ONLY] = Field(
+        64 * MIB,
+        ge=MIB,
+        le=1024 * MIB,
+        description="Longest line that the engine accepts from the host; a longer one is answered "
+        "with an error.",
+    )
+    activate_chars: int = Field(
+        50_000,
+        ge=1000,
+        le=10_000_000,
+        description="Most characters that one activation brings into the prompt.",
+    )
+    discovered_paths: int = Field(
+        200,
+        ge=0,
+        le=100_000,
+        description="Most paths that one `ls`, `find` or `grep` result adds to the index.",
+    )
+
+
+class Mount(Section):
+    """One `[[sources.mounts]]` entry: a folder whose files live elsewhere than their path says.
+
+    At least one of `host_path` and `filesystem_id` is given.
+    """
+
+    prefix: str = Field(description="Absolute path of the folder as the agent sees it.")
+    host_path: Path | None = Field(
+        None, description="The same folder on this machine, if the agent works in a container."
+    )
+    filesystem_id: str | None = Field(
+        None,
+        min_length=1,
+        description="Name of the file system, the same on every machine that mounts it.",
+    )
+
+    @field_validator("prefix")
+    @classmethod
+    def _prefix_is_absolute(cls, value: str) -> str:
+        if not (PurePosixPath(value).is_absolute() or Path(value).is_absolute()):
+            raise ValueError("must be an absolute path")
+        return value
+
+    @field_validator("host_path")
+    @classmethod
+    def _host_path_is_absolute(cls, value: Path | None) -> Path | None:
+        return None if value is None else _absolute(value)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.host_path is None and self.filesystem_id is None:
+            raise ValueError("needs host_path, filesystem_id, or both")
+        return self
+
+
+class SourcesSection(Section):
+    """`[sources]`: the outside things that objects track."""
+
+    mounts: Annotated[tuple[Mount, ...], USER_ONLY] = Field(
+        (),
+        description="Mount mappings, longest prefix first in force. A list of tables with `prefix` "
+        "and `host_path`, `filesystem_id`, or both.",
+    )
+    device_fallback: Annotated[bool, USER_ONLY] = Field(
+        False,
+        description="Tell file systems apart by their device number where no mount mapping fits.",
+    )
+    watch: bool = Field(
+        True, description="Watch the folders of tracked files, to see changes as they happen."
+    )
+
+
+class Config(Section):
+    """Everything that can be configured. `Config()` holds the defaults."""
+
+    store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = Field(
+        "sqlite", description="Where objects are kept. Only `sqlite` is available in this version."
+    )
+    home: Annotated[Path, USER_ONLY] = Field(
+        default_factory=default_home,
+        description="State folder, for this user alone (mode 0700).",
+    )
+    layout: Literal["anchored", "pools"] = Field(
+        "anchored",
+        description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
+        "puts metadata before the chat and active content after it.",
+    )
+    policy: Literal["seed-window"] = Field(
+        "seed-window", description="What decides which tool results stay active."
+    )
+    deadline_ms: int = Field(
+        3000,
+        ge=200,
+        le=30_000,
+        description="Longest time that the host waits for one assembled context, in milliseconds.",
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="What the engine writes to its log (stderr)."
+    )
+    sqlite: SqliteSection = Field(default_factory=SqliteSection)
+    seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
+    rebase: RebaseSection = Field(default_factory=RebaseSection)
+    limits: LimitsSection = Field(default_factory=LimitsSection)
+    sources: SourcesSection = Field(default_factory=SourcesSection)
+
+    @property
+    def sqlite_file(self) -> Path:
+        """The database file of the embedded store."""
+        return self.home / "foredeck.db"
+
+    @field_validator("store")
+    @classmethod
+    def _store_is_available(cls, value: str) -> str:
+        if value == "xtdb":
+            raise ValueError('"xtdb" is not available in this version; use "sqlite"')
+        return value
+
+    @field_validator("home")
+    @classmethod
+    def _home_is_absolute(cls, value: Path) -> Path:
+        return _absolute(value)
+
+    @model_validator(mode="after")
+    def _water_marks_are_apart(self) -> Self:
+        if self.rebase.low_water >= self.rebase.high_water:
+            raise ValueError("rebase.low_water must be below rebase.high_water")
+        return self
+
+
+def _absolute(path: Path) -> Path:
+    """The path with `~` replaced; raises ValueError if it is relative to who knows what."""
+    path = path.expanduser()
+    if not path.is_absolute():
+        raise ValueError("must be an absolute path (or start with ~)")
+    return path

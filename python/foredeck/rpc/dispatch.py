@@ -1,0 +1,103 @@
+"""From a request to its handler, through jsonrpcserver, and every outcome to a JSON-RPC result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from foredeck.errors import ForedeckError
+from foredeck.rpc.errors import INTERNAL_ERROR
+from foredeck.rpc.jsonrpc import Error, Result, Success, async_dispatch_to_serializable
+
+log = logging.getLogger(__name__)
+
+RequestId = int | str
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method that the other side may call.
+
+    handler       takes the params object and returns the result, or raises ForedeckError
+    kind          "request" is not served where nobody waits for the answer
+    ordered       served in order of arrival among all ordered ones; the others at once
+    blocks_calls  while one is open, no request of ours is sent
+    """
+
+    handler: Handler
+    kind: Literal["request", "notification"] = "request"
+    ordered: bool = True
+    blocks_calls: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class OpenRequest:
+    """A request that is not answered yet; `id` is None for a notification.
+
+    `settled`: the handler has returned, so what it did is done and can no longer be cancelled.
+    `task` serves it from its arrival on, `worker` runs its handler: jsonrpcserver starts that one.
+    """
+
+    name: str
+    id: RequestId | None
+    params: dict[str, Any]
+    method: Method | None
+    settled: bool = False
+    answered: bool = False
+    task: asyncio.Task[None] | None = None
+    worker: asyncio.Task[Any] | None = None
+
+
+Table = dict[str, Callable[..., Awaitable[Result]]]
+
+
+def build_table(methods: Mapping[str, Method]) -> Table:
+    """The methods in the form in which jsonrpcserver calls them."""
+    return {name: _adapt(name, method.handler) for name, method in methods.items()}
+
+
+async def dispatch(request: OpenRequest, table: Table) -> dict[str, Any] | None:
+    """Serve one request whose envelope has been checked; gives the response, None if none is due.
+
+    No exception but cancellation comes out of here.
+    """
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": request.name, "params": request.params}
+    if request.id is not None:
+        message["id"] = request.id
+    response = await async_dispatch_to_serializable(
+        message, table, context=request, deserializer=_as_is, validator=_as_is
+    )
+    return cast("dict[str, Any] | None", response)
+
+
+def _as_is(message: Any) -> Any:
+    """The peer has parsed and checked the message: it needs the id and `$/cancel` before this."""
+    return message
+
+
+def _adapt(name: str, handler: Handler) -> Callable[..., Awaitable[Result]]:
+    async def serve(request: OpenRequest, /, **params: Any) -> Result:
+        request.worker = asyncio.current_task()
+        try:
+            result = Success(await handler(params))
+        except ForedeckError as error:
+            if request.id is None:
+                log.warning("%s failed: %s", name, error)
+            result = Error(error.code, str(error))
+        except Exception as error:
+            log.exception("%s failed", name)
+            result = Error(INTERNAL_ERROR, internal_error_text(error))
+        request.settled = True
+        return result
+
+    return serve
+
+
+def internal_error_text(error: BaseException) -> str:
+    """A short line for the host; the traceback is in the engine's log."""
+    text = " ".join(str(error).split())
+    return f"internal error: {type(error).__name__}: {text}"[:200].rstrip(": ")

@@ -1,0 +1,48 @@
+"""A transport inside one process, for tests and for embedding: lines in lists, no threads."""
+
+from __future__ import annotations
+
+from foredeck.rpc.framing import LINE_LIMIT, LineSplitter, TooLong
+from foredeck.rpc.transport import Receiver
+
+
+class MemoryTransport:
+    """Lines are given to `feed` and read from `sent`; both on the event loop."""
+
+    def __init__(self, *, line_limit: int = LINE_LIMIT) -> None:
+        self.sent: list[bytes] = []
+        self.closed = False
+        self._splitter = LineSplitter(line_limit)
+        self._receiver: Receiver
+
+    def start(self, receiver: Receiver) -> None:
+        """Remember who takes the lines."""
+        self._receiver = receiver
+
+    def send(self, line: bytes) -> None:
+        """Append one line, newline included, to `sent`."""
+        self.sent.append(line)
+
+    def limit_lines(self, limit: int) -> None:
+        """Set the longest line accepted from now on, in bytes."""
+        self._splitter.limit = limit
+
+    async def close(self) -> None:
+        """Mark the transport closed."""
+        self.closed = True
+
+    def feed(self, chunk: bytes) -> None:
+        """Bytes from the other side, whole lines or parts of them."""
+        for line in self._splitter.feed(chunk):
+            if isinstance(line, TooLong):
+                self._receiver.line_too_long(line)
+            else:
+                self._receiver.line_received(line)
+
+    def end(self) -> None:
+        """The other side sends nothing more."""
+        self._receiver.input_ended(self._splitter.pending)
+
+    def lose_output(self) -> None:
+        """The other side reads nothing more."""
+        self._receiver.output_lost()

@@ -1,0 +1,250 @@
+"""One side of the connection: reads lines, serves requests, sends answers and own requests.
+
+Rules (docs/protocol.md):
+
+- every request with an id gets exactly one answer, and every bad line an error or a log entry;
+- methods that change state run one after the other, in order of arrival, and never half;
+- a cancelled request is answered with -32800 by the peer itself;
+- a response goes to the call that waits for it and is never dispatched;
+- when the input ends, what has arrived is served, then everything is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.rpc.codec import decode, encode
+from foredeck.rpc.dispatch import (
+    Method,
+    OpenRequest,
+    RequestId,
+    build_table,
+    dispatch,
+    internal_error_text,
+)
+from foredeck.rpc.errors import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ParseError,
+)
+from foredeck.rpc.framing import TooLong, leading_members
+from foredeck.rpc.reverse import ReverseCalls
+from foredeck.rpc.transport import Transport
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 10.0
+"""How long a request that has arrived may still run after the connection has ended."""
+
+CANCEL = "$/cancel"
+
+
+class Peer:
+    """Serves `methods` over `transport`. Create it on the event loop, await `run`, then `close`."""
+
+    def __init__(self, transport: Transport, methods: Mapping[str, Method]) -> None:
+        self._transport = transport
+        self._methods = methods
+        self._table = build_table(methods)
+        self._order = asyncio.Lock()  # its waiters are the queue: first come, first served
+        self._open: dict[RequestId, OpenRequest] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stop = asyncio.Event()
+        self._calls = ReverseCalls(self._send)
+
+    async def run(self) -> None:
+        """Serve until the input ends, the output is lost, or `stop` is called.
+
+        What has arrived by then is still served. The connection stays open for `close`.
+        """
+        self._transport.start(self)
+        await self._stop.wait()
+        self._calls.close()
+        await self._drain()
+
+    async def close(self) -> None:
+        """Deliver what has been sent and let go of the connection: to the host, the end of us."""
+        await self._transport.close()
+
+    def stop(self, reason: str) -> None:
+        """End `run` once what has arrived is served. On the loop only; more calls do nothing."""
+        if not self._stop.is_set():
+            log.info("ending: %s", reason)
+            self._stop.set()
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Tell the other side something. May be called on any thread."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def call(
+        self, method: str, params: dict[str, Any], *, timeout_s: float | None = None
+    ) -> Any:
+        """Ask the other side and wait for its answer; see `ReverseCalls.call`."""
+        return await self._calls.call(method, params, timeout_s=timeout_s)
+
+    # What the transport reports
+
+    def line_received(self, line: bytes) -> None:
+        """One line: a request, a notification, or a response."""
+        try:
+            message = decode(line)
+        except ParseError as error:
+            self._refuse(None, PARSE_ERROR, str(error))
+            return
+        if not isinstance(message, dict):
+            self._refuse(None, INVALID_REQUEST, "Invalid request: a line is one JSON object")
+        elif "method" in message:
+            self._request_received(message)
+        else:
+            self._response_received(message)
+
+    def line_too_long(self, line: TooLong) -> None:
+        """A line beyond the limit: answer it if its beginning says which request it was."""
+        known = leading_members(line.prefix)
+        text = f"the line of {line.size} bytes is longer than this side accepts"
+        if "method" not in known and isinstance(known.get("id"), str):
+            error = {"code": INVALID_REQUEST, "message": text}
+            if self._calls.settle({"id": known["id"], "error": error}):
+                return
+        self._refuse(_valid_id(known), INVALID_REQUEST, f"Invalid request: {text}")
+
+    def input_ended(self, torn: int) -> None:
+        """The other side is done, or gone."""
+        if torn:
+            log.warning("the input ended within a line: %d bytes were not read as a request", torn)
+        self.stop("end of input")
+
+    def output_lost(self) -> None:
+        """Nobody reads the answers any more."""
+        self.stop("the host has stopped reading")
+
+    # Requests
+
+    def _request_received(self, message: dict[str, Any]) -> None:
+        if problem := _problem_with(message):
+            self._refuse(_valid_id(message), *problem)
+            return
+        if self._stop.is_set():
+            self._refuse(
+                _valid_id(message), INVALID_REQUEST, "Invalid request: the engine is ending"
+            )
+            return
+        name, request_id, params = message["method"], message.get("id"), message.get("params", {})
+        if name == CANCEL:
+            self._cancel(_valid_id(params))
+        elif request_id in self._open:
+            text = f"Invalid request: id {request_id!r} is still open"
+            self._refuse(None, INVALID_REQUEST, text)  # its id must keep meaning the first one
+        elif request_id is not None or self._takes_notification(name):
+            self._serve(OpenRequest(name, request_id, params, self._methods.get(name)))
+
+    def _takes_notification(self, name: str) -> bool:
+        method = self._methods.get(name)
+        if method is None or method.kind == "request":
+            log.warning("notification %.100r is not served: it is not one", name)
+            return False
+        return True
+
+    def _serve(self, request: OpenRequest) -> None:
+        if request.method and request.method.blocks_calls:
+            self._calls.block(request)
+        task = asyncio.create_task(self._run_in_turn(request), name=request.name[:40])
+        request.task = task
+        self._tasks.add(task)
+        if request.id is not None:
+            self._open[request.id] = request
+        task.add_done_callback(lambda done: self._finished(request, done))
+
+    async def _run_in_turn(self, request: OpenRequest) -> None:
+        ordered = request.method is not None and request.method.ordered
+        async with self._order if ordered else contextlib.nullcontext():
+            response = await dispatch(request, self._table)
+            if response is not None:
+                self._answer(request, response)
+
+    def _finished(self, request: OpenRequest, task: asyncio.Task[None]) -> None:
+        """Every request ends here, served, failed, or cancelled before or after it began."""
+        self._tasks.discard(task)
+        if task.cancelled():
+            self._answer_error(request, CANCELLED, "cancelled")
+        elif error := task.exception():
+            log.error("%s failed", request.name, exc_info=error)
+            self._answer_error(request, INTERNAL_ERROR, internal_error_text(error))
+        if request.method and request.method.blocks_calls:
+            self._calls.unblock(request)
+
+    def _cancel(self, request_id: RequestId | None) -> None:
+        request = self._open.get(request_id) if request_id is not None else None
+        if request is None or request.task is None:
+            log.debug("nothing to cancel under id %.100r", request_id)
+        elif not request.settled:
+            request.task.cancel()
+
+    async def _drain(self) -> None:
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
+        for task in (unfinished := set(self._tasks)):
+            log.warning("%s was still running and is cancelled", task.get_name())
+            task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=DRAIN_SECONDS)
+
+    # Answers
+
+    def _response_received(self, message: dict[str, Any]) -> None:
+        if "result" not in message and "error" not in message:
+            self._refuse(_valid_id(message), INVALID_REQUEST, "Invalid request: no method")
+        elif not self._calls.settle(message):
+            log.warning("a response came that nothing waits for (id %.100r)", message.get("id"))
+
+    def _answer(self, request: OpenRequest, response: dict[str, Any]) -> None:
+        if request.id is None or request.answered:
+            return
+        request.answered = True
+        del self._open[request.id]
+        try:
+            self._send(response)
+        except (ValueError, TypeError, RecursionError) as error:
+            log.exception("the answer to %s has no JSON form", request.name)
+            self._send(_error(request.id, INTERNAL_ERROR, internal_error_text(error)))
+
+    def _answer_error(self, request: OpenRequest, code: int, text: str) -> None:
+        self._answer(request, _error(request.id, code, text))
+
+    def _refuse(self, request_id: RequestId | None, code: int, text: str) -> None:
+        log.warning("a line was refused: %s", text)
+        self._send(_error(request_id, code, text))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._transport.send(encode(message))
+
+
+def _error(request_id: RequestId | None, code: int, text: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
+
+
+def _valid_id(message: Mapping[str, Any]) -> RequestId | None:
+    value = message.get("id")
+    return value if type(value) in (int, str) else None
+
+
+def _problem_with(message: dict[str, Any]) -> tuple[int, str] | None:
+    """What is wrong with a request's envelope, as error code and text; None if nothing is."""
+    if message.get("jsonrpc") != "2.0":
+        return INVALID_REQUEST, 'Invalid request: "jsonrpc" must be "2.0"'
+    if not isinstance(message["method"], str):
+        return INVALID_REQUEST, 'Invalid request: "method" must be a string'
+    if "id" in message and _valid_id(message) is None:
+        return INVALID_REQUEST, 'Invalid request: "id" must be a whole number or a string'
+    if not isinstance(message.get("params", {}), dict):
+        return INVALID_PARAMS, 'Invalid params: "params" must be an object'
+    if message["method"] == CANCEL and "id" in message:
+        return INVALID_REQUEST, f"Invalid request: {CANCEL} is a notification"
+    return None

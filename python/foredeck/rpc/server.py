@@ -1,0 +1,112 @@
+"""`foredeck engine`: one engine on stdin and stdout, from the first line to a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+from foredeck.config import load_config
+from foredeck.errors import ForedeckError
+from foredeck.rpc.api import EngineApi, EngineFactory
+from foredeck.rpc.messages import Initialize
+from foredeck.rpc.methods import EngineMethods
+from foredeck.rpc.parent import ParentWatch
+from foredeck.rpc.peer import Peer
+from foredeck.rpc.stdio import StdioTransport, claim_stdio
+
+log = logging.getLogger(__name__)
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def serve(factory: EngineFactory, flags: Iterable[str] = ()) -> int:
+    """Serve one host on this process's stdin and stdout until it is done; gives the exit code.
+
+    `factory` makes the engine when the host initializes it; `flags` are KEY=VALUE settings above
+    all others. The end of stdin, `shutdown`, SIGTERM, SIGHUP and the death of the
+    parent all end it the same way: what has arrived is served, the store is closed. 0 if that
+    worked, else the exit code of what the engine raised while closing.
+    """
+    try:
+        source, sink = claim_stdio()
+    except OSError as error:
+        print(f"foredeck engine: stdin or stdout is closed: {error}", file=sys.stderr)
+        return 2
+    sys.stdout = sys.stderr
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=LOG_FORMAT)
+    return asyncio.run(_Server(factory, tuple(flags), StdioTransport(source, sink)).run())
+
+
+class _Server:
+    """Wires transport, peer, methods and engine; lives as long as the process."""
+
+    def __init__(
+        self, factory: EngineFactory, flags: tuple[str, ...], transport: StdioTransport
+    ) -> None:
+        self._flags = flags
+        self._factory = factory
+        self._transport = transport
+        self._methods = EngineMethods(self._open_engine, self._end)
+        self._peer: Peer
+
+    async def run(self) -> int:
+        """Serve; gives the exit code."""
+        self._peer = Peer(self._transport, self._methods.table())
+        parent = ParentWatch(lambda: self._end("the host process is gone"))
+        parent.start()
+        self._end_on_signals()
+        try:
+            await self._peer.run()
+        finally:
+            code = self._close()
+            await self._peer.close()  # last: the host takes the end of stdout for the end of us
+            parent.stop()
+        return code
+
+    def _open_engine(self, params: Initialize) -> EngineApi:
+        config = load_config(
+            project=Path(params.cwd), trusted=params.trusted, flags=self._flags
+        ).config
+        logging.getLogger("foredeck").setLevel(config.log_level.upper())
+        self._transport.limit_lines(config.limits.max_line_bytes)
+        return self._factory(config, notify=self._notify)
+
+    def _notify(self, level: str, text: str) -> None:
+        self._peer.notify("host/notify", {"level": level, "text": text})
+
+    def _end(self, reason: str) -> None:
+        self._peer.stop(reason)
+
+    def _close(self) -> int:
+        try:
+            self._methods.close()
+        except ForedeckError as error:
+            log.error("closing failed: %s", error)
+            return error.exit_code
+        except Exception:
+            log.exception("closing failed")
+            return 1
+        return 0
+
+    def _end_on_signals(self) -> None:
+        """SIGTERM and SIGHUP end it. Ctrl-C too, but not under a host.
+
+        A terminal sends Ctrl-C to the host and to all its children; the host decides what that
+        means, and closes stdin if it means the end.
+        """
+        loop = asyncio.get_running_loop()
+
+        def on_signal(number: int, _frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(self._end, signal.Signals(number).name)
+
+        for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), on_signal)
+        by_hand = os.isatty(self._transport.source)
+        signal.signal(signal.SIGINT, on_signal if by_hand else signal.SIG_IGN)

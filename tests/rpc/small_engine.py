@@ -1,0 +1,125 @@
+"""A small engine that keeps what it is told in a journal file; run as a program it serves stdio.
+
+Every state change appends one line to `journal` in the state folder, so that a test can see what
+was committed, in which order, and whether the engine was closed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from foredeck import __version__
+from foredeck.config import Config, ensure_home
+from foredeck.errors import OutOfSync, StoreUnavailable, ToolError, UnknownSession
+from foredeck.rpc.api import Notify, Params
+
+
+class SmallEngine:
+    """Holds the host's messages of one session; answers with one edit per new tool result."""
+
+    def __init__(self, config: Config, *, notify: Notify) -> None:
+        self.config = config
+        self.notify = notify
+        self.session: str | None = None
+        self.messages: list[Any] = []
+        self.calls = 0
+        self.journal = ensure_home(config.home) / "journal"
+
+    def initialize(self, params: Params) -> Params:
+        if params["shim"] == "broken":
+            raise StoreUnavailable("the store is broken")
+        self.write("initialize")
+        return {
+            "protocol": 1,
+            "engine": __version__,
+            "store": self.config.store,
+            "deadline_ms": self.config.deadline_ms,
+            "warnings": [],
+        }
+
+    def open_session(self, params: Params) -> Params:
+        self.session = params["session"]
+        self.messages = []
+        self.write(f"open {self.session}")
+        return {"session": self.session, "calls": self.calls, "objects": 0, "resumed": False}
+
+    def assemble(self, params: Params) -> Params:
+        self._require(params)
+        if params["keep"] > len(self.messages):
+            raise OutOfSync("send everything")
+        self.messages[params["keep"] :] = params["messages"]
+        self.calls += 1
+        self.write(f"assemble {self.calls}")
+        return {
+            "call": self.calls,
+            "from": params["keep"],
+            "edits": [],
+            "inserts": [],
+            "drops": [],
+            "status": {"text": ""},
+            "notices": [],
+        }
+
+    def tool_call(self, params: Params) -> Params:
+        self._require(params)
+        if params["tool"] != "activate":
+            raise ToolError(f"there is no tool {params['tool']}")
+        self.write(f"tool {params['id']}")
+        return {"text": "done", "details": {"foredeck": params["input"]}}
+
+    def observe(self, params: Params) -> None:
+        self._require(params)
+        self.write(f"observe {params['id']}")
+
+    def command(self, params: Params) -> Params:
+        """Each name is one way to behave."""
+        name, args = params["name"], params.get("args", "")
+        if name == "echo":
+            return {"text": args}
+        if name == "sleep":
+            self.write("sleep begins")
+            time.sleep(float(args))
+            self.write("sleep ends")
+        if name == "tell":
+            self.notify("info", args)
+        if name == "print":
+            print(args, flush=True)
+        if name == "crash":
+            raise ZeroDivisionError("a bug")
+        if name == "not json":
+            return {"text": float("nan")}
+        return {"text": ""}
+
+    def session_event(self, params: Params) -> None:
+        self.write(f"event {params['kind']}")
+
+    def close_session(self, params: Params) -> Params:
+        self._require(params)
+        self.session = None
+        return {}
+
+    def close(self) -> None:
+        self.write("close")
+
+    def write(self, line: str) -> None:
+        with self.journal.open("a") as file:
+            file.write(f"{line}\n")
+
+    def _require(self, params: Params) -> None:
+        if params["session"] != self.session:
+            raise UnknownSession(f"no session {params['session']} is open")
+
+
+def read_journal(home: Path) -> list[str]:
+    """The lines that the engine of this state folder wrote."""
+    file = home / "journal"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+if __name__ == "__main__":
+    from foredeck.rpc.server import serve
+
+    sys.exit(serve(SmallEngine))

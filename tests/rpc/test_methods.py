@@ -1,0 +1,172 @@
+"""The protocol's methods: what reaches the engine, and the shapes that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_process import INITIALIZE
+from small_engine import SmallEngine, read_journal
+
+from foredeck.config import Config
+from foredeck.errors import StoreUnavailable
+from foredeck.rpc import messages
+from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
+from foredeck.rpc.methods import EngineMethods
+
+GOOD: dict[str, dict[str, Any]] = {
+    "session/open": {
+        "session": "s",
+        "file": None,
+        "cwd": "/r",
+        "reason": "startup",
+        "parent": None,
+    },
+    "context/assemble": {
+        "session": "s",
+        "keep": 0,
+        "messages": [{"role": "user", "content": "x"}],
+        "entries": ["a"],
+        "time_ms": 1,
+    },
+    "tool/call": {"session": "s", "id": "t", "tool": "activate", "input": {"id": "@1"}},
+    "tool/observed": {"session": "s", "id": "t", "tool": "bash", "content": [{"type": "text"}]},
+    "command": {"session": "s", "name": "echo", "args": "x"},
+    "session/event": {"session": "s", "kind": "tree", "anything": 1},
+    "session/close": {"session": "s", "reason": "quit"},
+    "ping": {},
+    "shutdown": {},
+}
+
+
+@pytest.fixture
+def methods(tmp_path: Path) -> EngineMethods:
+    def open_engine(_params: messages.Initialize) -> SmallEngine:
+        return SmallEngine(Config(home=tmp_path), notify=lambda _level, _text: None)
+
+    return EngineMethods(open_engine, end=lambda _reason: None)
+
+
+async def call(methods: EngineMethods, name: str, params: dict[str, Any]) -> Any:
+    return await methods.table()[name].handler(params)
+
+
+async def test_every_method_of_the_protocol_is_served(methods: EngineMethods) -> None:
+    await call(methods, "initialize", INITIALIZE)
+    for name, params in GOOD.items():
+        assert isinstance(await call(methods, name, params), dict), name
+    assert set(methods.table()) == {"initialize", *GOOD}
+
+
+@pytest.mark.parametrize("name", sorted(set(GOOD) - {"ping", "shutdown"}))
+async def test_every_required_member_is_asked_for(methods: EngineMethods, name: str) -> None:
+    await call(methods, "initialize", INITIALIZE)
+    await call(methods, "session/open", GOOD["session/open"])
+    model = {
+        "session/open": messages.SessionOpen,
+        "context/assemble": messages.Assemble,
+        "tool/call": messages.ToolCall,
+        "tool/observed": messages.ToolObserved,
+        "command": messages.Command,
+        "session/event": messages.SessionEvent,
+        "session/close": messages.SessionClose,
+    }[name]
+    for member, field in model.model_fields.items():
+        if field.is_required():
+            without = {key: value for key, value in GOOD[name].items() if key != member}
+            with pytest.raises(InvalidParamsError, match=member):
+                await call(methods, name, without)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keep": -1},
+        {"keep": "0"},
+        {"keep": 1.5},
+        {"messages": {}},
+        {"messages": ["text"]},
+        {"entries": []},
+        {"entries": [1]},
+        {"session": ""},
+        {"session": None},
+        {"model": "m"},
+        {"tools": [1]},
+        {"outcomes": [{"call": 1, "kind": "lost"}]},
+        {"outcomes": [{"kind": "applied"}]},
+    ],
+)
+def test_wrong_shapes_of_assemble_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParamsError, match="Invalid params: "):
+        messages.check(messages.Assemble, {**GOOD["context/assemble"], **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": None, "system": [{"role": "system"}], "tools": []},
+        {"time_ms": 1.5},
+        {"messages": [], "entries": [], "keep": 41},
+        {"entries": [None], "new_member": {"of": "a newer shim"}},
+        {
+            "outcomes": [
+                {"call": 7, "kind": "applied"},
+                {
+                    "call": None,
+                    "kind": "fallback",
+                    "edited": 41,
+                    "messages": 43,
+                    "time_ms": 1,
+                    "reason": "timeout",
+                },
+            ]
+        },
+    ],
+)
+def test_shapes_of_the_protocol_are_accepted(change: dict[str, Any]) -> None:
+    messages.check(messages.Assemble, {**GOOD["context/assemble"], **change})
+
+
+def test_an_error_names_the_first_members_and_never_their_values() -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        messages.check(messages.SessionOpen, {"session": 1, "reason": "secret words"})
+    text = str(caught.value)
+    assert text.startswith("Invalid params: session: ")
+    assert "and 2 more" in text
+    assert "secret words" not in text
+
+
+async def test_the_engine_gets_the_params_as_they_came(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    class Keeps(SmallEngine):
+        def assemble(self, params: dict[str, Any]) -> dict[str, Any]:
+            seen.append(params)
+            return {}
+
+    keeps = EngineMethods(
+        lambda _params: Keeps(Config(home=tmp_path), notify=lambda _level, _text: None),
+        end=lambda _reason: None,
+    )
+    await call(keeps, "initialize", INITIALIZE)
+    params = {**GOOD["context/assemble"], "unknown": 1}
+    await call(keeps, "context/assemble", params)
+    assert seen[0] is params
+
+
+async def test_a_failed_initialize_closes_the_engine(
+    methods: EngineMethods, tmp_path: Path
+) -> None:
+    with pytest.raises(StoreUnavailable):
+        await call(methods, "initialize", {**INITIALIZE, "shim": "broken"})
+    assert read_journal(tmp_path) == ["close"]
+    with pytest.raises(InvalidRequestError):
+        await call(methods, "command", GOOD["command"])
+
+
+async def test_close_closes_once(methods: EngineMethods, tmp_path: Path) -> None:
+    await call(methods, "initialize", INITIALIZE)
+    methods.close()
+    methods.close()
+    assert read_journal(tmp_path) == ["initialize", "close"]
