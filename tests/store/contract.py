@@ -15,7 +15,7 @@ from foredeck.model.canonical import encode_text, sha256_hex
 from foredeck.model.documents import Document, FileDocument, ToolcallDocument
 from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
-from foredeck.store.protocol import Batch, Head, Store, Token
+from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
 
 from .documents import AWKWARD, PROVENANCE, batch, file, note
 from .factory import StoreFactory
@@ -140,6 +140,13 @@ class VersionContract:
         with pytest.raises(ValueError, match="note"):
             store.get("a", FileDocument)
 
+    def test_any_document_is_read_as_a_plain_one(self, store: Store) -> None:
+        put = file("/a", "text", char_count=4)
+        store.commit(batch(put))
+        got = store.get(put.id, Document)
+        assert got is not None
+        assert got.model_dump() == put.model_dump()
+
     def test_transaction_times_never_step_back(self, store: Store) -> None:
         for n in range(5):
             store.commit(batch(note("a", str(n))))
@@ -243,8 +250,15 @@ class HeadContract:
 
     @pytest.mark.parametrize("name", ["session", "flag"])
     def test_query_tells_json_types_apart(self, store: Store, name: str) -> None:
-        values = {"true": True, "one": 1, "text": "1", "zero": 0, "false": False, "none": None}
-        store.commit(batch(*(note(id, **{name: value}) for id, value in values.items())))
+        values: dict[str, Scalar | None] = {
+            "true": True,
+            "one": 1,
+            "text": "1",
+            "zero": 0,
+            "false": False,
+            "none": None,
+        }
+        store.commit(batch(*(note(id, id, **{name: value}) for id, value in values.items())))
         for id, value in values.items():
             assert [head.id for head in store.query("note", {name: value})] == [id]
 
@@ -280,6 +294,13 @@ class HeadContract:
         assert list(store.changes_since(third)) == []
         assert changes[0].time_ms == store.history("a")[0].time_ms
 
+    def test_transactions_by_token(self, store: Store) -> None:
+        tokens = [store.commit(batch(note("a", str(n)))) for n in range(12)]
+        times = {head.token: head.time_ms for head in store.history("a")}
+        asked = [*reversed(tokens), tokens[0], Token("unknown")]
+        assert store.transactions(asked) == [Origin(token, times[token]) for token in tokens]
+        assert store.transactions([]) == []
+
     def test_changes_are_cut_between_transactions(self, store: Store) -> None:
         first = store.commit(batch(note("a"), note("b"), note("c")))
         second = store.commit(batch(note("d")))
@@ -305,6 +326,12 @@ class CommitContract:
         for document in (unsealed, edited, relabelled, moved):
             with pytest.raises(ValueError, match=r"seal\(\)"):
                 store.commit(batch(note("good"), document))
+        assert store.latest() is None
+
+    def test_a_document_of_the_wrong_class_is_refused(self, store: Store) -> None:
+        plain = Document(id="a", type="turn", provenance=PROVENANCE).seal()
+        with pytest.raises(ValueError, match="TurnDocument"):
+            store.commit(batch(plain))
         assert store.latest() is None
 
     def test_a_blob_under_a_wrong_hash_is_refused(self, store: Store) -> None:

@@ -48,7 +48,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The transaction that a commit repeats, when versions come from another store."""
+    """A transaction by name and time; as an argument of `commit`, the one that it repeats."""
 
     token: Token
     time_ms: int
@@ -128,6 +128,9 @@ class Store(Protocol):
         into `limit`, and one that begins within it in full. Ids that an import adds to a known
         token stand with that token: who follows changes starts over after an import.
         """
+
+    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """Those of `tokens` that are known here, each once, with their times, oldest first."""
 
     def latest(self) -> Token | None:
         """The newest transaction, None in an empty store."""

@@ -263,6 +263,13 @@ class SqliteStore:
                 for token, time_ms, id, type_ in rows
             ]
 
+    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """See `Store.transactions`."""
+        wanted = list(dict.fromkeys(tokens))
+        with self._translated():
+            rows = select_in(self._db, "SELECT seq, token, time_ms FROM tx", "token", wanted)
+            return [Origin(Token(token), time_ms) for _, token, time_ms in sorted(rows)]
+
     def latest(self) -> Token | None:
         """See `Store.latest`."""
         with self._translated():

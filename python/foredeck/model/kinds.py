@@ -1,0 +1,31 @@
+"""Which class a document's type stands for."""
+
+from __future__ import annotations
+
+from foredeck.model.documents import (
+    ChatDocument,
+    Document,
+    FileDocument,
+    SessionDocument,
+    SystemPromptDocument,
+    ToolcallDocument,
+)
+from foredeck.model.records import CallDocument, MemberDocument, NicknameDocument, TurnDocument
+
+KINDS: dict[str, type[Document]] = {
+    "session": SessionDocument,
+    "chat": ChatDocument,
+    "system_prompt": SystemPromptDocument,
+    "file": FileDocument,
+    "toolcall": ToolcallDocument,
+    "turn": TurnDocument,
+    "member": MemberDocument,
+    "nickname": NicknameDocument,
+    "call": CallDocument,
+}
+"""Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
+
+
+def kind_of(type: str) -> type[Document]:
+    """The class of a type, `Document` for an unknown one."""
+    return KINDS.get(type, Document)
