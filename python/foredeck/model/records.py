@@ -97,9 +97,12 @@ class CallDocument(Document):
     """Rolling hash over all keys: equal tips mean equal message lists."""
     parts: list[list[Any]] = Field(default_factory=list)
     """Newly rendered parts, in the form of `context.parts.Part.to_row`."""
+    changed_from: int = 0
+    """Inserts and drops at or after this index replace those of the parent."""
     inserts: list[list[Any]] = Field(default_factory=list)
-    """`[index, messages]`: all messages of ours that stand between the host's."""
+    """`[index, messages]`: messages of ours that go before the host's message `index`."""
     drops: list[int] = Field(default_factory=list)
+    """Indexes of host messages that are not sent."""
     system: Pin | None = None
     model: dict[str, Any] = Field(default_factory=dict)
     time_ms: int
@@ -108,11 +111,13 @@ class CallDocument(Document):
     decision: dict[str, Any] = Field(default_factory=dict)
     """What was decided and why: `{"kind": "append" | "rebase" | "host", "reason": ...}`."""
     sets: dict[str, list[int]] = Field(default_factory=dict)
-    """Changes of the sets since the parent: `pool+`, `pool-`, `active+`, ... as ordinals."""
+    """Changes of the sets since the parent: `pool+`, `pool-`, `active+`, ... as ordinals, and
+    `expired+`, `expired-` as message indexes: content that goes at the next rebase."""
     state: dict[str, Any] = Field(default_factory=dict)
     """What the policy wants to find again after a restart."""
     stats: dict[str, Any] = Field(default_factory=dict)
-    outcome: str = "sent"
+    acks: list[list[Any]] = Field(default_factory=list)
+    """`[ordinal, outcome]` of earlier calls, as the host has told since."""
 
 
 def member_id(session: str, ordinal: int) -> str:

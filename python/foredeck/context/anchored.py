@@ -1,0 +1,131 @@
+"""Layout `anchored`: every message is rendered once and stays where and as it is.
+
+A result carries its content in its own message. When the content goes, at a rebase, a line that
+refers to it takes its place (design 2 section 2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.context.items import Item
+from foredeck.context.layout import Placed, Scene, full_part, reference_part
+from foredeck.context.parts import Part
+from foredeck.context.savings import MIN_SAVING_CHARS, contains_lines, short_difference, shown_lines
+from foredeck.context.wording import contained, difference, newer_copy, unchanged
+
+
+class Anchored:
+    """See the module."""
+
+    name = "anchored"
+    keeps_bytes = True
+
+    def place(self, scene: Scene, placed: Placed) -> None:
+        """Content under its handle, or less where a visible copy says it already."""
+        item = scene.conversation.items[placed.index]
+        part = self._saving(scene, placed, item) or full_part(
+            item, placed, self._newer_head(scene, placed)
+        )
+        scene.render(placed.index, part)
+        if part.base is not None:
+            scene.conversation.lean(part.base, placed.index)
+
+    def fold(self, scene: Scene, indexes: set[int]) -> None:
+        """References take the place of content; differences to it become content."""
+        conversation = scene.conversation
+        leaning = [
+            index
+            for index, part in enumerate(conversation.parts)
+            if part.form == "diff" and part.base in indexes and index not in indexes
+        ]
+        for index in sorted(indexes):
+            scene.render(index, reference_part(scene, index))
+        for index in leaning:
+            part = conversation.parts[index]
+            placed = Placed(index, part.subject, part.version, part.text_hash)
+            scene.render(index, full_part(conversation.items[index], placed))
+
+    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
+        """None: nothing stands between messages."""
+        del scene
+        return {}
+
+    def _newer_head(self, scene: Scene, placed: Placed) -> str | None:
+        """A head that says so, where an older version of the object stays visible."""
+        if placed.subject is None or placed.version is None:
+            return None
+        older = scene.conversation.newest_holder(placed.subject)
+        if older is None or scene.conversation.parts[older].version in (None, placed.version):
+            return None
+        return newer_copy(placed.subject, placed.version)
+
+    def _saving(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+        if placed.subject is None or item.has_image or len(item.text) < MIN_SAVING_CHARS + 40:
+            return None
+        return (
+            self._same(scene, placed)
+            or self._contained(scene, placed, item)
+            or self._difference(scene, placed, item)
+        )
+
+    def _same(self, scene: Scene, placed: Placed) -> Part | None:
+        """The very text is visible already."""
+        conversation = scene.conversation
+        base = conversation.texts.get(placed.text_hash or "")
+        if base is None or conversation.items[base].failed != _failed(scene, placed):
+            return None
+        subject = conversation.parts[base].subject
+        if subject is None:
+            return None
+        return _lean("same", unchanged(subject), subject, placed, base)
+
+    def _contained(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+        """A read of lines that a visible read of the same file holds."""
+        base = _visible_read(scene, placed, item)
+        if base is None or placed.subject is None:
+            return None
+        visible = scene.conversation.items[base]
+        if not contains_lines(shown_lines(visible), shown_lines(item)):
+            return None
+        return _lean("same", contained(placed.subject), placed.subject, placed, base)
+
+    def _difference(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+        """A read that differs little from the visible one of the same lines."""
+        base = _visible_read(scene, placed, item)
+        if base is None or placed.subject is None or placed.version is None:
+            return None
+        conversation = scene.conversation
+        visible = conversation.items[base]
+        if _range(visible) != _range(item):
+            return None
+        diff = short_difference(visible.text, item.text)
+        if diff is None:
+            return None
+        text = difference(placed.subject, placed.version, diff)
+        return _lean("diff", text, placed.subject, placed, base)
+
+
+def _failed(scene: Scene, placed: Placed) -> bool:
+    return scene.conversation.items[placed.index].failed
+
+
+def _lean(form: Any, text: str, subject: int, placed: Placed, base: int) -> Part:
+    block = {"type": "text", "text": text}
+    return Part(form, [block], subject, placed.version, base, placed.text_hash)
+
+
+def _visible_read(scene: Scene, placed: Placed, item: Item) -> int | None:
+    """The newest message that shows the same file by a whole copy, for a read."""
+    if item.tool != "read" or item.failed or placed.subject is None:
+        return None
+    conversation = scene.conversation
+    for index in reversed(conversation.holders.get(placed.subject, [])):
+        shown = conversation.items[index]
+        if shown.tool == "read" and conversation.parts[index].form in ("full", "host"):
+            return index
+    return None
+
+
+def _range(item: Item) -> tuple[Any, Any]:
+    return item.arguments.get("offset"), item.arguments.get("limit")

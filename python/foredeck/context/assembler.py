@@ -1,0 +1,326 @@
+"""One call of the model: from the host's message list to what the model will see.
+
+The order of steps is the contract of this module: align with what was sent before, take in what
+is new, let the policy speak, rebase where that is free or must be, commit the call record, and
+only then answer (design 2 sections 2 to 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.alignment import Alignment, align
+from foredeck.context.branch import Fields
+from foredeck.context.folding import fold
+from foredeck.context.ingest import Fact, Ingest
+from foredeck.context.items import Item
+from foredeck.context.layout import Layout, Placed, Scene, reference_part
+from foredeck.context.notices import attach_notices
+from foredeck.context.policy import History, Holding, Policy
+from foredeck.context.rebase import (
+    DEFAULT_TTL_S,
+    Moment,
+    Reason,
+    Water,
+    estimate_tokens,
+    is_cold,
+    reason_to_rebase,
+)
+from foredeck.context.recording import record_call, record_host_call
+from foredeck.context.repairs import repair
+from foredeck.context.request import Answer, Outcome, Request
+from foredeck.context.session import Session
+from foredeck.context.system import take_system
+
+
+MAX_PARALLEL = 1000
+"""How far behind an assistant message its results are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user can change about assembling."""
+
+    water: Water = field(default_factory=Water)
+    cache_ttl_s: float | None = None
+    min_saving_chars: int = 120
+
+
+class Assembler:
+    """Assembles the calls of one session."""
+
+    def __init__(
+        self, session: Session, layout: Layout, policy: Policy, settings: Settings | None = None
+    ) -> None:
+        self.session = session
+        self.layout = layout
+        self.policy = policy
+        self._settings = settings or Settings()
+        self._fixed_chars = 0
+
+    def assemble(self, request: Request) -> Answer:
+        """The answer to one request; its call record is committed before this returns.
+
+        Raises `OutOfSync` where the host must send its whole list, and `StoreError` where the
+        record cannot be written: then the session must be opened anew.
+        """
+        session = self.session
+        if request.system is not None or request.tools is not None:
+            self._fixed_chars = take_system(session, request.system, request.tools)
+        alignment = align(session, request)
+        start = self._host_calls(request, alignment)
+        ready = self._repeated(request, alignment, start)
+        if ready is not None:
+            return ready
+        last = self._last_sent()
+        scene = self._scene()
+        self._take_in(scene, alignment.items, start)
+        moment = self._moment(request, alignment, last)
+        self._expire(request, moment)
+        reason = self._rebase(scene, moment)
+        self._repair(scene, start)
+        if start < len(session.conversation):
+            attach_notices(session, scene)
+        return self._commit(scene, request, alignment, start, reason)
+
+    def _scene(self) -> Scene:
+        session = self.session
+        return Scene(
+            session.conversation,
+            session.sets,
+            self._content,
+            self._describe,
+            self._settings.min_saving_chars,
+        )
+
+    def _content(self, ordinal: int) -> str | None:
+        """The newest content of an object, as the session has seen it."""
+        conversation = self.session.conversation
+        for index in range(len(conversation) - 1, -1, -1):
+            part = conversation.parts[index]
+            if part.subject == ordinal:
+                return conversation.items[index].text
+        return None
+
+    def _describe(self, ordinal: int) -> Mapping[str, Any]:
+        entry = self.session.index.entries[ordinal]
+        head = self.session.workspace.head(entry.object)
+        return {} if head is None else {**head.fields, "type": head.type}
+
+    def _host_calls(self, request: Request, alignment: Alignment) -> int:
+        """Record the calls that went out without us; returns how much of the list stands."""
+        done = alignment.matched
+        for outcome in request.outcomes or _before_us(self.session, alignment):
+            if outcome.kind not in ("fallback", "off") or outcome.messages > len(alignment.items):
+                continue
+            if outcome.messages < done:
+                continue
+            scene = self._scene()
+            self._take_in(scene, alignment.items[: outcome.messages], done)
+            done = outcome.messages
+            record_host_call(self.session, outcome, self.layout.name, self.policy.name)
+        return done
+
+    def _repeated(self, request: Request, alignment: Alignment, start: int) -> Answer | None:
+        """The answer that was given before, where the very same list is asked for again."""
+        session = self.session
+        if start != len(alignment.items) or session.current is None:
+            return None
+        record = session.log.records[session.current]
+        if record["decision"].get("kind") == "host" or record["layout"] != self.layout.name:
+            return None
+        if request.model is not None and record["model"].get("name") != request.model.name:
+            return None
+        session.workspace.discard_known()
+        return self._answer(record, start if alignment.continued else 0)
+
+    def _last_sent(self) -> Fields | None:
+        """The newest call of the session, whichever branch it was on."""
+        session = self.session
+        newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
+        if newest is None and session.current is not None:
+            return session.log.records.get(session.current)
+        return newest
+
+    def _take_in(self, scene: Scene, items: list[Item], start: int) -> None:
+        """Append new messages, make objects of them and render them for the first time."""
+        session, conversation = self.session, self.session.conversation
+        ingest = Ingest(session)
+        for index in range(len(conversation), len(items)):
+            conversation.append(items[index])
+        for index in range(_turn_start(items, start), len(items)):
+            item = items[index]
+            if item.kind == "assistant":
+                ingest.assistant(item, _results_after(items, index), new=index >= start)
+            elif item.kind != "result":
+                ingest.other(item)
+            elif index >= start:
+                self._place(scene, index, ingest.result(item))
+        ingest.finish()
+
+    def _place(self, scene: Scene, index: int, fact: Fact) -> None:
+        conversation = scene.conversation
+        if fact.leans_on is not None:
+            base = conversation.newest_holder(fact.leans_on)
+            if base is not None:
+                conversation.lean(base, index)
+        placed = Placed(index, fact.subject, fact.version, fact.text_hash)
+        if fact.known and fact.subject is not None and fact.subject not in scene.sets.active:
+            conversation.parts[index].subject = fact.subject
+            scene.render(index, reference_part(scene, index))
+            return
+        self.layout.place(scene, placed)
+        if fact.subject is not None and conversation.parts[index].form != "same":
+            conversation.watch(index, fact.subject)
+
+    def _moment(self, request: Request, alignment: Alignment, last: Fields | None) -> Moment:
+        model = request.model
+        ttl = self._settings.cache_ttl_s
+        if ttl is None:
+            ttl = (model.cache_ttl_s if model else None) or DEFAULT_TTL_S
+        last_ms = last["time_ms"] if last else None
+        last_model = (last["model"].get("name") if last else None) or None
+        return Moment(
+            cold=is_cold(request.time_ms, last_ms, ttl),
+            model_changed=bool(model and last_model and last_model != model.name),
+            history_replaced=alignment.replaced,
+            tokens=estimate_tokens(self.session.conversation.chars_sent + self._fixed_chars),
+            window=model.window if model else None,
+        )
+
+    def _expire(self, request: Request, moment: Moment) -> None:
+        """Ask the policy, and mark what it no longer wants."""
+        session, conversation = self.session, self.session.conversation
+        flight = conversation.last_assistant()
+        holdings = [
+            Holding(
+                index,
+                ordinal,
+                conversation.turn - conversation.items[conversation.last_use(index)].turn,
+                conversation.rank_from_end(conversation.last_use(index)),
+                conversation.parts[index].chars,
+            )
+            for index, ordinal in sorted(conversation.live.items())
+            if index <= flight and ordinal not in session.sets.pinned
+        ]
+        history = History(
+            holdings,
+            conversation.turn,
+            request.time_ms,
+            moment.cold or moment.model_changed or moment.history_replaced,
+            session.policy_state,
+        )
+        verdict = self.policy.decide(history)
+        session.policy_state = verdict.state
+        for index in verdict.expired:
+            conversation.expire(index)
+        kept = set(conversation.live.values())
+        for holding in holdings:
+            if holding.index in verdict.expired and holding.ordinal not in kept:
+                session.sets.expire(holding.ordinal)
+
+    def _rebase(self, scene: Scene, moment: Moment) -> Reason | None:
+        reason = reason_to_rebase(moment, self._settings.water)
+        if reason is None:
+            return None
+        folded = fold(
+            scene,
+            self.layout,
+            reason,
+            fixed_chars=self._fixed_chars,
+            window=moment.window,
+            water=self._settings.water,
+        )
+        for index in folded:
+            scene.conversation.expire(index)
+        return reason if folded else None
+
+    def _repair(self, scene: Scene, start: int) -> None:
+        """Our own messages between the host's, from `start` on."""
+        session = self.session
+        repairs = repair(session.conversation.items, start)
+        session.inserts = {i: m for i, m in session.inserts.items() if i < start}
+        session.drops = {i for i in session.drops if i < start} | repairs.drops
+        session.inserts.update(repairs.inserts)
+        for index, blocks in self.layout.inserts(scene).items():
+            ours = {"kind": "user", "blocks": blocks, "layout": True}
+            others = [m for m in session.inserts.get(index, []) if not m.get("layout")]
+            session.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
+
+    def _commit(
+        self,
+        scene: Scene,
+        request: Request,
+        alignment: Alignment,
+        start: int,
+        reason: Reason | None,
+    ) -> Answer:
+        changed_from = min(scene.changed, default=start)
+        stateless = not self.layout.keeps_bytes
+        record = record_call(
+            self.session,
+            request,
+            changed=sorted(scene.changed),
+            changed_from=0 if stateless else start,
+            decision=_decision(reason, changed_from),
+            layout=self.layout.name,
+            policy=self.policy.name,
+            fixed_chars=self._fixed_chars,
+        )
+        step = min(changed_from, start) if alignment.continued and not stateless else 0
+        return self._answer(record, step)
+
+    def _answer(self, record: Fields, start: int) -> Answer:
+        session, conversation = self.session, self.session.conversation
+        edits = [
+            (index, part.blocks)
+            for index in range(start, len(conversation))
+            if (part := conversation.parts[index]).blocks is not None
+        ]
+        return Answer(
+            call=record["ordinal"],
+            start=start,
+            edits=edits,
+            inserts={i: m for i, m in session.inserts.items() if i >= start},
+            drops=sorted(i for i in session.drops if i >= start),
+            decision=dict(record["decision"]),
+            stats=dict(record["stats"]),
+        )
+
+
+def _decision(reason: Reason | None, changed_from: int) -> dict[str, Any]:
+    if reason is None:
+        return {"kind": "append"}
+    return {"kind": "rebase", "reason": reason, "from": changed_from}
+
+
+def _results_after(items: list[Item], index: int) -> dict[str, Item]:
+    """The results that answer the assistant message at `index`, by call id."""
+    found: dict[str, Item] = {}
+    for item in items[index + 1 : index + 1 + MAX_PARALLEL]:
+        if item.kind == "assistant":
+            break
+        if item.kind == "result":
+            found[item.call_id] = item
+    return found
+
+
+def _turn_start(items: list[Item], start: int) -> int:
+    """Where to begin reading so that the turn under way is whole."""
+    for index in range(start - 1, -1, -1):
+        if items[index].kind == "assistant":
+            return index
+    return 0
+
+
+def _before_us(session: Session, alignment: Alignment) -> list[Outcome]:
+    """A history from before the session had foredeck: it went out as the host has it."""
+    if session.log.newest or alignment.matched:
+        return []
+    for index in range(len(alignment.items) - 1, -1, -1):
+        item = alignment.items[index]
+        if item.kind == "assistant" and not item.void:
+            return [Outcome("off", messages=index, time_ms=item.time_ms, reason="adopted")]
+    return []

@@ -1,0 +1,179 @@
+"""The message list of one branch as it stands now: items, their parts, and what is visible.
+
+Everything that a call needs is kept up to date by appending; only a change of branch or history
+walks the whole list, so the work of a call does not grow with the length of the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from foredeck.context.items import ROOT_TIP, Call, Item, Key, next_tip
+from foredeck.context.parts import Part, recipe_chars
+
+CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
+"""Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Items with their parts (`parts[i]` renders `items[i]`), and derived look-ups."""
+
+    items: list[Item] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    tips: list[str] = field(default_factory=list)
+    chars_host: int = 0
+    """Characters if every message went out as the host has it."""
+    chars_sent: int = 0
+    """Characters as the parts have it."""
+    turn: int = 0
+    counted: dict[int, int] = field(default_factory=dict)
+    """User turn to the number of counted results in it."""
+    holders: dict[int, list[int]] = field(default_factory=dict)
+    """Ordinal of an object to the messages that show its content, in order."""
+    texts: dict[str, int] = field(default_factory=dict)
+    """Hash of a readable text to the newest message that shows it."""
+    folded: int = 0
+    """How many messages are folded to a reference line."""
+    live: dict[int, int] = field(default_factory=dict)
+    """Messages whose content the policy still wants, with the object's ordinal."""
+    uses: dict[int, int] = field(default_factory=dict)
+    """Message to the newest later one that leans on its content."""
+    _expiry: dict[int, bool] = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+    """Calls of the newest assistant message."""
+
+    @property
+    def tip(self) -> str:
+        """The rolling hash over all keys."""
+        return self.tips[-1] if self.tips else ROOT_TIP
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def append(self, item: Item) -> None:
+        """Add a message; its part is the host's own until `render` says otherwise."""
+        self._place(item)
+        self.tips.append(next_tip(self.tip, item.key))
+        self.items.append(item)
+        part = Part(chars=item.chars)
+        self.parts.append(part)
+        self.chars_host += part.chars
+        self.chars_sent += part.chars
+
+    def render(self, index: int, part: Part) -> None:
+        """Replace the part of one message."""
+        self._forget(index)
+        part.chars = recipe_chars(part.blocks, self.items[index])
+        self.chars_sent += part.chars - self.parts[index].chars
+        self.parts[index] = part
+        self._remember(index)
+
+    def truncate(self, length: int) -> None:
+        """Drop every message from `length` on."""
+        if length >= len(self.items):
+            return
+        for index in range(length, len(self.items)):
+            self._forget(index)
+            self.chars_host -= self.items[index].chars
+            self.chars_sent -= self.parts[index].chars
+        del self.items[length:], self.parts[length:], self.tips[length:]
+        self.live = {index: n for index, n in self.live.items() if index < length}
+        self.uses = {base: use for base, use in self.uses.items() if use < length}
+        self._expiry = {index: gone for index, gone in self._expiry.items() if index < length}
+        self._recount()
+
+    def keys(self, start: int = 0) -> list[Key]:
+        """Keys of the messages from `start` on."""
+        return [item.key for item in self.items[start:]]
+
+    def newest_holder(self, ordinal: int) -> int | None:
+        """The last message that shows an object's content, if any does."""
+        holders = self.holders.get(ordinal)
+        return holders[-1] if holders else None
+
+    def watch(self, index: int, ordinal: int) -> None:
+        """Offer a message's content to the policy from now on."""
+        self.live[index] = ordinal
+        if self._expiry.get(index):
+            del self._expiry[index]
+
+    def expire(self, index: int) -> None:
+        """Mark a message's content as collapsible: it goes at the next rebase."""
+        if self.live.pop(index, None) is not None:
+            self._expiry[index] = True
+
+    def lean(self, base: int, index: int) -> None:
+        """Message `index` counts as a use of the content at `base`, which lives on."""
+        self.uses[base] = max(index, self.uses.get(base, base))
+        subject = self.parts[base].subject
+        if subject is not None and base not in self.live:
+            self.live[base] = subject
+            self._expiry[base] = False
+
+    def last_use(self, index: int) -> int:
+        """The newest message at which the content of `index` was given or leaned on."""
+        return self.uses.get(index, index)
+
+    def take_expiry(self) -> dict[str, list[int]]:
+        """Changes of what is collapsible since the last call, in the form that sets use."""
+        changes = self._expiry
+        self._expiry = {}
+        gone = sorted(i for i, expired in changes.items() if expired)
+        back = sorted(i for i, expired in changes.items() if not expired)
+        taken = {"expired+": gone, "expired-": back}
+        return {name: indexes for name, indexes in taken.items() if indexes}
+
+    def rank_from_end(self, index: int) -> int:
+        """How many counted results of the same turn stand at or after this result."""
+        item = self.items[index]
+        return self.counted.get(item.turn, 0) - item.rank
+
+    def last_assistant(self) -> int:
+        """Index of the newest assistant message that counts, -1 where there is none."""
+        for index in range(len(self.items) - 1, -1, -1):
+            item = self.items[index]
+            if item.kind == "assistant" and not item.void:
+                return index
+        return -1
+
+    def _place(self, item: Item) -> None:
+        if item.kind == "user":
+            self.turn += 1
+        if item.kind == "assistant":
+            self._calls = {call.id: call for call in item.calls}
+        if item.kind == "result" and item.call_id in self._calls:
+            item.arguments = self._calls[item.call_id].arguments
+        item.turn = self.turn
+        item.rank = self.counted.get(self.turn, 0)
+        if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
+            self.counted[self.turn] = item.rank + 1
+
+    def _recount(self) -> None:
+        self.turn = 0
+        self.counted, self._calls = {}, {}
+        for item in self.items:
+            self._place(item)
+
+    def _remember(self, index: int) -> None:
+        part = self.parts[index]
+        self.folded += part.form == "reference"
+        if part.subject is not None and part.shows:
+            holders = self.holders.setdefault(part.subject, [])
+            holders.append(index)
+            if len(holders) > 1 and holders[-2] > index:
+                holders.sort()
+        if part.text_hash is not None and part.shows:
+            self.texts[part.text_hash] = max(index, self.texts.get(part.text_hash, -1))
+
+    def _forget(self, index: int) -> None:
+        part = self.parts[index]
+        self.folded -= part.form == "reference"
+        if part.subject is not None and part.shows:
+            holders = self.holders.get(part.subject, [])
+            if index in holders:
+                holders.remove(index)
+            if not holders:
+                self.holders.pop(part.subject, None)
+        if part.text_hash is not None and self.texts.get(part.text_hash) == index:
+            del self.texts[part.text_hash]

@@ -1,0 +1,113 @@
+"""Which messages lose their content at a rebase, once there is a reason for one."""
+
+from __future__ import annotations
+
+from foredeck.context.layout import Layout, Scene, reference_part
+from foredeck.context.parts import recipe_chars
+from foredeck.context.rebase import Reason, Water, allowed_from, estimate_tokens
+from foredeck.context.savings import contains_lines, shown_lines
+
+
+def fold(
+    scene: Scene,
+    layout: Layout,
+    reason: Reason,
+    *,
+    fixed_chars: int,
+    window: int | None,
+    water: Water,
+) -> set[int]:
+    """Fold what is collapsible and may be; at the high-water mark, go on down to the low one.
+
+    `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
+    that were folded; empty where nothing may or need be.
+    """
+    folded = _permitted(scene, collapsible(scene))
+    layout.fold(scene, folded)
+    if reason == "high-water" and window:
+        folded |= _down_to(scene, layout, int(water.low * window), fixed_chars)
+    return folded
+
+
+def collapsible(scene: Scene) -> set[int]:
+    """Messages whose content nobody wants any more: expired, deactivated, or superseded."""
+    conversation, sets = scene.conversation, scene.sets
+    found: set[int] = set()
+    for ordinal, indexes in conversation.holders.items():
+        old = _superseded(scene, indexes)
+        for index in indexes:
+            unwanted = index not in conversation.live or ordinal not in sets.active
+            if index in old or (unwanted and ordinal not in sets.pinned):
+                found.add(index)
+    return {index for index in found if _may_fold(scene, index)}
+
+
+def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
+    """Those after which no reasoning stands that is bound to what precedes it."""
+    ordered = sorted(indexes)
+    while ordered and not allowed_from(scene.conversation, ordered[0]):
+        ordered.pop(0)
+    return set(ordered)
+
+
+def _down_to(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
+    """Fold the least recently used contents until the prompt is that small."""
+    conversation = scene.conversation
+    candidates = [
+        index
+        for ordinal, indexes in conversation.holders.items()
+        if ordinal not in scene.sets.pinned
+        for index in indexes
+        if _may_fold(scene, index)
+    ]
+    folded: set[int] = set()
+    for index in sorted(candidates, key=lambda i: (conversation.last_use(i), i)):
+        if estimate_tokens(conversation.chars_sent + fixed_chars) <= tokens:
+            break
+        if not allowed_from(conversation, index):
+            continue
+        ordinal = conversation.parts[index].subject
+        layout.fold(scene, {index})
+        folded.add(index)
+        conversation.expire(index)
+        if ordinal is not None and not conversation.holders.get(ordinal):
+            scene.sets.expire(ordinal)
+    return folded
+
+
+def _may_fold(scene: Scene, index: int) -> bool:
+    """Not in flight, and worth it."""
+    conversation = scene.conversation
+    if index > conversation.last_assistant():
+        return False
+    part = reference_part(scene, index)
+    after = recipe_chars(part.blocks, conversation.items[index])
+    return conversation.parts[index].chars - after >= scene.min_saving_chars
+
+
+def _superseded(scene: Scene, indexes: list[int]) -> set[int]:
+    """Older copies of an object whose lines a newer, whole copy covers."""
+    conversation = scene.conversation
+    old: set[int] = set()
+    for position, index in enumerate(indexes):
+        for newer in indexes[position + 1 :]:
+            if _covers(scene, newer, index):
+                old.add(index)
+                break
+    leaned_on = {
+        part.base
+        for index in indexes
+        if (part := conversation.parts[index]).form == "diff" and index not in old
+    }
+    return old - leaned_on
+
+
+def _covers(scene: Scene, newer: int, older: int) -> bool:
+    """Whether the newer message shows at least the range of the file that the older one does."""
+    new, old = scene.conversation.items[newer], scene.conversation.items[older]
+    if scene.conversation.parts[newer].form == "diff":
+        return False
+    ranges = [(i.arguments.get("offset"), i.arguments.get("limit")) for i in (new, old)]
+    if ranges[0] == ranges[1] or ranges[0] == (None, None):
+        return True
+    return contains_lines(shown_lines(new), shown_lines(old))

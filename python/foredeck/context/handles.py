@@ -1,0 +1,103 @@
+"""What the model may call an object: `@12`, a path, a nickname, an id, or the start of one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from foredeck.context.index import Entry
+from foredeck.context.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.records import nickname_id
+
+_HANDLE = re.compile(r"^@?(\d+)$")
+_VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
+CANDIDATES = 5
+MIN_PREFIX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object, and the version of it that was asked for, if one was."""
+
+    entry: Entry
+    version: int | None = None
+    call: int | None = None
+
+
+def resolve(session: Session, text: str) -> Wanted:
+    """The object that `text` names, with an optional `v3` or `call 5` behind it.
+
+    Raises `ToolError` that lists the nearest candidates where none or several fit.
+    """
+    name = " ".join(text.split())
+    if not name:
+        raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
+    match = _VERSION.match(name)
+    if match is None:
+        return Wanted(_entry(session, name))
+    version, call = match["version"], match["call"]
+    return Wanted(
+        _entry(session, match["name"]),
+        int(version) if version else None,
+        int(call) if call else None,
+    )
+
+
+def _entry(session: Session, name: str) -> Entry:
+    index = session.index
+    handle = _HANDLE.match(name)
+    if handle:
+        entry = index.entries.get(int(handle[1]))
+        if entry is None:
+            raise ToolError(f"There is no {name}; handles go from @1 to @{len(index)}.")
+        return entry
+    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
+    if ordinal is None:
+        ordinal = index.by_label.get(_absolute(session, name))
+    return index.entries[ordinal] if ordinal is not None else _by_part(session, name)
+
+
+def _absolute(session: Session, name: str) -> str:
+    return str(PurePath(session.cwd) / name)
+
+
+def _by_nickname(session: Session, name: str) -> int | None:
+    claim = session.store.head(nickname_id(name))
+    owner = None if claim is None else claim.fields.get("object")
+    return None if owner is None else session.index.by_object.get(owner)
+
+
+def _by_part(session: Session, name: str) -> Entry:
+    """An object whose id begins, or whose path ends, with `name`, if only one does."""
+    entries = session.index.entries.values()
+    tail = "/" + name.lstrip("./")
+    found = [entry for entry in entries if entry.type == "file" and entry.label.endswith(tail)]
+    if not found and len(name) >= MIN_PREFIX:
+        found = [e for e in entries if e.object.startswith(name) or e.label.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ToolError(f"{name!r} fits several objects: {_list(found)}. Use the handle.")
+    near = _nearest(session, name)
+    hint = f" Nearest: {_list(near)}." if near else " Handles look like @12."
+    raise ToolError(f"No object is called {name!r}.{hint}")
+
+
+def _nearest(session: Session, name: str) -> list[Entry]:
+    names: dict[str, Entry] = {}
+    for entry in session.index.entries.values():
+        if entry.label:
+            names[entry.label] = entry
+            names.setdefault(PurePath(entry.label).name, entry)
+    close = difflib.get_close_matches(name, names, n=CANDIDATES, cutoff=0.5)
+    unique = {names[match].ordinal: names[match] for match in close}
+    return list(unique.values())
+
+
+def _list(entries: list[Entry]) -> str:
+    shown = [f"@{entry.ordinal} {entry.label or entry.object}" for entry in entries[:CANDIDATES]]
+    more = len(entries) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,117 @@
+"""A session's index: every object that it has met, under handles that never change.
+
+The index is append-only and belongs to the session, not to a branch (design 1 section 2,
+"Handles"): `@12` means the same object wherever it stands, and is never given to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from foredeck.model.records import SAME_TRANSACTION, MemberDocument, Pin, member_id
+from foredeck.store.protocol import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A version of an object at the moment when the session meets it."""
+
+    object: str
+    type: str
+    label: str
+    content_hash: str
+    text_hash: str | None
+    metadata_view_hash: str
+    token: str = SAME_TRANSACTION
+
+
+@dataclass(slots=True)
+class Entry:
+    """One object in the index, with the newest version that the session has seen."""
+
+    ordinal: int
+    object: str
+    type: str
+    label: str
+    pin: Pin
+
+
+@dataclass(slots=True)
+class SessionIndex:
+    """Handles to objects and back."""
+
+    session: str
+    entries: dict[int, Entry] = field(default_factory=dict)
+    by_object: dict[str, int] = field(default_factory=dict)
+    by_label: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, session: str, heads: Iterable[Head]) -> SessionIndex:
+        """The index as the session's `member` documents have it."""
+        index = cls(session)
+        for head in heads:
+            fields = head.fields
+            pin = Pin.model_validate(fields["pin"])
+            if pin.token == SAME_TRANSACTION:
+                pin = pin.model_copy(update={"token": head.token})
+            index._add(
+                Entry(
+                    fields["ordinal"],
+                    fields["object"],
+                    fields["object_type"],
+                    fields.get("label") or "",
+                    pin,
+                )
+            )
+        return index
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def see(self, seen: Seen) -> tuple[Entry, MemberDocument | None]:
+        """Meet a version of an object.
+
+        Returns its entry, and the document to store where the object or the version is new.
+        """
+        ordinal = self.by_object.get(seen.object)
+        known = None if ordinal is None else self.entries[ordinal]
+        if known is not None and known.pin.content_hash == seen.content_hash:
+            return known, None
+        pin = Pin(
+            object=seen.object,
+            version=1 if known is None else known.pin.version + 1,
+            token=seen.token,
+            content_hash=seen.content_hash,
+            text_hash=seen.text_hash,
+            metadata_view_hash=seen.metadata_view_hash,
+        )
+        if known is None:
+            known = Entry(len(self.entries) + 1, seen.object, seen.type, seen.label, pin)
+            self._add(known)
+        else:
+            known.pin = pin
+        return known, self._document(known)
+
+    def inherit(self, entry: Entry) -> MemberDocument:
+        """Take over another session's entry under the same handle, version numbers included."""
+        own = Entry(entry.ordinal, entry.object, entry.type, entry.label, entry.pin)
+        self._add(own)
+        return self._document(own)
+
+    def _add(self, entry: Entry) -> None:
+        self.entries[entry.ordinal] = entry
+        self.by_object[entry.object] = entry.ordinal
+        if entry.label:
+            self.by_label[entry.label] = entry.ordinal
+
+    def _document(self, entry: Entry) -> MemberDocument:
+        return MemberDocument(
+            id=member_id(self.session, entry.ordinal),
+            session=self.session,
+            ordinal=entry.ordinal,
+            object=entry.object,
+            object_type=entry.type,
+            label=entry.label,
+            pin=entry.pin,
+        ).seal()

@@ -1,0 +1,122 @@
+"""A host message as this package sees it: neutral, read once, never changed.
+
+A host's adapter makes items of its own messages. Content blocks keep the shape in which all hosts
+that we know write them: `{"type": "text", "text": ...}`, `{"type": "image", ...}`,
+`{"type": "thinking", ...}`, `{"type": "toolCall", "id", "name", "arguments"}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+Block = dict[str, Any]
+Kind = Literal["user", "assistant", "result", "context", "opaque"]
+"""`context`: text of other origin that the model sees as a user's (summaries, notes of other
+extensions). `opaque`: a message whose content is not ours to edit, or that the model never sees."""
+
+IMAGE_CHARS = 4800
+"""What an image counts for where only characters are counted (about 1,200 tokens)."""
+
+
+class Key(NamedTuple):
+    """Which message it is: the host's entry id where it is known, and the content's address.
+
+    Two messages with one address are the same message.
+    """
+
+    entry: str | None
+    address: str
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call inside an assistant message."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Item:
+    """One message of the conversation, in the order in which the host has it."""
+
+    key: Key
+    kind: Kind
+    blocks: list[Block]
+    time_ms: int = 0
+    calls: list[Call] = field(default_factory=list)
+    """Assistant: the tools that it asks for."""
+    call_id: str = ""
+    """Result: the provider's id of the call that it answers."""
+    tool: str = ""
+    failed: bool = False
+    details: Any = None
+    signed: bool = False
+    """Assistant: carries signed or encrypted reasoning, which may be bound to what precedes it."""
+    void: bool = False
+    """Assistant: aborted or failed; the host leaves it out of what it sends."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+    """Ordinal of the user turn, from 1; 0 before the first user message."""
+    rank: int = 0
+    """Result: how many counted results came before it in its turn."""
+    text: str = ""
+    """Result: its text blocks, joined."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """Result: what the call asked for, filled in where the call is known."""
+
+    @property
+    def chars(self) -> int:
+        """Characters that the model reads when the message goes out as the host has it."""
+        return blocks_chars(self.blocks)
+
+    @property
+    def has_image(self) -> bool:
+        """Whether any block is an image."""
+        return any(block.get("type") == "image" for block in self.blocks)
+
+
+def block_chars(block: Block) -> int:
+    """Characters of one block as the model reads it; an image counts as `IMAGE_CHARS`."""
+    kind = block.get("type")
+    if kind == "text":
+        return len(block.get("text") or "")
+    if kind == "thinking":
+        return len(block.get("thinking") or "")
+    if kind == "image":
+        return IMAGE_CHARS
+    if kind == "toolCall":
+        return len(block.get("name") or "") + value_chars(block.get("arguments"))
+    return 0
+
+
+def blocks_chars(blocks: Iterable[Block]) -> int:
+    """Characters of a list of blocks."""
+    return sum(map(block_chars, blocks))
+
+
+def value_chars(value: Any) -> int:
+    """Roughly the length of a value as JSON, without writing it."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, dict):
+        return sum(len(key) + 4 + value_chars(item) for key, item in value.items()) + 2
+    if isinstance(value, list):
+        return sum(value_chars(item) + 1 for item in value) + 2
+    return 4
+
+
+ROOT_TIP = "0" * 32
+
+
+def next_tip(tip: str, key: Key) -> str:
+    """The rolling hash after one more message: equal tips mean equal message lists.
+
+    The entry id stays out of it: a host that cannot always tell it must not make known messages
+    look new. Content carries time stamps and call ids, which tell messages apart.
+    """
+    return hashlib.sha256(f"{tip}\0{key.address}".encode()).hexdigest()[:32]

@@ -1,0 +1,95 @@
+"""Where content stands in the prompt. Two layouts behind one interface.
+
+A layout turns facts about results into parts, and decides what changes at a rebase. It is given
+a `Scene`: the conversation and what it may look up. It never writes to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from foredeck.context.conversation import CONTEXT_TOOLS, Conversation
+from foredeck.context.items import Item
+from foredeck.context.parts import Part, keep_all
+from foredeck.context.sets import Sets
+from foredeck.context.wording import args_display, handle, reference
+
+HANDLE_FROM_CHARS = 200
+"""A shorter result would gain nothing from being folded, so it needs no handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A new result and the object whose content it carries."""
+
+    index: int
+    subject: int | None
+    version: int | None
+    text_hash: str | None
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a layout works on."""
+
+    conversation: Conversation
+    sets: Sets
+    content: Callable[[int], str | None]
+    """The newest content of an object, by handle."""
+    describe: Callable[[int], Mapping[str, Any]]
+    """The metadata of an object, by handle: fields of its head."""
+    min_saving_chars: int = 120
+    changed: set[int] = field(default_factory=set)
+    """Messages whose part was set in this call."""
+
+    def render(self, index: int, part: Part) -> None:
+        """Set a message's part and note that it is new."""
+        self.conversation.render(index, part)
+        self.changed.add(index)
+
+
+class Layout(Protocol):
+    """Decides the bytes."""
+
+    name: str
+    keeps_bytes: bool
+    """Whether sent bytes stay until a rebase; a stateless layout writes all anew each time."""
+
+    def place(self, scene: Scene, placed: Placed) -> None:
+        """Render a result that is seen for the first time."""
+
+    def fold(self, scene: Scene, indexes: set[int]) -> None:
+        """Rewrite the prompt without the content of these messages."""
+
+    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
+        """Text blocks that stand between messages: index to a list of content blocks."""
+
+
+def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
+    """The content itself, under its handle where it is long enough to be folded one day."""
+    own = keep_all(item)
+    if placed.subject is None:
+        return Part("note" if item.tool in CONTEXT_TOOLS else "host")
+    label = head or handle(placed.subject)
+    needs_handle = head is not None or not own or item.chars >= HANDLE_FROM_CHARS
+    blocks = [{"type": "text", "text": label}, *own] if needs_handle else None
+    return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
+
+
+def reference_part(scene: Scene, index: int) -> Part:
+    """The line that is left of a result when its content goes."""
+    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    if part.subject is None:
+        return part
+    fields = {
+        "tool": item.tool,
+        "status": "fail" if item.failed else "ok",
+        "args_display": args_display(item.arguments),
+    }
+    images = sum(1 for block in item.blocks if block.get("type") == "image")
+    lines = item.text.count("\n") + 1 if item.text else 0
+    line = reference(part.subject, fields, chars=len(item.text), lines=lines, images=images)
+    block = {"type": "text", "text": line}
+    return Part("reference", [block], part.subject, part.version, None, part.text_hash)

@@ -1,0 +1,43 @@
+"""Telling the model, once, that a file it sees has changed under it (design 2 section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foredeck.context.layout import Scene
+from foredeck.context.parts import keep_all
+from foredeck.context.session import Session
+from foredeck.context.wording import changed_on_disk, deleted_on_disk
+
+
+def attach_notices(session: Session, scene: Scene) -> None:
+    """Put what is pending on the newest message, as a block of its own, and forget it.
+
+    The newest message must be new in this call: what was sent is never touched.
+    """
+    conversation = scene.conversation
+    index = len(conversation) - 1
+    item = conversation.items[index]
+    if not session.notices or item.kind not in ("user", "result"):
+        return
+    lines = [line for ordinal in sorted(session.notices) if (line := _line(session, ordinal))]
+    session.notices.clear()
+    if not lines:
+        return
+    part = conversation.parts[index]
+    blocks = list(part.blocks if part.blocks is not None else keep_all(item))
+    blocks.append({"type": "text", "text": "\n".join(lines)})
+    scene.render(index, replace(part, blocks=blocks))
+
+
+def _line(session: Session, ordinal: int) -> str | None:
+    """The notice for one file, None where no stale copy of it can be seen."""
+    shown = session.conversation.newest_holder(ordinal)
+    entry = session.index.entries.get(ordinal)
+    if shown is None or entry is None:
+        return None
+    if session.conversation.parts[shown].version == entry.pin.version:
+        return None
+    if session.notices[ordinal] == "deleted":
+        return deleted_on_disk(ordinal, entry.label)
+    return changed_on_disk(ordinal, entry.label)

@@ -1,0 +1,78 @@
+"""How one message goes out: a recipe that is decided once and then kept.
+
+A recipe is a list of blocks. `{"keep": k}` stands for block `k` of the host's own message, any
+other block is sent as it is. No recipe means: as the host has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foredeck.context.items import Block, Item, block_chars
+from foredeck.model.messages import pack, unpack
+
+Form = Literal["host", "full", "same", "diff", "reference", "note"]
+"""`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
+copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer."""
+
+
+@dataclass(slots=True)
+class Part:
+    """The rendering of one message."""
+
+    form: Form = "host"
+    blocks: list[Block] | None = None
+    subject: int | None = None
+    """Ordinal of the object whose content the message carries."""
+    version: int | None = None
+    """Which version of the subject, as an ordinal of the session."""
+    base: int | None = None
+    """Index of the earlier message that a `same` or `diff` leans on."""
+    text_hash: str | None = None
+    """Of the content that a reader can know from this part (and its base)."""
+    chars: int = 0
+
+    @property
+    def shows(self) -> bool:
+        """Whether the subject's content can be read here (with the base, for a difference)."""
+        return self.subject is not None and self.form in ("full", "diff", "host")
+
+    def to_row(self, index: int, blobs: dict[str, bytes]) -> list[Any]:
+        """The part as a call record keeps it; long texts go to `blobs`."""
+        packed = None if self.blocks is None else pack(self.blocks, blobs)
+        return [index, self.form, packed, self.subject, self.version, self.base, self.text_hash]
+
+    @staticmethod
+    def from_row(row: list[Any], blob: Callable[[str], bytes]) -> tuple[int, Part]:
+        """The inverse of `to_row`; `chars` is left for the caller to compute."""
+        index, form, packed, subject, version, base, text_hash = row
+        blocks = None if packed is None else unpack(packed, blob)
+        return index, Part(form, blocks, subject, version, base, text_hash)
+
+
+def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:
+    """The blocks that go out, given the message's own."""
+    if recipe is None:
+        return own
+    return [own[block["keep"]] if "keep" in block else block for block in recipe]
+
+
+def keep_all(item: Item) -> list[Block]:
+    """Recipe blocks for everything in the message that a provider accepts (no empty text)."""
+    return [
+        {"keep": number}
+        for number, block in enumerate(item.blocks)
+        if block.get("type") != "text" or block.get("text")
+    ]
+
+
+def recipe_chars(recipe: list[Block] | None, item: Item) -> int:
+    """Characters that the model reads when `item` goes out by `recipe`."""
+    if recipe is None:
+        return item.chars
+    return sum(
+        block_chars(item.blocks[block["keep"]]) if "keep" in block else block_chars(block)
+        for block in recipe
+    )

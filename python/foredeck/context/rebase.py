@@ -1,0 +1,82 @@
+"""When the prompt may be written anew, and from where (design 2 section 3).
+
+Between rebases not a byte of what was sent changes. This module holds the rules that need no
+prices: a rebase is free while the cache is cold, and it must come at the high-water mark. A rule
+that weighs prices joins `REASONS` and `plan` beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from foredeck.context.conversation import Conversation
+
+Reason = Literal["cold", "model", "history", "high-water"]
+
+CHARS_PER_TOKEN = 4.0
+"""An estimate until the provider's own counts calibrate it."""
+
+DEFAULT_TTL_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What decides whether a rebase is free or must be."""
+
+    cold: bool
+    model_changed: bool
+    history_replaced: bool
+    tokens: int
+    """Estimate of the whole prompt as it would go out without a rebase."""
+    window: int | None
+    """The model's context window in tokens, None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Water:
+    """Marks as shares of the context window."""
+
+    high: float = 0.85
+    low: float = 0.60
+
+
+def reason_to_rebase(moment: Moment, water: Water) -> Reason | None:
+    """Why now is a moment to fold what may be folded, or None."""
+    if moment.history_replaced:
+        return "history"
+    if moment.model_changed:
+        return "model"
+    if moment.cold:
+        return "cold"
+    if moment.window and moment.tokens > water.high * moment.window:
+        return "high-water"
+    return None
+
+
+def allowed_from(conversation: Conversation, index: int) -> bool:
+    """Whether bytes from message `index` on may change at this call.
+
+    Signed or encrypted reasoning of the turn under way may be bound to the bytes before it, so
+    none of it may stand after the first changed byte, unless the newest message is the user's.
+    """
+    items = conversation.items
+    if not items or items[-1].kind == "user":
+        return True
+    for position in range(len(items) - 1, index - 1, -1):
+        item = items[position]
+        if item.kind == "user":
+            return True
+        if item.signed and not item.void:
+            return False
+    return True
+
+
+def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
+    """Whether a cache entry written at `last_ms` has expired; unknown counts as warm."""
+    return last_ms is not None and now_ms - last_ms > ttl_s * 1000
+
+
+def estimate_tokens(chars: int) -> int:
+    """Tokens of a text of that length, by `CHARS_PER_TOKEN`."""
+    return int(chars / CHARS_PER_TOKEN)

@@ -1,0 +1,130 @@
+"""Writing call records: everything about a call that must never be computed again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from foredeck.context.branch import Fields
+from foredeck.context.request import Outcome, Request
+from foredeck.context.session import Session
+from foredeck.model.records import CallDocument, call_id
+
+
+def record_call(
+    session: Session,
+    request: Request,
+    *,
+    changed: list[int],
+    changed_from: int,
+    decision: dict[str, Any],
+    layout: str,
+    policy: str,
+    fixed_chars: int,
+) -> Fields:
+    """Commit the record of a call that goes out as we say; returns its fields."""
+    model = request.model
+    inserts = [[i, m] for i, m in sorted(session.inserts.items()) if i >= changed_from]
+    return _commit(
+        session,
+        changed=changed,
+        changed_from=changed_from,
+        inserts=inserts,
+        drops=sorted(i for i in session.drops if i >= changed_from),
+        decision=decision,
+        time_ms=request.time_ms,
+        model={"name": model.name, "window": model.window} if model else {},
+        layout=layout,
+        policy=policy,
+        stats=_stats(session, fixed_chars),
+    )
+
+
+def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> Fields:
+    """Commit the record of a call that went out without us, from `edited` on as the host has it."""
+    conversation = session.conversation
+    kept = session.stands
+    for index in range(outcome.edited, len(conversation)):
+        part = conversation.parts[index]
+        if part.blocks is not None:
+            form = "host" if part.subject is not None else part.form
+            conversation.render(index, replace(part, form=form, blocks=None, base=None))
+    return _commit(
+        session,
+        changed=[i for i in range(kept, len(conversation)) if conversation.parts[i].subject],
+        changed_from=kept,
+        inserts=[],
+        drops=[],
+        decision={
+            "kind": "host",
+            "reason": outcome.reason or outcome.kind,
+            "edited": outcome.edited,
+        },
+        time_ms=outcome.time_ms,
+        model=_last_model(session),
+        layout=layout,
+        policy=policy,
+        stats=_stats(session, 0),
+        acks=_unsent(session, outcome),
+    )
+
+
+def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
+    conversation, workspace, kept = session.conversation, session.workspace, session.stands
+    ordinal = session.log.newest + 1
+    document = CallDocument(
+        id=call_id(session.id, ordinal),
+        session=session.id,
+        ordinal=ordinal,
+        parent=session.current,
+        kept=kept,
+        keys=[list(key) for key in conversation.keys(kept)],
+        tip=conversation.tip,
+        parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
+        system=session.system,
+        sets={**session.sets.take_changes(), **conversation.take_expiry()},
+        state=dict(session.policy_state),
+        **fields,
+    ).seal()
+    workspace.put(document)
+    workspace.commit()
+    record = document.model_dump(exclude={"content"})
+    session.log.add(document.id, record)
+    session.current, session.stands = document.id, len(conversation)
+    return record
+
+
+def _last_model(session: Session) -> dict[str, Any]:
+    newest = session.log.records.get(call_id(session.id, session.log.newest))
+    return dict(newest["model"]) if newest else {}
+
+
+def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
+    """The calls that we answered and that did not go out so: those after the edits in force."""
+    return [
+        [ordinal, outcome.kind]
+        for ordinal in range((outcome.call or 0) + 1, session.log.newest + 1)
+        if ordinal > session.opened_at
+    ]
+
+
+def _stats(session: Session, fixed_chars: int) -> dict[str, Any]:
+    conversation, sets = session.conversation, session.sets
+    return {
+        "messages": len(conversation),
+        "chars_host": conversation.chars_host + fixed_chars,
+        "chars_sent": conversation.chars_sent + fixed_chars + _inserted(session),
+        "objects": len(session.index),
+        "active": len(sets.active),
+        "pinned": len(sets.pinned),
+        "collapsed": conversation.folded,
+    }
+
+
+def _inserted(session: Session) -> int:
+    return sum(
+        len(block.get("text") or "")
+        for messages in session.inserts.values()
+        for message in messages
+        for block in message["blocks"]
+    )

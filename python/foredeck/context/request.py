@@ -1,0 +1,67 @@
+"""What a host asks of the assembler and what it is answered, in neutral terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.context.items import Block, Item
+from foredeck.context.repairs import Insert
+
+OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model that will be called, as far as it matters here."""
+
+    provider: str
+    id: str
+    api: str = ""
+    window: int | None = None
+    cache_ttl_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """What must stay the same for a cached prompt to be hit."""
+        return f"{self.provider}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a model call that the host has made, or wanted to."""
+
+    kind: OutcomeKind
+    call: int | None = None
+    edited: int = 0
+    messages: int = 0
+    time_ms: int = 0
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Request:
+    """One call about to be made."""
+
+    keep: int
+    items: list[Item]
+    time_ms: int
+    model: Model | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    system: list[Any] | None = None
+    """The host's system messages, where they differ from those told before."""
+    tools: list[Any] | None = None
+    """Definitions of the active tools, by the same rule."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """How to change the host's list: everything at or after `start` replaces what was said."""
+
+    call: int
+    start: int
+    edits: list[tuple[int, list[Block]]]
+    inserts: dict[int, list[Insert]]
+    drops: list[int]
+    decision: dict[str, Any]
+    stats: dict[str, Any]

@@ -1,0 +1,221 @@
+"""All that the engine holds in memory of one open session, and how it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foredeck.context.branch import CallLog, Fields
+from foredeck.context.conversation import Conversation
+from foredeck.context.index import Entry, Seen, SessionIndex
+from foredeck.context.sets import Sets
+from foredeck.context.workspace import PENDING, Workspace
+from foredeck.model.documents import (
+    ChatDocument,
+    Document,
+    Provenance,
+    SessionDocument,
+    SystemPromptDocument,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.model.records import SAME_TRANSACTION, Pin
+from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
+from foredeck.store.protocol import Head, Store, Token
+
+
+Recall = Callable[[ToolEvent, Pending], list[Sighting]]
+MAX_RECALLED = 50
+
+
+@dataclass(slots=True)
+class Observation:
+    """The files that a tool touched, and the transaction that stored them."""
+
+    sightings: list[Sighting]
+    token: Token | None = None
+
+
+@dataclass(slots=True)
+class Session:
+    """One agent's interaction, as it stands on the branch that was asked for last."""
+
+    id: str
+    cwd: str
+    source: FileSource
+    recall: Recall
+    """The files of a tool call that ran before the session could look."""
+    workspace: Workspace
+    index: SessionIndex
+    log: CallLog
+    turns: int = 0
+    parent: str | None = None
+    conversation: Conversation = field(default_factory=Conversation)
+    sets: Sets = field(default_factory=Sets)
+    current: str | None = None
+    """Id of the call record that `conversation` stands at."""
+    stands: int = 0
+    """How many messages of that call's list still stand."""
+    opened_at: int = 0
+    """Ordinal of the newest call when the session was opened."""
+    inserts: dict[int, list[Any]] = field(default_factory=dict)
+    drops: set[int] = field(default_factory=set)
+    policy_state: Mapping[str, Any] = field(default_factory=dict)
+    system: Pin | None = None
+    """The version of the system prompt object that the next call goes out with."""
+    prompt: list[Any] = field(default_factory=list)
+    tools: list[Any] = field(default_factory=list)
+    observed: dict[str, Observation] = field(default_factory=dict)
+    """Call id to what the tool touched, told before its result is in the list."""
+    applied: set[str] = field(default_factory=set)
+    """Ids of context tool calls whose effect is in the sets already."""
+    notices: dict[int, str] = field(default_factory=dict)
+    """Handles of files that something else has changed, with what happened to them."""
+
+    @property
+    def store(self) -> Store:
+        """The store behind the session."""
+        return self.workspace.store
+
+    def load_record(self, id: str) -> Fields | None:
+        """A call record of any session."""
+        head = self.store.head(id)
+        return None if head is None else head.fields
+
+    def see_document(self, document: Document, label: str = "") -> Entry:
+        """Meet a document of this very transaction."""
+        return self.see(
+            Seen(
+                document.id,
+                document.type,
+                label,
+                document.content_hash,
+                document.text_hash,
+                document.metadata_view_hash,
+            )
+        )
+
+    def see_head(self, head: Head, label: str = "") -> Entry:
+        """Meet a version that is stored already."""
+        fields = head.fields
+        return self.see(
+            Seen(
+                head.id,
+                head.type,
+                label,
+                fields["content_hash"],
+                fields.get("text_hash"),
+                fields["metadata_view_hash"],
+                SAME_TRANSACTION if head.token == PENDING else head.token,
+            )
+        )
+
+    def see(self, seen: Seen) -> Entry:
+        """Meet a version of an object; its index entry is written where that is new."""
+        entry, document = self.index.see(seen)
+        if document is not None:
+            self.workspace.put(document)
+        return entry
+
+
+def names_only(source: FileSource) -> Recall:
+    """Files of an old tool call by name: what they held then cannot be told from the disk."""
+
+    def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
+        found = []
+        for touch in touched_paths(event, MAX_RECALLED):
+            if touch.role in ("read", "written"):
+                sighting = source.sight(
+                    touch.path, "listed", cwd=event.cwd or None, pending=pending
+                )
+                found.append(replace(sighting, role=touch.role))
+        return found
+
+    return recall
+
+
+def open_session(
+    store: Store,
+    source: FileSource,
+    session: str,
+    *,
+    cwd: str,
+    host_file: str | None = None,
+    parent: str | None = None,
+    recall: Recall | None = None,
+) -> Session:
+    """Load a session, or begin it: its wrapper, chat and system prompt objects are made then."""
+    log = CallLog.load(store.query("call", {"session": session}))
+    index = SessionIndex.load(session, store.query("member", {"session": session}))
+    chat = store.head(chat_id(session))
+    if chat is not None:
+        wrapper = store.head(session_object_id(session))
+        parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    _add_ancestors(log, store, parent)
+    opened = Session(
+        id=session,
+        cwd=cwd,
+        source=source,
+        recall=recall or names_only(source),
+        workspace=Workspace(store),
+        index=index,
+        log=log,
+        turns=0 if chat is None else chat.fields.get("turn_count") or 0,
+        parent=parent,
+        opened_at=log.newest,
+    )
+    if chat is None:
+        _begin(opened, host_file)
+    else:
+        opened.system = _system_pin(opened)
+    return opened
+
+
+def _system_pin(session: Session) -> Pin | None:
+    ordinal = session.index.by_object.get(system_prompt_id(session.id))
+    return None if ordinal is None else session.index.entries[ordinal].pin
+
+
+def _begin(session: Session, host_file: str | None) -> None:
+    """The documents that every session has; a forked one inherits its parent's index."""
+    origin = Provenance(origin=session.id, generator="system")
+    prompt = SystemPromptDocument(
+        id=system_prompt_id(session.id), session_ref=session.id, provenance=origin
+    ).seal()
+    chat = ChatDocument(id=chat_id(session.id), session_ref=session.id, provenance=origin).seal()
+    wrapper = SessionDocument(
+        id=session_object_id(session.id),
+        session_id=session.id,
+        chat_ref=chat.id,
+        system_prompt_ref=prompt.id,
+        cwd=session.cwd,
+        host_file=host_file,
+        parent_session=session.parent,
+        provenance=origin,
+    ).seal()
+    for document in (wrapper, prompt, chat):
+        session.workspace.put(document)
+    if session.parent is not None:
+        _inherit(session, session.parent)
+    session.see_document(prompt)
+    session.see_document(chat)
+    session.system = _system_pin(session)
+
+
+def _inherit(session: Session, parent: str) -> None:
+    """Take over a parent's handles, so that bytes which speak of `@12` stay true in the copy."""
+    heritage = SessionIndex.load(parent, session.store.query("member", {"session": parent}))
+    for ordinal in sorted(heritage.entries):
+        session.workspace.put(session.index.inherit(heritage.entries[ordinal]))
+
+
+def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> None:
+    """Make the calls before a fork findable: their prompts are this session's past too."""
+    seen: set[str] = set()
+    while parent is not None and parent not in seen:
+        seen.add(parent)
+        log.add_ancestor(CallLog.load(store.query("call", {"session": parent})))
+        wrapper = store.head(session_object_id(parent))
+        parent = None if wrapper is None else wrapper.fields.get("parent_session")

@@ -1,0 +1,122 @@
+"""The model's own tools: activate, deactivate, pin, unpin.
+
+Each returns the text that the model reads, and a decision. The decision travels in the result's
+details: the sets change by it now, and again wherever the result is met in a message list, so
+that they follow the branch and survive a crash (design 1 section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context import wording
+from foredeck.context.handles import Wanted, resolve
+from foredeck.context.index import Entry
+from foredeck.context.ingest import apply_decision
+from foredeck.context.session import Session
+from foredeck.context.versions import Content, content_of
+from foredeck.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a context tool answers."""
+
+    text: str
+    decision: dict[str, Any]
+
+
+class ContextTools:
+    """The four tools over one session."""
+
+    def __init__(self, session: Session, *, max_chars: int = 50_000) -> None:
+        self._session = session
+        self._max_chars = max_chars
+        self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
+            "activate": self._activate,
+            "deactivate": self._deactivate,
+            "pin": self._pin,
+            "unpin": self._unpin,
+        }
+
+    def run(self, tool: str, arguments: dict[str, Any], call_id: str) -> ToolAnswer:
+        """Run one call. Raises `ToolError` with a text for the model."""
+        if tool not in self._tools:
+            raise ToolError(f"foredeck has no tool {tool!r}.")
+        name = arguments.get("id")
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = f"@{name}"
+        if not isinstance(name, str):
+            raise ToolError(f'{tool} needs "id": a handle such as @12, a path, or a nickname.')
+        answer = self._tools[tool](resolve(self._session, name))
+        apply_decision(self._session, answer.decision)
+        self._session.applied.add(call_id)
+        return answer
+
+    def _activate(self, wanted: Wanted) -> ToolAnswer:
+        self._refuse_locked(wanted.entry, "is always in view")
+        return self._bring("activate", wanted)
+
+    def _pin(self, wanted: Wanted) -> ToolAnswer:
+        self._refuse_locked(wanted.entry, "is always in view")
+        if wanted.version is not None or wanted.call is not None:
+            raise ToolError("Only the newest version can be pinned: leave the version out.")
+        return self._bring("pin", wanted)
+
+    def _deactivate(self, wanted: Wanted) -> ToolAnswer:
+        entry = wanted.entry
+        self._refuse_locked(entry, "cannot be deactivated")
+        decision = _decision("deactivate", entry)
+        if entry.ordinal in self._session.sets.active:
+            return ToolAnswer(wording.deactivated(entry.ordinal), decision)
+        return ToolAnswer(wording.out_of_pool(entry.ordinal), decision)
+
+    def _unpin(self, wanted: Wanted) -> ToolAnswer:
+        entry = wanted.entry
+        self._refuse_locked(entry, "is not pinned, but always in view")
+        if entry.ordinal not in self._session.sets.pinned:
+            return ToolAnswer(wording.not_pinned(entry.ordinal), _decision("none", entry))
+        return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
+
+    def _bring(self, op: str, wanted: Wanted) -> ToolAnswer:
+        """The content, unless the very version can be read in the prompt already."""
+        entry = wanted.entry
+        content = content_of(self._session, wanted)
+        if content.text is None:
+            text = wording.no_content(entry.ordinal, content.why)
+            return ToolAnswer(text, _decision(op, entry, form="note"))
+        if self._visible(entry, content):
+            text = wording.already_visible(entry.ordinal, pinned=op == "pin")
+            return ToolAnswer(text, _decision(op, entry, content, form="visible"))
+        shown = content.text[: self._max_chars]
+        if len(shown) < len(content.text):
+            shown += wording.cut_short(len(shown), len(content.text))
+        text = shown or wording.empty(entry.ordinal)
+        return ToolAnswer(text, _decision(op, entry, content, form="full"))
+
+    def _visible(self, entry: Entry, content: Content) -> bool:
+        conversation = self._session.conversation
+        return content.text_hash in conversation.texts and bool(
+            conversation.holders.get(entry.ordinal)
+        )
+
+    def _refuse_locked(self, entry: Entry, why: str) -> None:
+        head = self._session.workspace.head(entry.object)
+        if head is not None and head.fields.get("locked"):
+            raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
+
+
+def _decision(
+    op: str, entry: Entry, content: Content | None = None, *, form: str = "note"
+) -> dict[str, Any]:
+    decision: dict[str, Any] = {
+        "op": op,
+        "ordinal": entry.ordinal,
+        "object": entry.object,
+        "form": form,
+    }
+    if content is not None:
+        decision |= {"version": content.version, "text_hash": content.text_hash}
+    return decision

@@ -1,0 +1,101 @@
+"""Finding a version of an object by what a session calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context.handles import Wanted
+from foredeck.context.index import Entry
+from foredeck.context.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import Document, session_object_id
+from foredeck.model.records import SAME_TRANSACTION, Pin, call_id, member_id
+from foredeck.store.protocol import Head, Store, Token
+
+WHY_NO_CONTENT = {
+    "binary": "it is not text",
+    "huge": "it is too large",
+    "listed": "it was only listed; read it",
+    "deleted": "it was deleted; an older version may be had, such as v1",
+    "unreadable": "it cannot be read",
+    "special": "it is not a regular file",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A version's text, or why there is none."""
+
+    text: str | None
+    text_hash: str | None
+    version: int
+    why: str = ""
+
+
+def content_of(session: Session, wanted: Wanted) -> Content:
+    """The content that was asked for: the newest, an old version, or the one as of a call.
+
+    Raises `ToolError` for a version or call that the session does not have.
+    """
+    entry = wanted.entry
+    if wanted.version is not None and wanted.version != entry.pin.version:
+        pin, token = pin_of(session.store, session.id, entry.ordinal, wanted.version)
+        document = session.store.get(entry.object, Document, token)
+        return _content(document, pin.version)
+    if wanted.call is not None:
+        return _as_of_call(session, entry, wanted.call)
+    return _content(session.store.get(entry.object, Document), entry.pin.version)
+
+
+def pin_of(store: Store, session: str, ordinal: int, version: int) -> tuple[Pin, Token]:
+    """The pin of `@ordinal v<version>` with the token to read it by.
+
+    A forked session has the older ones from its parent. Raises `ToolError` where there is none.
+    """
+    known = 0
+    current: str | None = session
+    while current is not None:
+        for head in store.history(member_id(current, ordinal)):
+            pin = Pin.model_validate(head.fields["pin"])
+            known = max(known, pin.version)
+            if pin.version == version:
+                token = head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
+                return pin, token
+        wrapper = store.head(session_object_id(current))
+        current = None if wrapper is None else wrapper.fields.get("parent_session")
+    raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
+
+
+def _as_of_call(session: Session, entry: Entry, call: int) -> Content:
+    record = session.store.head(call_id(session.id, call))
+    if record is None:
+        raise ToolError(f"There is no call {call}; calls go from 1 to {session.log.newest}.")
+    document = session.store.get(entry.object, Document, record.token)
+    if document is None:
+        raise ToolError(f"@{entry.ordinal} did not exist yet at call {call}.")
+    return _content(document, version_of(session, entry, document))
+
+
+def version_of(session: Session, entry: Entry, document: Document) -> int:
+    """The ordinal by which the session knows this version; the newest if by none."""
+    for head in session.store.history(member_id(session.id, entry.ordinal)):
+        if head.fields["pin"]["content_hash"] == document.content_hash:
+            return int(head.fields["pin"]["version"])
+    return entry.pin.version
+
+
+def _content(document: Document | None, version: int) -> Content:
+    if document is None:
+        return Content(None, None, version, "it is not stored")
+    if document.content is None:
+        state = str((document.model_extra or {}).get("state") or "")
+        return Content(None, None, version, WHY_NO_CONTENT.get(state, "it has none"))
+    return Content(document.content, hash_text(document.content), version)
+
+
+def describe_head(head: Head | None) -> Mapping[str, Any]:
+    """Fields of a head with its type; empty for None."""
+    return {} if head is None else {**head.fields, "type": head.type}

@@ -1,0 +1,164 @@
+"""Every line of ours that the model reads. Short, stable, deterministic; snapshot-tested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+ARGS_CHARS = 120
+
+
+def handle(ordinal: int, version: int | None = None) -> str:
+    """`@12`, or `@12 v3` where a version must be named."""
+    return f"@{ordinal}" if version is None else f"@{ordinal} v{version}"
+
+
+def unchanged(ordinal: int) -> str:
+    """A result that says what a visible one says already."""
+    return f"Unchanged: the same as @{ordinal} above."
+
+
+def contained(ordinal: int) -> str:
+    """A partial read of what is visible in whole."""
+    return f"Unchanged: these lines stand in @{ordinal} above."
+
+
+def difference(ordinal: int, version: int, diff: str) -> str:
+    """A re-read that differs little from the visible copy."""
+    return f"@{ordinal} v{version}, changed since the copy above:\n{diff}"
+
+
+def newer_copy(ordinal: int, version: int) -> str:
+    """Head of a content whose older version is still visible."""
+    return f"@{ordinal} v{version}, replaces the older copy above"
+
+
+def reference(
+    ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: int, images: int = 0
+) -> str:
+    """The line that is left of a folded result; `fields` are those of the tool call."""
+    parts = [
+        f"toolcall_ref id=@{ordinal}",
+        f"tool={fields.get('tool') or 'unknown'}",
+        f"status={fields.get('status') or 'ok'}",
+    ]
+    args = fields.get("args_display")
+    if args:
+        parts.append(f"args={json.dumps(args, ensure_ascii=False)}")
+    parts.append(f"chars={chars}")
+    if lines > 1:
+        parts.append(f"lines={lines}")
+    if images:
+        parts.append(f"images={images}")
+    return " ".join(parts)
+
+
+def changed_on_disk(ordinal: int, path: str) -> str:
+    """A visible file that something other than the agent has changed."""
+    return f"[foredeck] @{ordinal} {path} changed on disk: the copy above is old."
+
+
+def deleted_on_disk(ordinal: int, path: str) -> str:
+    """A visible file that something other than the agent has deleted."""
+    return f"[foredeck] @{ordinal} {path} was deleted on disk."
+
+
+def no_result() -> str:
+    """Stands in for the result of a call that never got one."""
+    return "[foredeck] No result: the call was interrupted."
+
+
+def args_display(args: Mapping[str, Any]) -> str:
+    """A tool call's arguments in a few words: the command, the path, or the JSON, cut short."""
+    text = _main_argument(args)
+    if text is None:
+        text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
+    text = " ".join(text.split())
+    return text if len(text) <= ARGS_CHARS else text[: ARGS_CHARS - 1] + "…"
+
+
+def _main_argument(args: Mapping[str, Any]) -> str | None:
+    """The argument that says what a call is about, with the range of a read and the like."""
+    for name in ("command", "path", "file_path", "pattern", "query", "url", "id"):
+        value = args.get(name)
+        if isinstance(value, str) and value:
+            extra = " ".join(
+                f"{key}={args[key]}"
+                for key in ("path", "glob", "offset", "limit")
+                if key != name and isinstance(args.get(key), (str, int))
+            )
+            return f"{value} {extra}".strip()
+    return None
+
+
+def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
+    """One object as metadata: in the pool of layout `pools`, and among candidates."""
+    kind = fields.get("type")
+    if kind == "file":
+        path = (fields.get("source") or {}).get("path", "")
+        state = fields.get("state") or "text"
+        note = "" if state == "text" else f" {state}"
+        return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}"
+    if kind == "toolcall":
+        args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
+        return (
+            f"@{ordinal} toolcall tool={fields.get('tool')} "
+            f"status={fields.get('status') or 'ok'} args={args}"
+        )
+    return f"@{ordinal} {kind}"
+
+
+def pool_heading() -> str:
+    """First line of the metadata pool."""
+    return "Objects known in this session (activate one by its @handle to see its content):"
+
+
+def active_heading() -> str:
+    """First line of the active content."""
+    return "Content of the active objects:"
+
+
+def history_cut() -> str:
+    """Stands first where the host's list begins with an answer instead of a question."""
+    return "[foredeck] Earlier messages are not shown."
+
+
+def deactivated(ordinal: int) -> str:
+    """`deactivate` on an active object."""
+    return f"@{ordinal} is inactive; its content leaves when the prompt is next rewritten."
+
+
+def out_of_pool(ordinal: int) -> str:
+    """`deactivate` on an object that is inactive already."""
+    return f"@{ordinal} was inactive; it is off the list now."
+
+
+def unpinned(ordinal: int) -> str:
+    """`unpin` on a pinned object."""
+    return f"@{ordinal} is no longer pinned."
+
+
+def not_pinned(ordinal: int) -> str:
+    """`unpin` on an object that is not pinned."""
+    return f"@{ordinal} was not pinned."
+
+
+def already_visible(ordinal: int, *, pinned: bool) -> str:
+    """`activate` or `pin` on what can be read already."""
+    return f"@{ordinal} is pinned where it stands above." if pinned else f"@{ordinal} stands above."
+
+
+def no_content(ordinal: int, why: str) -> str:
+    """`activate` on an object without text."""
+    return f"@{ordinal} has no content to show: {why}."
+
+
+def empty(ordinal: int) -> str:
+    """`activate` on an empty text."""
+    return f"@{ordinal} is empty."
+
+
+def cut_short(shown: int, total: int) -> str:
+    """Ends a content that is longer than what one activation may bring."""
+    return f"\n[The first {shown:,} of {total:,} characters. Use read with offset for the rest.]"

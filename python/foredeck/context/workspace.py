@@ -1,0 +1,65 @@
+"""One transaction in the making: what is written so far can be read before it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from foredeck.model.documents import Document
+from foredeck.model.messages import put_blob, store_message
+from foredeck.store.protocol import Batch, Head, Store, Token
+
+PENDING = Token("")
+"""Token of a head that is not committed yet."""
+
+
+class Workspace:
+    """Collects documents and blobs, then commits them in one go."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.blobs: dict[str, bytes] = {}
+        self._documents: dict[str, Document] = {}
+
+    def put(self, document: Document) -> None:
+        """Write a sealed document; a later one with the same id takes its place."""
+        self._documents[document.id] = document
+
+    def put_message(self, message: dict[str, object]) -> str:
+        """Store a host message; returns its address."""
+        return store_message(message, self.blobs)
+
+    def put_bytes(self, data: bytes) -> str:
+        """Store bytes; returns their address."""
+        return put_blob(data, self.blobs)
+
+    def head(self, id: str) -> Head | None:
+        """The newest version of a document, this transaction's own included."""
+        document = self._documents.get(id)
+        if document is None:
+            return self.store.head(id)
+        fields = document.model_dump(exclude={"content"})
+        return Head(document.id, document.type, PENDING, 0, fields)
+
+    @property
+    def pending(self) -> Mapping[str, Document]:
+        """The documents written so far, by id."""
+        return self._documents
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self._documents and not self.blobs
+
+    def discard_known(self) -> None:
+        """Commit what is new; blobs alone belong to messages that are stored already."""
+        if self._documents:
+            self.commit()
+        self.blobs.clear()
+
+    def commit(self) -> Token:
+        """Commit and start afresh. On failure everything stays collected."""
+        batch = Batch(puts=list(self._documents.values()), blobs=dict(self.blobs))
+        token = self.store.commit(batch)
+        self._documents.clear()
+        self.blobs.clear()
+        return token

@@ -1,0 +1,258 @@
+"""The engine: one per Pi process. Wires store, sources, context and the host's adapter.
+
+Its methods are the requests of docs/protocol.md, with their parameters as plain dicts. They are
+synchronous and must be called from one thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from foredeck import __version__
+from foredeck.config import Config
+from foredeck.context.assembler import Assembler, Settings
+from foredeck.context.ingest import Ingest
+from foredeck.context.layouts import make_layout
+from foredeck.context.listing import describe_session, name_object, why
+from foredeck.context.policy import make_policy
+from foredeck.context.rebase import Water, estimate_tokens
+from foredeck.context.reconcile import take_sightings
+from foredeck.context.request import Answer
+from foredeck.context.session import Recall, Session, open_session
+from foredeck.context.tools import ContextTools
+from foredeck.errors import ForedeckError, OutOfSync, ToolError, UnknownSession
+from foredeck.hosts.pi.edits import to_wire
+from foredeck.hosts.pi.requests import Params, to_request
+from foredeck.sources import FileSource, ToolEvent
+from foredeck.store.protocol import Store
+from foredeck.stores import open_source, open_store
+
+PROTOCOL = 1
+Notify = Callable[[str, str], None]
+"""Tells the user something: a level (`info`, `warning`, `error`) and a text."""
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """Holds the open session and answers the shim."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        notify: Notify | None = None,
+        source: Callable[[Store, str], FileSource] | None = None,
+    ) -> None:
+        self._config = config
+        self._open_source = source or partial(open_source, config)
+        self._replays = source is not None
+        self._notify = notify or (lambda _level, _text: None)
+        self._store = open_store(config)
+        self._session: Session | None = None
+        self._assembler: Assembler | None = None
+        self._asked: dict[str, Any] = {}
+
+    def initialize(self, params: Params) -> dict[str, Any]:
+        """Say who we are. Raises `ForedeckError` with code -32001 for another protocol."""
+        if params.get("protocol") != PROTOCOL:
+            raise ProtocolMismatch(params.get("protocol"))
+        return {
+            "protocol": PROTOCOL,
+            "engine": __version__,
+            "store": self._config.store,
+            "deadline_ms": self._config.deadline_ms,
+            "warnings": [],
+        }
+
+    def open_session(self, params: Params) -> dict[str, Any]:
+        """Open a session, the one before is closed. Idempotent."""
+        id = str(params["session"])
+        if self._session is None or self._session.id != id:
+            self._asked = dict(params)
+            self._open()
+        session = self._current(params)
+        return {
+            "session": id,
+            "calls": session.log.newest,
+            "objects": len(session.index),
+            "resumed": session.opened_at > 0,
+        }
+
+    def assemble(self, params: Params) -> dict[str, Any]:
+        """What the model shall see of a message list; committed before this returns."""
+        session = self._current(params)
+        try:
+            answer = self._assembler_of(session).assemble(
+                to_request(params, session.workspace.blobs)
+            )
+        except OutOfSync:
+            session.workspace.blobs.clear()
+            raise
+        except Exception:
+            # What is in memory may be ahead of what is stored: begin anew from the store.
+            self._forget()
+            raise
+        times = [item.time_ms for item in session.conversation.items]
+        return {**to_wire(answer, times), "status": {"text": _status(answer)}, "notices": []}
+
+    def tool_call(self, params: Params) -> dict[str, Any]:
+        """One of the model's context tools. Raises `ToolError` with a text for the model."""
+        session = self._current(params)
+        tools = ContextTools(session, max_chars=self._config.limits.activate_chars)
+        answer = tools.run(str(params["tool"]), dict(params.get("input") or {}), str(params["id"]))
+        return {"text": answer.text, "details": {"foredeck": answer.decision}}
+
+    def observe(self, params: Params) -> None:
+        """A tool has run: keep its result and look at the files it touched."""
+        session = self._current(params)
+        blocks = [b for b in params.get("content") or () if isinstance(b, dict)]
+        event = ToolEvent(
+            str(params["tool"]),
+            dict(params.get("input") or {}),
+            "\n".join(b.get("text") or "" for b in blocks if b.get("type") == "text"),
+            params.get("details"),
+            bool(params.get("is_error")),
+            session.cwd,
+        )
+        call_id = str(params["id"])
+        try:
+            Ingest(session).observe(event, call_id, blocks)
+            token = session.workspace.commit()
+        except Exception:
+            self._forget()
+            raise
+        session.observed[call_id].token = token
+
+    def command(self, params: Params) -> dict[str, Any]:
+        """What the user typed after `/foredeck`."""
+        session = self._current(params)
+        name, arguments = str(params.get("name") or "list"), str(params.get("args") or "").strip()
+        match name:
+            case "list":
+                return {"text": describe_session(session)}
+            case "name":
+                return {"text": name_object(session, arguments)}
+            case "why":
+                return {"text": why(session, arguments)}
+        raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why.")
+
+    def session_event(self, params: Params) -> None:
+        """Something that the next request will show anyway."""
+        log.debug("session event %s", params.get("kind"))
+
+    def reconcile(self, paths: Iterable[str] | None = None) -> None:
+        """Look at files that may have changed: those named, or all that the session tracks."""
+        session = self._session
+        if session is None:
+            return
+        targets = list(paths) if paths is not None else tracked(session)
+        take_sightings(session, session.source.reconcile(targets))
+
+    def close_session(self, params: Params) -> dict[str, Any]:
+        """Let go of a session; everything about it is in the store."""
+        if self._session is not None and self._session.id == params.get("session"):
+            self._forget()
+            self._asked = {}
+        return {}
+
+    def close(self) -> None:
+        """Close the store."""
+        self._forget()
+        self._store.close()
+
+    def _open(self) -> None:
+        asked = self._asked
+        source = self._open_source(self._store, str(asked.get("cwd") or ""))
+        self._session = open_session(
+            self._store,
+            source,
+            str(asked["session"]),
+            cwd=str(asked.get("cwd") or ""),
+            host_file=asked.get("file"),
+            parent=asked.get("parent"),
+            recall=_recorded(source) if self._replays else None,
+        )
+        self._assembler = None
+        self.reconcile()
+
+    def _forget(self) -> None:
+        self._session, self._assembler = None, None
+
+    def _current(self, params: Params) -> Session:
+        if self._session is None and self._asked.get("session") == params.get("session"):
+            self._open()
+        session = self._session
+        if session is None or session.id != params.get("session"):
+            raise UnknownSession(f"Session {params.get('session')!r} is not open.")
+        return session
+
+    def _assembler_of(self, session: Session) -> Assembler:
+        if self._assembler is None:
+            config = self._config
+            self._assembler = Assembler(
+                session,
+                make_layout(config.layout),
+                make_policy(
+                    config.policy,
+                    per_turn=config.seed_window.per_turn,
+                    turns=config.seed_window.turns,
+                ),
+                settings_of(config),
+            )
+        return self._assembler
+
+
+class ProtocolMismatch(ForedeckError):
+    """The shim speaks another version of the protocol."""
+
+    code = -32001
+
+    def __init__(self, asked: object) -> None:
+        super().__init__(
+            f"This engine speaks protocol {PROTOCOL}, the shim {asked!r}. "
+            "Update foredeck and start Pi again."
+        )
+
+
+def _recorded(source: FileSource) -> Recall:
+    """In a replay the tool's own words are all there is to tell of its files."""
+    return lambda event, pending: source.after_tool(event, pending=pending)
+
+
+def settings_of(config: Config) -> Settings:
+    """The part of the configuration that the assembler needs."""
+    return Settings(
+        Water(config.rebase.high_water, config.rebase.low_water),
+        config.rebase.cache_ttl_s,
+        config.rebase.min_saving_tokens * 4,
+    )
+
+
+def tracked(session: Session) -> list[str]:
+    """Ids of the files that a session has met, to be compared with the disk."""
+    return [e.object for e in session.index.entries.values() if e.type == "file"]
+
+
+def now_ms() -> int:
+    """The time, in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def _status(answer: Answer) -> str:
+    """The status line: what the model sees of what there is."""
+    stats: Mapping[str, Any] = answer.stats
+    sent, host = estimate_tokens(stats["chars_sent"]), estimate_tokens(stats["chars_host"])
+    saved = f", {100 * (host - sent) // host}% saved" if host > sent > 0 else ""
+    return (
+        f"foredeck ~{_short(sent)} of {_short(host)} tokens{saved}, "
+        f"{stats['active']} active, {stats['collapsed']} folded"
+    )
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 1000 else f"{count / 1000:.1f}k"

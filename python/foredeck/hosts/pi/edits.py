@@ -1,0 +1,71 @@
+"""From an assembled answer to edits of Pi's message list, and the same edits applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foredeck.context.items import Block
+from foredeck.context.parts import apply_recipe
+from foredeck.context.repairs import Insert
+from foredeck.context.request import Answer
+from foredeck.hosts.pi.messages import Message
+
+
+def to_wire(answer: Answer, times: Sequence[int]) -> dict[str, Any]:
+    """The answer of `context/assemble`, without status and notices (docs/protocol.md).
+
+    `times`: time stamps of the host's messages; a message of ours takes that of its neighbour.
+    """
+    return {
+        "call": answer.call,
+        "from": answer.start,
+        "edits": [[index, blocks] for index, blocks in answer.edits],
+        "inserts": [
+            [index, [_message(insert, times, index) for insert in inserts]]
+            for index, inserts in sorted(answer.inserts.items())
+        ],
+        "drops": answer.drops,
+    }
+
+
+def _message(insert: Insert, times: Sequence[int], index: int) -> Message:
+    timestamp = times[index - 1] if 0 < index <= len(times) else 0
+    if insert["kind"] == "result":
+        return {
+            "role": "toolResult",
+            "toolCallId": insert["call_id"],
+            "toolName": insert["tool"],
+            "content": insert["blocks"],
+            "isError": True,
+            "timestamp": timestamp,
+        }
+    return {"role": "user", "content": insert["blocks"], "timestamp": timestamp}
+
+
+def apply_edits(
+    messages: Sequence[Message],
+    edits: Mapping[int, list[Block]],
+    inserts: Mapping[int, list[Message]],
+    drops: set[int],
+) -> list[Message]:
+    """The list that goes out: what the shim does with an answer, done here for replay and show."""
+    result: list[Message] = []
+    for index, message in enumerate(messages):
+        result.extend(inserts.get(index, ()))
+        if index in drops:
+            continue
+        recipe = edits.get(index)
+        if recipe is None:
+            result.append(message)
+        else:
+            result.append({**message, "content": apply_recipe(recipe, _own(message))})
+    result.extend(inserts.get(len(messages), ()))
+    return result
+
+
+def _own(message: Message) -> list[Block]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return content if isinstance(content, list) else []

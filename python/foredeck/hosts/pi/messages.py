@@ -1,0 +1,136 @@
+"""Pi's messages as neutral items (design part 4, "Context hook").
+
+Only fields that decide what the model sees, or when, make up a message's identity and stored
+form: usage figures and the like may differ between a live message and the one read back from the
+session file, and must not make a known message look new.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.context.items import Block, Call, Item, Key, Kind
+from foredeck.model.messages import store_message
+
+Message = dict[str, Any]
+
+_COMMON = ("role", "timestamp")
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "user": ("content",),
+    "assistant": ("content", "api", "provider", "model", "stopReason"),
+    "toolResult": ("content", "toolCallId", "toolName", "isError"),
+    "bashExecution": (
+        "command",
+        "output",
+        "exitCode",
+        "cancelled",
+        "truncated",
+        "fullOutputPath",
+        "excludeFromContext",
+    ),
+    "custom": ("customType", "content", "display"),
+    "branchSummary": ("summary", "fromId"),
+    "compactionSummary": ("summary", "tokensBefore"),
+}
+_META = ("api", "provider", "model", "usage", "stopReason", "timestamp", "errorMessage")
+_PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
+"""What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
+
+
+def essence(message: Message) -> Message:
+    """The fields by which a message is told from another; unknown roles keep all of theirs."""
+    fields = _FIELDS.get(message.get("role") or "")
+    if fields is None:
+        return message
+    return {name: message[name] for name in (*_COMMON, *fields) if message.get(name) is not None}
+
+
+def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
+    """A message as an item; what must be stored to show it again goes to `blobs`."""
+    role = message.get("role") or ""
+    key = Key(entry, store_message(essence(message), blobs))
+    time_ms = _number(message.get("timestamp"))
+    match role:
+        case "user":
+            return Item(key, "user", _blocks(message.get("content")), time_ms)
+        case "assistant":
+            return _assistant(message, key, time_ms)
+        case "toolResult":
+            return _result(message, key, time_ms)
+        case _:
+            return Item(key, _kind(message), _shown(message), time_ms)
+
+
+def _assistant(message: Message, key: Key, time_ms: int) -> Item:
+    blocks = _blocks(message.get("content"))
+    return Item(
+        key,
+        "assistant",
+        blocks,
+        time_ms,
+        calls=[
+            Call(str(block.get("id") or ""), str(block.get("name") or ""), _object(block))
+            for block in blocks
+            if block.get("type") == "toolCall"
+        ],
+        signed=any(map(is_signed, blocks)),
+        void=message.get("stopReason") in ("error", "aborted"),
+        meta={name: message[name] for name in _META if message.get(name) is not None},
+    )
+
+
+def _result(message: Message, key: Key, time_ms: int) -> Item:
+    blocks = _blocks(message.get("content"))
+    texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
+    return Item(
+        key,
+        "result",
+        blocks,
+        time_ms,
+        call_id=str(message.get("toolCallId") or ""),
+        tool=str(message.get("toolName") or ""),
+        failed=bool(message.get("isError")),
+        details=message.get("details"),
+        text="\n".join(texts),
+    )
+
+
+def is_signed(block: Block) -> bool:
+    """Whether a block is reasoning that a provider has sealed."""
+    if block.get("thoughtSignature"):
+        return True
+    if block.get("type") != "thinking":
+        return False
+    signature = block.get("thinkingSignature")
+    return bool(block.get("redacted")) or bool(signature and signature not in _PLAIN_SIGNATURES)
+
+
+def _kind(message: Message) -> Kind:
+    if message.get("role") == "bashExecution":
+        return "opaque" if message.get("excludeFromContext") else "context"
+    return "context" if message.get("role") in _FIELDS else "opaque"
+
+
+def _shown(message: Message) -> list[Block]:
+    """Roughly what the model reads of a message that Pi itself turns into text."""
+    if "content" in message:
+        return _blocks(message["content"])
+    texts = (message.get("command"), message.get("output"), message.get("summary"))
+    return [{"type": "text", "text": "\n".join(t for t in texts if isinstance(t, str))}]
+
+
+def _blocks(content: Any) -> list[Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        return [block for block in content if isinstance(block, dict)]
+    return []
+
+
+def _object(block: Block) -> dict[str, Any]:
+    arguments = block.get("arguments")
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) else 0

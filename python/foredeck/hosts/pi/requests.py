@@ -1,0 +1,58 @@
+"""Protocol parameters (docs/protocol.md) to neutral requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.context.request import Model, Outcome, Request
+from foredeck.hosts.pi.messages import to_item
+
+Params = Mapping[str, Any]
+
+
+def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
+    """The request behind `context/assemble`; messages to be stored go to `blobs`."""
+    messages = params.get("messages") or []
+    entries = params.get("entries") or []
+    padded = [*entries, *([None] * (len(messages) - len(entries)))]
+    return Request(
+        keep=params.get("keep") or 0,
+        items=[
+            to_item(message, entry, blobs) for message, entry in zip(messages, padded, strict=False)
+        ],
+        time_ms=int(params.get("time_ms") or 0),
+        model=to_model(params.get("model")),
+        outcomes=[to_outcome(outcome) for outcome in params.get("outcomes") or ()],
+        system=params.get("system"),
+        tools=params.get("tools"),
+    )
+
+
+def to_model(model: Params | None) -> Model | None:
+    """Pi's model record; the short cache retention is the one that counts."""
+    if not model:
+        return None
+    retention = model.get("promptCache")
+    short = retention.get("short") if isinstance(retention, dict) else None
+    window = model.get("contextWindow")
+    return Model(
+        provider=str(model.get("provider") or ""),
+        id=str(model.get("id") or ""),
+        api=str(model.get("api") or ""),
+        window=int(window) if isinstance(window, int | float) and window > 0 else None,
+        cache_ttl_s=float(short) if isinstance(short, int | float) and short > 0 else None,
+    )
+
+
+def to_outcome(outcome: Params) -> Outcome:
+    """One entry of `outcomes`."""
+    call = outcome.get("call")
+    return Outcome(
+        kind=outcome["kind"],
+        call=int(call) if call is not None else None,
+        edited=int(outcome.get("edited") or 0),
+        messages=int(outcome.get("messages") or 0),
+        time_ms=int(outcome.get("time_ms") or 0),
+        reason=str(outcome.get("reason") or ""),
+    )

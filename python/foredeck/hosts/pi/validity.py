@@ -1,0 +1,57 @@
+"""What makes a list of Pi messages a prompt that a provider accepts (design 1 section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from foredeck.hosts.pi.messages import Message
+
+
+def find_faults(messages: Sequence[Message]) -> list[str]:
+    """Everything a provider would refuse, in words; empty for a valid prompt.
+
+    Aborted and failed answers count as Pi's adapters treat them: they are left out.
+    """
+    faults: list[str] = []
+    pending: dict[str, int] = {}
+    begun = False
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role == "toolResult":
+            if pending.pop(message.get("toolCallId") or "", None) is None:
+                faults.append(f"message {index}: a result without its call")
+            faults.extend(_empty_blocks(message, index))
+            continue
+        if role == "system" or (role == "bashExecution" and message.get("excludeFromContext")):
+            continue
+        faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
+        pending = {}
+        if role == "assistant":
+            if message.get("stopReason") in ("error", "aborted"):
+                continue
+            if not begun:
+                faults.append(f"message {index}: the list begins with an answer")
+            pending = dict.fromkeys(_call_ids(message), index)
+        begun = True
+    faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
+    if not begun:
+        faults.append("the list is empty")
+    return faults
+
+
+def _call_ids(message: Message) -> list[str]:
+    return [
+        block.get("id") or ""
+        for block in message.get("content") or ()
+        if isinstance(block, dict) and block.get("type") == "toolCall"
+    ]
+
+
+def _empty_blocks(message: Message, index: int) -> list[str]:
+    content: Any = message.get("content")
+    if isinstance(content, list) and any(
+        isinstance(block, dict) and "keep" in block for block in content
+    ):
+        return [f"message {index}: an edit was not applied"]
+    return []

@@ -1,0 +1,43 @@
+"""Opening the store and the file source that a configuration asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foredeck.config import Config
+from foredeck.errors import ConfigError
+from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
+from foredeck.store.protocol import Store
+from foredeck.store.sqlite import open_sqlite
+
+DATABASE = "foredeck.db"
+
+
+def open_store(config: Config) -> Store:
+    """The configured store. Raises `StoreUnavailable` where it cannot be opened."""
+    if config.store != "sqlite":
+        raise ConfigError(f"Store {config.store!r} is not available in this version; use sqlite.")
+    return open_sqlite(
+        Path(config.home) / DATABASE,
+        synchronous=config.sqlite.synchronous,
+        busy_timeout_ms=config.sqlite.busy_timeout_ms,
+    )
+
+
+def open_source(config: Config, store: Store, cwd: str) -> DiskSource:
+    """The source that sees this machine's disk, with the configured mount mappings."""
+    filesystems = FilesystemMap(
+        default_filesystem_id(Path(config.home)),
+        [
+            Mount(
+                mount.prefix,
+                None if mount.host_path is None else str(mount.host_path),
+                mount.filesystem_id,
+            )
+            for mount in config.sources.mounts
+        ],
+        device_fallback=config.sources.device_fallback,
+        cwd=cwd,
+    )
+    limits = Limits(config.limits.max_file_bytes, config.limits.discovered_paths)
+    return DiskSource(store, filesystems, limits)
