@@ -1,0 +1,195 @@
+"""What is at a path: every outcome, on real files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.sources import Look, look
+from foredeck.sources.classify import decode
+
+LIMIT = 1000
+
+
+def within(seconds: float, call: Callable[[], Look]) -> Look:
+    """The result of a call that must not block."""
+    results: list[Look] = []
+    thread = threading.Thread(target=lambda: results.append(call()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert results, "the look blocked"
+    return results[0]
+
+
+def test_text(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("é\r\nb".encode())
+    seen = look(str(tmp_path / "a"), LIMIT)
+    assert (seen.kind, seen.text, seen.size) == ("text", "é\r\nb", 5)
+    assert seen.source_hash == hashlib.sha256("é\r\nb".encode()).hexdigest()
+    assert seen.mtime_ns == (tmp_path / "a").stat().st_mtime_ns
+
+
+def test_an_empty_file_is_text(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    seen = look(str(tmp_path / "a"), LIMIT)
+    assert (seen.kind, seen.text, seen.size) == ("text", "", 0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\0\0",
+        b"x" * (LIMIT - 1) + b"\0",
+        b"caf\xe9",
+        "\ufefftext".encode("utf-16-le"),
+        "\ufefftext".encode("utf-16-be"),
+        b"\xed\xa0\x80",
+    ],
+)
+def test_binary_is_what_is_not_utf8_or_has_a_nul(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.txt").write_bytes(data)
+    seen = look(str(tmp_path / "a.txt"), LIMIT)
+    assert (seen.kind, seen.text, seen.size) == ("binary", None, len(data))
+    assert seen.source_hash == hashlib.sha256(data).hexdigest()
+
+
+def test_a_byte_order_mark_stays_in_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\xef\xbb\xbfx")
+    assert look(str(tmp_path / "a"), LIMIT).text == "\ufeffx"
+
+
+@given(st.binary(max_size=200))
+def test_text_and_bytes_are_the_same_thing(data: bytes) -> None:
+    text = decode(data)
+    assert text is None or (text.encode() == data and "\0" not in text)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(LIMIT, "text"), (LIMIT + 1, "huge")])
+def test_a_huge_file_is_not_read(tmp_path: Path, size: int, kind: str) -> None:
+    (tmp_path / "a").write_bytes(b"x" * size)
+    seen = look(str(tmp_path / "a"), LIMIT)
+    assert (seen.kind, seen.size) == (kind, size)
+    assert (seen.source_hash is None) == (kind == "huge")
+
+
+def test_a_file_that_says_it_is_empty_and_is_not() -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    assert look("/proc/self/status", 1 << 20).kind == "text"
+    assert look("/proc/self/status", 10).kind == "huge"
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert look(str(tmp_path), LIMIT).kind == "directory"
+
+
+def test_a_fifo_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    seen = within(5, lambda: look(str(tmp_path / "pipe"), LIMIT))
+    assert (seen.kind, seen.detail) == ("special", "fifo")
+    (tmp_path / "link").symlink_to("pipe")
+    assert within(5, lambda: look(str(tmp_path / "link"), LIMIT)).kind == "special"
+
+
+def test_sockets_and_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        seen = look(str(tmp_path / "s"), LIMIT)
+    assert (seen.kind, seen.detail) == ("special", "socket")
+    seen = within(5, lambda: look("/dev/zero", LIMIT))
+    assert (seen.kind, seen.detail) == ("special", "character device")
+
+
+def test_a_loop_of_links(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    seen = look(str(tmp_path / "a"), LIMIT)
+    assert (seen.kind, seen.detail) == ("special", "symlink loop")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the file system refuses such names")
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    path.write_text("x")
+    assert look(str(path), LIMIT).text == "x"
+
+
+@pytest.mark.parametrize("name", ["gone", "file/below", "x" * 300, "nul\0", "sur\ud800"])
+def test_missing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("x")
+    assert look(str(tmp_path / name), LIMIT).kind == "missing"
+
+
+def test_a_file_in_a_folder_that_is_gone_is_unreachable(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone" / "deep" / "a")
+    assert look(gone, LIMIT).kind == "unreachable"
+
+
+def test_a_folder_of_the_project_or_on_a_known_device_was_removed(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone" / "deep" / "a")
+    device = tmp_path.stat().st_dev
+    assert look(gone, LIMIT, project=str(tmp_path)).kind == "missing"
+    assert look(gone, LIMIT, device=device).kind == "missing"
+    assert look(gone, LIMIT, device=device + 1, project=str(tmp_path)).kind == "unreachable"
+
+
+def test_a_file_whose_folder_is_on_another_device_now_is_unreachable(tmp_path: Path) -> None:
+    gone = str(tmp_path / "a")
+    assert look(gone, LIMIT, device=tmp_path.stat().st_dev + 1).kind == "unreachable"
+
+
+AS_NOBODY = """
+import os, sys
+from foredeck.sources.classify import look
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+for path in sys.argv[1:]:
+    print(look(path, 1000).kind)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+def test_what_may_not_be_read_or_reached() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        closed = folder / "closed"
+        closed.mkdir()
+        for path in (closed / "a", folder / "denied", folder / "open"):
+            path.write_text("x")
+        (folder / "denied").chmod(0)
+        closed.chmod(0)
+        paths = [folder / "open", folder / "denied", closed / "a", closed / "b"]
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *map(str, paths)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        closed.chmod(0o700)
+    assert done.stdout.split() == ["text", "unreadable", "unreachable", "unreachable"]
+
+
+def test_a_device_that_fails_is_unreadable() -> None:
+    if not Path("/proc/self/mem").exists():
+        pytest.skip("needs /proc")
+    assert look("/proc/self/mem", LIMIT).kind == "unreadable"
+
+
+def test_a_recent_look_is_not_settled(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("x")
+    assert not look(str(path), LIMIT).settled

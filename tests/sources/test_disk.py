@@ -1,0 +1,451 @@
+"""The indexing protocol on real files and a real store (SSOT 5.5)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from working import FILESYSTEM, Work
+
+from foredeck.model.documents import FileDocument, Provenance
+from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, ToolEvent
+from foredeck.store.protocol import Batch, Store
+
+
+def settle(path: str) -> None:
+    """Make a file old enough for its time stamps to be trusted."""
+    old = Path(path).stat().st_mtime - 3600
+    os.utime(path, (old, old))
+
+
+def test_a_new_file_becomes_an_object(work: Work) -> None:
+    path = work.write("src/A.py", "x = 1\n")
+    sighting = work.read("src/A.py")
+    document = work.stored(sighting.object_id)
+    assert (sighting.path, sighting.role, sighting.state, sighting.head) == (
+        path,
+        "read",
+        "text",
+        None,
+    )
+    assert document.source is not None
+    assert (document.source.filesystemId, document.source.path) == (FILESYSTEM, path)
+    assert (document.content, document.char_count, document.file_type) == ("x = 1\n", 6, "py")
+    assert document.source_hash == document.text_hash
+    assert work.disk.identify("src/A.py") == (sighting.object_id, document.source)
+
+
+def test_unchanged_bytes_make_no_version(work: Work) -> None:
+    path = work.write("a")
+    first = work.read("a")
+    for _ in range(3):
+        again = work.read("a")
+        assert (again.document, again.state) == (None, "text")
+        assert again.head is not None
+    settle(path)
+    os.utime(path)
+    assert work.read("a").document is None
+    assert len(work.store.history(first.object_id)) == 1
+
+
+def test_changed_bytes_make_one_version(work: Work) -> None:
+    work.write("a", "one")
+    id = work.read("a").object_id
+    work.write("a", "two")
+    assert [d.content for d in work.commit(*work.disk.reconcile([id]))] == ["two"]
+    assert [d.content for d in work.commit(*work.disk.reconcile([id]))] == []
+    assert len(work.store.history(id)) == 2
+
+
+def test_a_change_of_the_same_size_and_time_is_seen(work: Work) -> None:
+    """Time stamps lie for files that were just written: those are hashed again."""
+    path = work.write("a", "one")
+    stamp = Path(path).stat().st_mtime_ns
+    id = work.read("a").object_id
+    with Path(path).open("r+") as file:
+        file.write("two")
+    os.utime(path, ns=(stamp, stamp))
+    work.reconcile([id])
+    assert work.stored(id).content == "two"
+
+
+def test_unchanged_files_are_only_stated(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [work.write(f"d{n % 7}/f{n}", f"content {n}") for n in range(2000)]
+    sightings = [work.disk.sight(path, "read") for path in paths]
+    work.commit(*sightings)
+    ids = [s.object_id for s in sightings]
+    # Nothing settles while the clock stands at the time of writing: make the files old.
+    monkeypatch.setattr("foredeck.sources.classify.RACY_NS", -(10**18))
+    assert not [s for s in work.disk.reconcile(ids) if s.document]
+    opened: list[object] = []
+    monkeypatch.setattr(os, "open", lambda *args: opened.append(args))
+    assert len(work.disk.reconcile(ids)) == 2000
+    assert opened == []
+
+
+@pytest.mark.parametrize(
+    ("data", "state"),
+    [(b"", "text"), (b"a\0b", "binary"), (b"\xff\xfe", "binary"), (b"x" * 70_000, "huge")],
+)
+def test_what_a_file_is(work: Work, data: bytes, state: str) -> None:
+    work.write("a.bin", data)
+    sighting = work.read("a.bin")
+    document = work.stored(sighting.object_id)
+    assert sighting.state == document.state == state
+    assert document.content == ("" if state == "text" else None)
+    assert document.model_extra == {"size": len(data)}
+    assert work.read("a.bin").document is None
+
+
+def test_a_binary_or_huge_file_that_changes_makes_a_version(work: Work) -> None:
+    for name, before, after in (("b", b"\0a", b"\0b"), ("h", b"x" * 70_000, b"x" * 70_001)):
+        work.write(name, before)
+        id = work.read(name).object_id
+        work.write(name, after)
+        assert len(work.commit(work.disk.sight(name, "read"))) == 1
+        assert len(work.store.history(id)) == 2
+
+
+def test_a_file_may_change_its_kind(work: Work) -> None:
+    work.write("a", "text")
+    id = work.read("a").object_id
+    for data, state in ((b"\0", "binary"), (b"y" * 70_000, "huge"), (b"text", "text")):
+        work.write("a", data)
+        work.reconcile([id])
+        assert work.stored(id).state == state
+    assert work.stored(id).content == "text"
+
+
+def test_a_fifo_is_an_object_without_content(work: Work) -> None:
+    os.mkfifo(work.folder / "pipe")
+    sighting = work.read("pipe")
+    document = work.stored(sighting.object_id)
+    assert (document.state, document.file_type, document.content) == ("special", "fifo", None)
+    assert work.read("pipe").document is None
+
+
+def test_a_loop_of_links_is_an_object_without_content(work: Work) -> None:
+    (work.folder / "a").symlink_to("b")
+    (work.folder / "b").symlink_to("a")
+    sighting = work.read("a")
+    assert work.stored(sighting.object_id).file_type == "symlink loop"
+    assert work.read("a").document is None
+
+
+def test_a_name_that_is_not_utf8_goes_through_the_store(work: Work) -> None:
+    name = os.fsdecode(b"caf\xe9.txt")
+    path = work.write(name, "x")
+    id = work.read(name).object_id
+    document = work.stored(id)
+    assert document.source is not None
+    assert document.source.path == path
+    work.write(name, "y")
+    work.reconcile([id])
+    assert work.stored(id).content == "y"
+    assert [h.id for h in work.store.query("file", {"source.path": path})] == [id]
+
+
+def test_a_folder_is_no_object(work: Work) -> None:
+    (work.folder / "d").mkdir()
+    sighting = work.read("d")
+    assert (sighting.document, sighting.head, sighting.state) == (None, None, "directory")
+
+
+def test_a_file_that_was_never_there_is_no_object(work: Work) -> None:
+    sighting = work.read("none")
+    assert (sighting.document, sighting.head, sighting.state) == (None, None, "missing")
+
+
+def test_deletion_makes_a_version_without_content(work: Work) -> None:
+    path = work.write("a", "one")
+    id = work.read("a").object_id
+    Path(path).unlink()
+    (sighting,) = work.reconcile([id])
+    assert sighting.state == "deleted"
+    document = work.stored(id)
+    assert (document.state, document.content, document.source_hash) == ("deleted", None, None)
+    assert work.reconcile([id])[0].document is None
+    assert len(work.store.history(id)) == 2
+
+
+def test_a_file_that_comes_back_goes_on_where_it_was(work: Work) -> None:
+    path = work.write("a", "one")
+    id = work.read("a").object_id
+    Path(path).unlink()
+    work.reconcile([path])
+    work.write("a", "one")
+    work.reconcile([path])
+    assert work.stored(id).content == "one"
+    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "deleted", "text"]
+
+
+def test_a_file_that_becomes_a_folder_is_deleted(work: Work) -> None:
+    path = work.write("a")
+    id = work.read("a").object_id
+    Path(path).unlink()
+    Path(path).mkdir()
+    work.reconcile([id])
+    assert work.stored(id).state == "deleted"
+
+
+def test_a_removed_folder_deletes_its_files(work: Work) -> None:
+    work.write("src/deep/a.py")
+    id = work.read("src/deep/a.py").object_id
+    shutil.rmtree(work.folder / "src")
+    work.reconcile([id])
+    assert work.stored(id).state == "deleted"
+    fresh = DiskSource(work.store, work.filesystems)
+    assert fresh.reconcile([id])[0].document is None
+
+
+def test_a_folder_outside_the_project_that_is_gone_says_nothing(
+    work: Work, store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "a").write_text("x")
+    id = work.read(str(tmp_path / "away" / "a")).object_id
+    shutil.rmtree(tmp_path / "away")
+    later = DiskSource(store, work.filesystems)
+    (sighting,) = later.reconcile([id])
+    assert (sighting.document, sighting.state) == (None, "unreachable")
+    assert work.stored(id).content == "x"
+
+
+def test_a_file_system_that_is_not_here_says_nothing(store: Store, work: Work) -> None:
+    far = FilesystemMap("far", cwd=str(work.folder))
+    work.write("a")
+    id, _ = DiskSource(store, far).identify("a")
+    sighting = DiskSource(store, far).sight("a", "read")
+    work.commit(sighting)
+    (work.folder / "a").unlink()
+    (seen,) = work.disk.reconcile([id])
+    assert (seen.document, seen.state) == (None, "unreachable")
+
+
+def test_a_sandboxed_file_is_known_by_what_the_tools_said(work: Work, store: Store) -> None:
+    work.write("mounted", "on the host")
+    filesystems = FilesystemMap(
+        "box", [Mount("/w", str(work.folder))], cwd="/w", host_id=FILESYSTEM, sandboxed=True
+    )
+    disk = DiskSource(store, filesystems)
+    event = ToolEvent("write", {"path": "/etc/hosts", "content": "box\n"}, "ok", cwd="/w")
+    (inside,) = disk.after_tool(event)
+    assert inside.document is not None
+    assert (inside.document.content, inside.path) == ("box\n", "/etc/hosts")
+    (mounted,) = disk.after_tool(ToolEvent("read", {"path": "mounted"}, "?", cwd="/w"))
+    assert mounted.document is not None
+    assert mounted.document.content == "on the host"
+    assert mounted.object_id == work.disk.identify("mounted")[0]
+
+
+def test_two_paths_to_one_file_are_one_object(work: Work) -> None:
+    work.write("real/a.py", "one")
+    (work.folder / "link").symlink_to("real")
+    assert work.read("link/a.py").object_id == work.read("real/a.py").object_id
+    assert work.read("link/a.py").document is None
+
+
+def test_a_file_that_becomes_a_link_ends_its_own_history(work: Work) -> None:
+    path = work.write("a", "same bytes")
+    old = work.read("a").object_id
+    Path(path).rename(work.folder / "b")
+    Path(path).symlink_to("b")
+    work.reconcile([path])
+    new = work.disk.identify("a")[0]
+    assert new == work.disk.identify("b")[0] != old
+    assert (work.stored(old).state, work.stored(old).moved_to) == ("deleted", new)
+    assert work.stored(new).content == "same bytes"
+
+
+def test_what_users_set_survives_a_new_version(work: Work) -> None:
+    work.write("a", "one")
+    document = work.stored(work.read("a").object_id)
+    document.nickname, document.view, document.locked = "main", ["nickname"], True
+    setattr(document, "color", "red")  # noqa: B010  (a field that no model knows)
+    work.store.commit(Batch(puts=[document.seal()]))
+    work.write("a", "two")
+    work.reconcile([document.id])
+    after = work.stored(document.id)
+    assert (after.content, after.nickname, after.view, after.locked) == (
+        "two",
+        "main",
+        ["nickname"],
+        True,
+    )
+    assert (after.model_extra or {})["color"] == "red"
+
+
+def test_pending_documents_are_taken_into_account(work: Work) -> None:
+    work.write("a", "one")
+    first = work.disk.sight("a", "read")
+    assert first.document is not None
+    pending = {first.object_id: first.document}
+    assert work.disk.sight("a", "read", pending=pending).document is None
+    work.write("a", "two")
+    second = work.disk.sight("a", "read", pending=pending)
+    assert second.document is not None
+    assert (second.document.content, second.head) == ("two", None)
+
+
+class TestListed:
+    """A metadata-only sighting."""
+
+    def test_makes_an_object_without_content(self, work: Work) -> None:
+        work.write("a.py", "secret")
+        sighting = work.disk.sight("a.py", "listed")
+        work.commit(sighting)
+        document = work.stored(sighting.object_id)
+        assert (document.state, document.content, document.source_hash) == ("listed", None, None)
+        assert work.disk.sight("a.py", "listed").document is None
+        assert work.disk.sight("a.py", "mentioned").document is None
+
+    def test_never_hides_known_content(self, work: Work) -> None:
+        work.write("a.py", "one")
+        work.read("a.py")
+        work.write("a.py", "two")
+        assert work.disk.sight("a.py", "listed").document is None
+
+    def test_is_filled_in_by_a_read(self, work: Work) -> None:
+        work.write("a.py", "one")
+        listed = work.disk.sight("a.py", "listed")
+        work.commit(listed)
+        read = work.read("a.py")
+        assert read.object_id == listed.object_id
+        assert work.stored(read.object_id).content == "one"
+
+    def test_restores_what_was_deleted(self, work: Work) -> None:
+        path = work.write("a.py", "one")
+        id = work.read("a.py").object_id
+        Path(path).unlink()
+        work.reconcile([id])
+        work.write("a.py", "two")
+        work.commit(work.disk.sight("a.py", "listed"))
+        assert work.stored(id).content == "two"
+
+
+class TestAfterTool:
+    """What a tool call touched."""
+
+    def after(self, work: Work, tool: str, text: str = "", **arguments: object) -> list[str]:
+        event = ToolEvent(tool, arguments, text, cwd=str(work.folder))
+        sightings = work.disk.after_tool(event)
+        work.commit(*sightings)
+        return [f"{Path(s.path).name}:{s.role}:{s.state}" for s in sightings]
+
+    def test_read_write_edit(self, work: Work) -> None:
+        work.write("a", "one")
+        assert self.after(work, "read", "one", path="a") == ["a:read:text"]
+        work.write("a", "two")
+        assert self.after(work, "write", "ok", path="a", content="two") == ["a:written:text"]
+        id = work.disk.identify("a")[0]
+        assert work.stored(id).provenance.generator == "agent"
+        assert work.stored(id).provenance.origin == "write"
+
+    def test_ls_leaves_folders_out(self, work: Work) -> None:
+        work.write("src/a")
+        work.write("src/b/c")
+        (work.folder / "src" / "l").symlink_to("b")
+        assert self.after(work, "ls", "a\nb/\nl\ngone", path="src") == ["a:listed:listed"]
+
+    def test_find_and_grep(self, work: Work) -> None:
+        work.write("src/a.py")
+        work.write("src/lib/b.py")
+        assert self.after(work, "find", "a.py\nlib/\nlib/b.py", pattern="*", path="src") == [
+            "a.py:listed:listed",
+            "b.py:listed:listed",
+        ]
+        assert self.after(work, "grep", "a.py:1: one", pattern="one", path="src/a.py") == [
+            "a.py:listed:listed"
+        ]
+
+    def test_bash_refreshes_known_files_and_lists_others(self, work: Work) -> None:
+        work.write("known.py", "one")
+        id = work.read("known.py").object_id
+        work.write("known.py", "two")
+        work.write("other.py", "x")
+        found = self.after(work, "bash", "", command="sed -i s/one/two/ known.py other.py gone.py")
+        assert found == ["known.py:mentioned:text", "other.py:mentioned:listed"]
+        assert work.stored(id).content == "two"
+        assert work.stored(id).provenance.generator == "tool"
+
+    def test_bash_notices_a_removal(self, work: Work) -> None:
+        path = work.write("a.py")
+        work.read("a.py")
+        Path(path).unlink()
+        assert self.after(work, "bash", "", command="rm a.py") == ["a.py:mentioned:deleted"]
+
+    def test_bash_links_a_rename(self, work: Work) -> None:
+        work.write("a.py", "content")
+        old = work.read("a.py").object_id
+        (work.folder / "a.py").rename(work.folder / "b.py")
+        assert self.after(work, "bash", "", command="git mv a.py b.py") == [
+            "a.py:mentioned:deleted",
+            "b.py:mentioned:text",
+        ]
+        new = work.disk.identify("b.py")[0]
+        assert work.stored(old).moved_to == new
+        assert work.stored(new).provenance.parent_refs == [f"moved_from:{old}"]
+
+    def test_a_failed_call_only_looks_at_known_files(self, work: Work) -> None:
+        path = work.write("a")
+        event = ToolEvent("read", {"path": "a"}, "EIO", is_error=True, cwd=str(work.folder))
+        assert work.disk.after_tool(event) == []
+        work.read("a")
+        Path(path).unlink()
+        (sighting,) = work.disk.after_tool(event)
+        assert sighting.state == "deleted"
+
+    def test_a_missing_or_odd_path_is_left_out(self, work: Work) -> None:
+        assert self.after(work, "read", "", path="gone") == []
+        assert self.after(work, "read", "", path="a\0b") == []
+        assert self.after(work, "read", "", path=7) == []
+        assert self.after(work, "read", "", path=str(work.folder)) == []
+
+    def test_one_sighting_per_object(self, work: Work) -> None:
+        work.write("a.py")
+        found = self.after(work, "bash", "", command="cat a.py ./a.py $PWD/a.py")
+        assert found == ["a.py:mentioned:listed"]
+
+    def test_discovery_is_bounded(self, work: Work) -> None:
+        names = [f"f{n}" for n in range(30)]
+        for name in names:
+            work.write(name)
+        disk = DiskSource(work.store, work.filesystems, Limits(discovered_paths=10))
+        event = ToolEvent("ls", {}, "\n".join(names), cwd=str(work.folder))
+        assert len(disk.after_tool(event)) == 10
+
+    def test_a_name_that_the_host_spells_otherwise(self, work: Work) -> None:
+        work.write("re\u0301sume\u0301.md", "x")
+        found = self.after(work, "read", "x", path="r\u00e9sum\u00e9.md")
+        assert found == ["re\u0301sume\u0301.md:read:text"]
+
+
+def test_unknown_targets_are_left_out(work: Work) -> None:
+    path = work.write("a")
+    assert work.disk.reconcile(["0" * 64, path, "/no/such/file"]) == []
+
+
+def test_a_version_written_by_someone_else_is_not_repeated(work: Work) -> None:
+    work.write("a", "one")
+    first = work.read("a")
+    other = DiskSource(work.store, work.filesystems)
+    work.write("a", "two")
+    work.commit(*other.reconcile([first.object_id]))
+    assert work.disk.reconcile([first.object_id])[0].document is None
+
+
+def test_a_stored_document_of_another_version_is_compared_by_its_hash(work: Work) -> None:
+    path = work.write("a", "disk")
+    location = work.filesystems.locate(path)
+    stored = FileDocument(
+        id=location.object_id,
+        source=location.source,
+        content="imported",
+        source_hash="0" * 64,
+        provenance=Provenance(origin="import", generator="system"),
+    )
+    work.store.commit(Batch(puts=[stored.seal()]))
+    work.reconcile([location.object_id])
+    assert work.stored(location.object_id).content == "disk"

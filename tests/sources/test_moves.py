@@ -1,0 +1,109 @@
+"""Renames: history is followed across them, in both directions."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from working import Work
+
+
+def assert_moved(work: Work, old: str, new: str) -> None:
+    assert work.stored(old).state == "deleted"
+    assert work.stored(old).moved_to == new
+    assert f"moved_from:{old}" in work.stored(new).provenance.parent_refs
+
+
+def test_a_rename_ties_both_ends(work: Work) -> None:
+    old_path = work.write("a", "content")
+    old = work.read("a").object_id
+    Path(old_path).rename(work.folder / "b")
+    sightings = work.reconcile([old_path, str(work.folder / "b")])
+    new = work.disk.identify("b")[0]
+    assert [s.object_id for s in sightings] == [old, new]
+    assert_moved(work, old, new)
+    assert work.stored(new).content == "content"
+
+
+def test_a_rename_and_back(work: Work) -> None:
+    path = work.write("a", "content")
+    both = [path, str(work.folder / "b")]
+    old = work.read("a").object_id
+    Path(path).rename(work.folder / "b")
+    work.reconcile(both)
+    new = work.disk.identify("b")[0]
+    (work.folder / "b").rename(path)
+    work.reconcile(both)
+    assert_moved(work, new, old)
+    assert (work.stored(old).state, work.stored(old).moved_to) == ("text", None)
+
+
+def test_a_rename_over_a_known_file(work: Work) -> None:
+    a, b = work.write("a", "from a"), work.write("b", "from b")
+    old, new = work.read("a").object_id, work.read("b").object_id
+    Path(a).replace(b)
+    work.reconcile([old, new])
+    assert_moved(work, old, new)
+    assert work.stored(new).content == "from a"
+    assert len(work.store.history(new)) == 2
+
+
+def test_many_renames_keep_their_pairs(work: Work) -> None:
+    names = [f"f{n}" for n in range(20)]
+    ids = {}
+    for n, name in enumerate(names):
+        work.write(f"old/{name}", f"content {n % 3}")
+        ids[name] = work.read(f"old/{name}").object_id
+    shutil.move(work.folder / "old", work.folder / "new")
+    work.reconcile([str(work.folder / side / n) for side in ("old", "new") for n in names])
+    for name in names:
+        assert_moved(work, ids[name], work.disk.identify(f"new/{name}")[0])
+
+
+def test_a_copy_is_no_rename(work: Work) -> None:
+    work.write("a", "content")
+    old = work.read("a").object_id
+    shutil.copy(work.folder / "a", work.folder / "b")
+    work.reconcile([old, str(work.folder / "b")])
+    assert work.stored(old).state == "text"
+    assert work.disk.sight("b", "listed").head is None
+
+
+@pytest.mark.parametrize(("before", "after"), [("one", "two"), ("", "")])
+def test_other_bytes_or_no_bytes_tie_nothing(work: Work, before: str, after: str) -> None:
+    a = work.write("a", before)
+    old = work.read("a").object_id
+    Path(a).unlink()
+    b = work.write("b", after)
+    work.reconcile([a, b])
+    assert work.stored(old).moved_to is None
+    assert work.store.head(work.disk.identify("b")[0]) is None
+
+
+def test_a_listed_file_that_is_renamed_is_only_gone(work: Work) -> None:
+    path = work.write("a", "content")
+    work.commit(work.disk.sight("a", "listed"))
+    Path(path).rename(work.folder / "b")
+    work.reconcile([path, str(work.folder / "b")])
+    old = work.stored(work.disk.identify("a")[0])
+    assert (old.state, old.moved_to) == ("deleted", None)
+
+
+def test_an_editor_that_saves_by_rename_is_a_change(work: Work) -> None:
+    path = work.write("a", "one")
+    id = work.read("a").object_id
+    draft = work.write(".a.swp", "two")
+    Path(draft).replace(path)
+    work.reconcile([path, draft])
+    assert work.stored(id).content == "two"
+    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "text"]
+
+
+def test_deleted_and_made_again_between_two_looks_is_a_change(work: Work) -> None:
+    path = work.write("a", "one")
+    id = work.read("a").object_id
+    Path(path).unlink()
+    work.write("a", "two")
+    work.reconcile([path])
+    assert [h.fields["state"] for h in work.store.history(id)] == ["text", "text"]
