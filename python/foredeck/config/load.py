@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from foredeck.config.environment import environment_values, key_name, split_flags, value_of
 from foredeck.config.folders import project_config_file, user_config_file
 from foredeck.config.keys import all_keys, nearest, sections
-from foredeck.config.model import Config
+from foredeck.config.model import Config, Mount
 from foredeck.errors import ConfigError
 
 LayerKind = Literal["default", "user", "project", "environment", "flag"]
@@ -155,13 +156,19 @@ def _build(layers: _Layers) -> Config:
 def _explain(error: ValidationError, origins: Mapping[str, Origin]) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         key, rest = _key_of(problem["loc"])
-        text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        text = text.partition(", unable to")[0]
-        given = "" if key == "" or rest else f", not {_shown(problem['input'])}"
-        if problem["type"] == "value_error":
-            given = ""
         where = f"{origins[key].place}: " if key in origins else ""
-        yield f"{where}{key}{rest}{': ' if key else ''}{text}{given}"
+        name = f"{key}{rest}: " if key else ""
+        yield f"{where}{name}{_reason(problem, whole_value=not rest)}"
+
+
+def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
+    """What pydantic found, in the words of a user; the value too if it is the key's own."""
+    if problem["type"] == "value_error":
+        return problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        return f"unknown; the keys here are {', '.join(Mount.model_fields)}"
+    text = problem["msg"].replace("Input should be", "must be").partition(", unable to")[0]
+    return f"{text}, not {_shown(problem['input'])}" if whole_value else text
 
 
 def _key_of(location: tuple[int | str, ...]) -> tuple[str, str]:

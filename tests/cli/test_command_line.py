@@ -1,0 +1,159 @@
+"""The frame of the command line: help, exit codes, errors, and how commands end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+import pytest
+
+from foredeck import __version__, errors
+from foredeck.cli.main import EXIT_CODES, build_parser, main
+from foredeck.cli.registry import COMMANDS, load
+
+FOREDECK = [sys.executable, "-m", "foredeck.cli.main"]
+
+
+def subclasses(kind: type[errors.ForedeckError]) -> set[type[errors.ForedeckError]]:
+    found = {kind}
+    for child in kind.__subclasses__():
+        found |= subclasses(child)
+    return found
+
+
+def test_help_lists_every_command_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n    {name} " in text
+    for code, meaning in EXIT_CODES.items():
+        assert f"  {code:<4} {meaning}" in text
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"foredeck {__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself_with_an_example(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "\nexample:\n  " in text
+    assert f"foredeck {name}" in load(name).example
+    assert load(name).description[:40] in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_argument_has_a_help_text(name: str) -> None:
+    parser = ArgumentParser()
+    load(name).configure(parser)
+    assert all(action.help for action in parser._actions)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "required: COMMAND"),
+        (["docter"], "did you mean 'doctor'?"),
+        (["qqqqqq"], "`foredeck --help` lists the commands"),
+        (["config", "--jso"], "unrecognized arguments: --jso"),
+        (["config", "--set", "layout"], "is not KEY=VALUE"),
+        (["config", "--set", "layuot=pools"], "did you mean 'layout'?"),
+    ],
+)
+def test_a_wrong_usage_is_exit_code_2(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert text in captured.err
+    assert captured.out == ""
+
+
+def test_every_exit_code_of_an_error_is_documented() -> None:
+    assert {kind.exit_code for kind in subclasses(errors.ForedeckError)} <= set(EXIT_CODES)
+
+
+def test_only_the_chosen_command_is_imported() -> None:
+    code = (
+        "import sys; from foredeck.cli.main import build_parser; build_parser('config')\n"
+        "heavy = {'pydantic', 'asyncio', 'sqlite3', 'jsonrpcserver', 'watchdog', 'platformdirs'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unexpected_error_is_told_without_a_traceback_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def break_it(**_arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("foredeck.config.load_config", break_it)
+    monkeypatch.delenv("FOREDECK_DEBUG", raising=False)
+    assert main(["config"]) == 1
+    told = capsys.readouterr().err
+    assert "internal error: ZeroDivisionError: a bug" in told
+    assert "Traceback" not in told
+    monkeypatch.setenv("FOREDECK_DEBUG", "1")
+    assert main(["config"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    done = subprocess.run(
+        [*FOREDECK, "config"], stdout=sink, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(sink)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
+    """`doctor` asks a `node` that does not answer; Ctrl-C reaches it meanwhile."""
+    ready = tmp_path / "ready"
+    node = tmp_path / "node"
+    node.write_text(
+        f"#!{sys.executable}\nimport pathlib, time\n"
+        f"pathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)\n"
+    )
+    node.chmod(0o755)
+    process = subprocess.Popen(
+        [*FOREDECK, "doctor"],
+        env={**os.environ, "PATH": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not ready.exists():
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    _out, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told == "foredeck: interrupted\n"
+
+
+def test_a_terminal_that_lacks_a_character_does_not_end_the_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*FOREDECK, "config", "--home", str(tmp_path / "héim")],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "h\\xe9im" in done.stdout
+
+
+def test_the_parser_knows_all_commands_whichever_is_chosen() -> None:
+    assert all(name in build_parser().format_help() for name in COMMANDS)

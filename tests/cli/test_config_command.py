@@ -1,0 +1,95 @@
+"""`foredeck config`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.config import user_config_file
+from foredeck.config.keys import all_keys
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, and a project as the current folder."""
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    project = tmp_path / "project"
+    (project / ".pi").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    return project
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_prints_every_key_with_its_origin(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_SEED_WINDOW__TURNS", "7")
+    assert main(["config", "--set", "layout=pools"]) == 0
+    text = capsys.readouterr().out
+    rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines() if line}
+    assert set(all_keys()) <= set(rows)
+    assert "7 " in rows["seed_window.turns"]
+    assert "(environment: FOREDECK_SEED_WINDOW__TURNS)" in rows["seed_window.turns"]
+    assert "(flag: --set layout)" in rows["layout"]
+    assert rows["rebase.cache_ttl_s"].startswith("unset")
+    assert f"project file: {folder}/.pi/foredeck.toml (not there)" in text
+    assert "\x1b" not in text
+
+
+def test_json_is_the_same_for_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = user_config_file()
+    file.parent.mkdir(parents=True)
+    file.write_text("[rebase]\ncache_ttl_s = 60\n")
+    assert main(["config", "--json"]) == 0
+    value = printed(capsys)
+    assert set(value["values"]) == set(all_keys())
+    assert value["values"]["rebase.cache_ttl_s"] == {
+        "value": 60,
+        "origin": "user",
+        "place": str(file),
+    }
+    assert value["values"]["deadline_ms"] == {"value": 3000, "origin": "default", "place": None}
+    assert value["files"] == [
+        {"layer": "user", "path": str(file), "exists": True, "read": True},
+        {
+            "layer": "project",
+            "path": str(folder / ".pi" / "foredeck.toml"),
+            "exists": False,
+            "read": False,
+        },
+    ]
+
+
+def test_the_projects_file_is_read_when_trusted_and_said_when_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / ".pi" / "foredeck.toml").write_text("deadline_ms = 1234\n")
+    assert main(["config"]) == 0
+    untrusted = capsys.readouterr().out
+    assert "3000" in untrusted
+    assert "not read: Pi reads it if you trust the project" in untrusted
+    assert main(["config", "--trusted"]) == 0
+    assert "1234" in capsys.readouterr().out
+    assert main(["config", "--trusted", "--project", str(folder.parent)]) == 0
+    assert "3000" in capsys.readouterr().out
+
+
+def test_a_configuration_that_cannot_be_used_is_exit_code_2(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / ".pi" / "foredeck.toml").write_text("store = 'sqlite'\n")
+    assert main(["config", "--trusted"]) == 2
+    assert "cannot be set by a project" in capsys.readouterr().err
+
+
+def test_home_is_a_flag_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "--json", "--home", "state"]) == 0
+    assert printed(capsys)["values"]["home"]["value"] == str(folder / "state")

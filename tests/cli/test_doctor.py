@@ -1,0 +1,158 @@
+"""`foredeck doctor`, on folders and programs that are made to be found."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.checks import watcher
+from foredeck.cli.checks.finding import Finding
+from foredeck.cli.checks.programs import check_programs
+from foredeck.cli.checks.state import check_state
+from foredeck.cli.main import main
+from foredeck.config import Config
+
+
+def fake_program(folder: Path, name: str, says: str) -> None:
+    folder.mkdir(exist_ok=True)
+    program = folder / name
+    program.write_text(f"#!{sys.executable}\nprint({says!r})\n")
+    program.chmod(0o755)
+
+
+def by_name(findings: Any) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with a Node and a Pi that are new enough."""
+    folder = tmp_path / "bin"
+    fake_program(folder, "node", "v22.19.0")
+    fake_program(folder, "pi", "0.87.1")
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_a_sound_machine_is_exit_code_0(
+    home: Path, programs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert programs.is_dir()
+    assert main(["doctor", "--json", "--home", str(home)]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["ok"] is True
+    assert {check["name"] for check in value["checks"]} >= {
+        "python",
+        "sqlite",
+        "node",
+        "pi",
+        "config",
+        "home",
+        "permissions",
+        "disk",
+        "file system",
+        "store",
+        "watcher",
+    }
+    assert main(["doctor", "--home", str(home)]) == 0
+    assert "All well." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_finding_is_exit_code_1_and_says_what_to_do(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.chmod(0o755)
+    assert main(["doctor", "--home", str(home), "--set", "sources.watch=false"]) == 1
+    text = capsys.readouterr().out
+    assert f"other users can get into {home} (mode 0755)" in text
+    assert f"Run: chmod 700 {home}" in text
+    assert "1 with something to do" in text
+    assert "watcher" not in text
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_broken_configuration_is_a_finding_and_the_rest_is_checked(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--home", str(home), "--set", "layuot=pools"]
+    assert main(["doctor", "--json", *flags]) == 1
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert "did you mean 'layout'" in checks["config"]["text"]
+    assert "store" in checks
+
+
+def test_missing_and_old_programs_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    monkeypatch.setenv("PATH", str(folder))
+    missing = by_name(check_programs())
+    assert (missing["node"].status, missing["pi"].status) == ("problem", "problem")
+    assert "npm install -g" in missing["pi"].advice
+    fake_program(folder, "node", "v20.20.2")
+    fake_program(folder, "pi", "0.73.1")
+    old = by_name(check_programs())
+    assert old["node"].status == "problem"
+    assert old["node"].text == f"20.20.2 at {folder}/node"
+    assert old["pi"].status == "note"
+    fake_program(folder, "node", "no version")
+    assert "does not say its version" in by_name(check_programs())["node"].text
+
+
+def test_a_state_folder_to_be_made_is_no_finding_and_is_not_made(tmp_path: Path) -> None:
+    home = tmp_path / "not" / "yet"
+    findings = list(check_state(Config(home=home)))
+    assert {finding.status for finding in findings} == {"ok"}
+    assert not home.parent.exists()
+
+
+def test_a_file_in_its_place_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    [finding] = check_state(Config(home=file))
+    assert "is not a folder" in finding.text
+
+
+def test_a_sound_store_is_said_to_be_so(home: Path) -> None:
+    config = Config(home=home)
+    connection = sqlite3.connect(config.sqlite_file)
+    connection.execute("PRAGMA journal_mode = wal")
+    connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    assert "no damage found" in by_name(check_state(config))["store"].text
+
+
+def test_a_damaged_store_is_found(home: Path) -> None:
+    config = Config(home=home)
+    config.sqlite_file.write_bytes(b"this is no database, but long enough to be looked at" * 100)
+    finding = by_name(check_state(config))["store"]
+    assert finding.status == "problem"
+    assert "damaged" in finding.text
+    assert "Move it away" in finding.advice
+
+
+def test_low_watch_limits_are_worth_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "max_user_watches").write_text("100\n")
+    (tmp_path / "max_user_instances").write_text("1024\n")
+    monkeypatch.setattr(watcher, "INOTIFY", tmp_path)
+    monkeypatch.setattr(sys, "platform", "linux")
+    first, second, *_rest = watcher.check_watcher()
+    assert (first.status, second.status) == ("note", "ok")
+    assert "sudo sysctl fs.inotify.max_user_watches=" in first.advice
+
+
+def test_a_real_change_is_seen() -> None:
+    assert by_name(watcher.check_watcher())["watcher"].status == "ok"

@@ -1,0 +1,239 @@
+"""Where values come from, which wins, and what an error says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.config import Config, Resolved, load_config
+from foredeck.config.environment import RESERVED, environment_name, key_name
+from foredeck.config.keys import all_keys, nearest
+from foredeck.errors import ConfigError
+
+
+class Layers:
+    """The places that a configuration comes from, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.user_file = folder / "config.toml"
+        self.project = folder / "project"
+        self.project_file = self.project / ".pi" / "foredeck.toml"
+        self.project_file.parent.mkdir(parents=True)
+
+    def load(
+        self, *flags: str, trusted: bool = True, environ: dict[str, str] | None = None
+    ) -> Resolved:
+        return load_config(
+            project=self.project,
+            trusted=trusted,
+            flags=flags,
+            environ=environ or {},
+            user_file=self.user_file,
+        )
+
+    def error(self, *flags: str, environ: dict[str, str] | None = None) -> str:
+        with pytest.raises(ConfigError) as caught:
+            self.load(*flags, environ=environ)
+        return str(caught.value)
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> Layers:
+    return Layers(tmp_path)
+
+
+def test_without_any_layer_everything_is_a_default(layers: Layers) -> None:
+    resolved = layers.load()
+    assert resolved.config == Config()
+    assert {str(origin) for origin in resolved.origins.values()} == {"default"}
+    assert set(resolved.origins) == set(all_keys())
+
+
+def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -> None:
+    layers.user_file.write_text(
+        "deadline_ms = 1001\nlayout = 'pools'\n"
+        "[seed_window]\nper_turn = 11\nturns = 12\n[rebase]\ncache_ttl_s = 60\n"
+    )
+    layers.project_file.write_text("deadline_ms = 1002\n[seed_window]\nper_turn = 21\nturns = 22\n")
+    environ = {"FOREDECK_DEADLINE_MS": "1003", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
+    resolved = layers.load("deadline_ms=1004", environ=environ)
+    config = resolved.config
+    assert config.layout == "pools"
+    assert config.rebase.cache_ttl_s == 60
+    assert (config.seed_window.turns, config.seed_window.per_turn) == (22, 31)
+    assert config.deadline_ms == 1004
+    assert {key: str(origin) for key, origin in resolved.origins.items() if origin.place} == {
+        "layout": f"user: {layers.user_file}",
+        "rebase.cache_ttl_s": f"user: {layers.user_file}",
+        "seed_window.turns": f"project: {layers.project_file}",
+        "seed_window.per_turn": "environment: FOREDECK_SEED_WINDOW__PER_TURN",
+        "deadline_ms": "flag: --set deadline_ms",
+    }
+    assert resolved.value("seed_window.turns") == 22
+
+
+def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> None:
+    layers.project_file.write_text("this is not TOML")
+    assert layers.load(trusted=False).config == Config()
+    assert f"{layers.project_file}: not valid TOML" in layers.error()
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'store = "sqlite"',
+        'home = "/tmp/elsewhere"',
+        'sqlite.synchronous = "normal"',
+        "limits.max_line_bytes = 2000000",
+        '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
+    ],
+)
+def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, setting: str) -> None:
+    layers.project_file.write_text(setting)
+    text = layers.error()
+    assert "cannot be set by a project" in text
+    assert "not trusted" in text
+    assert "config.toml, by environment or by flag" in text
+    layers.user_file.write_text(setting)
+    layers.project_file.unlink()
+    layers.load()
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("seed_windw = 1", "unknown key 'seed_windw'"),
+        ("[seed_window]\nper_trun = 1", "did you mean 'seed_window.per_turn'?"),
+        ("[seed_windw]\nturns = 1", "did you mean 'seed_window.turns'?"),
+        ("[nonsense]\n", "unknown key 'nonsense'"),
+        ("turns = 1", "did you mean 'seed_window.turns'?"),
+        ("qqqq = 1", "`foredeck config` lists all keys"),
+        ("seed_window = 1", "'seed_window' is a section; set a key in it"),
+        ("[layout]\na = 1", "layout: must be 'anchored' or 'pools', not"),
+        ("deadline_ms = 'soon'", "deadline_ms: must be a valid integer, not 'soon'"),
+        (
+            "[seed_window]\nturns = 0",
+            "seed_window.turns: must be greater than or equal to 1, not 0",
+        ),
+        ("home = 'here'", "home: must be an absolute path"),
+        ("store = 'xtdb'", '"xtdb" is not available in this version'),
+        ("[rebase]\nlow_water = 0.9", "rebase.low_water must be below rebase.high_water"),
+        ("[[sources.mounts]]\nprefix = '/a'", "sources.mounts[0]: needs host_path"),
+        (
+            "[[sources.mounts]]\nprefix = '/a'\nhost_pth = '/b'",
+            "sources.mounts[0].host_pth: unknown; the keys here are prefix, host_path,",
+        ),
+        (
+            "[[sources.mounts]]\nprefix = 'a'\nfilesystem_id = 'f'",
+            "sources.mounts[0].prefix: must be an absolute path",
+        ),
+    ],
+)
+def test_an_error_names_the_file_the_key_and_what_to_do(
+    layers: Layers, content: str, text: str
+) -> None:
+    layers.user_file.write_text(content)
+    error = layers.error()
+    assert text in error
+    if "low_water" not in content:
+        assert error.startswith(f"{layers.user_file}: ")
+
+
+def test_all_errors_of_all_layers_are_told_at_once(layers: Layers) -> None:
+    layers.user_file.write_text("one = 1\n")
+    layers.project_file.write_text("home = '/x'\n")
+    text = layers.error("three=3", environ={"FOREDECK_TWO": "2"})
+    assert [line.split(": ")[0] for line in text.split("\n")] == [
+        str(layers.user_file),
+        str(layers.project_file),
+        "FOREDECK_TWO",
+        "--set three",
+    ]
+
+
+def test_a_file_that_is_not_utf8_or_is_a_folder_is_an_error(layers: Layers) -> None:
+    layers.user_file.write_bytes(b"layout = '\xff'")
+    assert "not valid TOML" in layers.error()
+    layers.user_file.unlink()
+    layers.user_file.mkdir()
+    assert f"{layers.user_file}: cannot be read" in layers.error()
+
+
+def test_variables_of_others_are_ignored_and_empty_ones_are_unset(layers: Layers) -> None:
+    environ = dict.fromkeys(RESERVED, "x") | {
+        "FOREDECK": "x",
+        "FOREDECK_DEMO_MODEL": "x",
+        "FOREDECK_XTDB_URL": "x",
+        "FOREDECK_LAYOUT": "",
+        "OTHER": "x",
+    }
+    assert layers.load(environ=environ).config == Config()
+
+
+def test_text_becomes_the_kind_of_its_key(layers: Layers) -> None:
+    mounts = [{"prefix": "/w", "host_path": "/srv/w"}, {"prefix": "/n", "filesystem_id": "nas"}]
+    config = layers.load(
+        "rebase.cache_ttl_s=none",
+        "sources.watch=false",
+        environ={
+            "FOREDECK_HOME": "~/state",
+            "FOREDECK_REBASE__CACHE_TTL_S": "60",
+            "FOREDECK_REBASE__HIGH_WATER": "0.9",
+            "FOREDECK_SOURCES__MOUNTS": json.dumps(mounts),
+        },
+    ).config
+    assert config.home == Path.home() / "state"
+    assert config.rebase.cache_ttl_s is None
+    assert config.rebase.high_water == 0.9
+    assert config.sources.watch is False
+    assert config.sources.mounts[0].host_path == Path("/srv/w")
+    assert config.sources.mounts[1].filesystem_id == "nas"
+
+
+def test_a_relative_home_is_taken_from_the_current_folder_where_there_is_one(
+    layers: Layers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert layers.load("home=state").config.home == tmp_path / "state"
+
+
+def test_a_list_that_is_not_json_says_so(layers: Layers) -> None:
+    text = layers.error(environ={"FOREDECK_SOURCES__MOUNTS": "/a:/b"})
+    assert "FOREDECK_SOURCES__MOUNTS: sources.mounts: must be a JSON list" in text
+
+
+@pytest.mark.parametrize("flag", ["layout", "=pools", ""])
+def test_a_flag_that_is_not_key_and_value_says_so(layers: Layers, flag: str) -> None:
+    assert "is not KEY=VALUE" in layers.error(flag)
+
+
+def test_every_key_has_a_variable_a_type_and_a_description() -> None:
+    for name, key in all_keys().items():
+        assert key_name(environment_name(name)) == name
+        assert key.description.endswith("."), name
+        assert key.type_text != "table", name
+
+
+@given(st.text(max_size=30))
+def test_nearest_is_a_key_or_nothing(name: str) -> None:
+    assert nearest(name) in {None, *all_keys()}
+
+
+@given(st.sampled_from(sorted(all_keys())), st.integers(0, 40))
+def test_a_key_with_one_letter_missing_is_still_found(name: str, position: int) -> None:
+    last = name.rpartition(".")[2]
+    position = len(name) - len(last) + position % len(last)
+    typo = name[:position] + name[position + 1 :]
+    assert nearest(typo) is not None
+
+
+def test_the_configuration_cannot_be_changed() -> None:
+    config = Config()
+    with pytest.raises(ValueError, match="frozen"):
+        config.layout = "pools"  # type: ignore[misc]
+    with pytest.raises(ValueError, match="frozen"):
+        config.seed_window.turns = 9  # type: ignore[misc]
