@@ -22,7 +22,13 @@ RESERVED = frozenset(
 )
 """Variables of the shim, the scripts and the command line: not configuration keys."""
 
-RESERVED_PREFIXES = ("FOREDECK_DEMO", "FOREDECK_SETUP", "FOREDECK_TEST", "FOREDECK_XTDB_")
+RESERVED_PREFIXES = (
+    "FOREDECK_DEMO",
+    "FOREDECK_SCRATCH",
+    "FOREDECK_SETUP",
+    "FOREDECK_TEST",
+    "FOREDECK_XTDB_",
+)
 """Families of such variables."""
 
 

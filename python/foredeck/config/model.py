@@ -26,7 +26,7 @@ USER_ONLY = UserOnly()
 class Section(BaseModel):
     """A group of keys: immutable, and closed to keys that it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class SqliteSection(Section):
@@ -187,7 +187,7 @@ class Config(Section):
     )
     deadline_ms: int = Field(
         3000,
-        ge=200,
+        ge=50,
         le=30_000,
         description="Longest time that the host waits for one assembled context, in milliseconds.",
     )

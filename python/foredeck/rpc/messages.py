@@ -26,7 +26,7 @@ T = TypeVar("T", bound="Params")
 class Params(BaseModel):
     """Base of all params: JSON types are taken at their word, `"1"` is not a number."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
 class Host(Params):

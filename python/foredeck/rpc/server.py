@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-from foredeck.config import load_config
+from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
 from foredeck.rpc.api import EngineApi, EngineFactory
 from foredeck.rpc.messages import Initialize
@@ -75,6 +75,7 @@ class _Server:
         ).config
         logging.getLogger("foredeck").setLevel(config.log_level.upper())
         self._transport.limit_lines(config.limits.max_line_bytes)
+        ensure_home(config.home)
         return self._factory(config, notify=self._notify)
 
     def _notify(self, level: str, text: str) -> None:
