@@ -140,7 +140,11 @@ def replay_file(path: Path, home: Path, options: Options) -> SessionResult:
         host = Host(home, transcript, options)
         try:
             for number, call in enumerate(transcript.calls, start=1):
-                if options.restart_every and number > 1 and (number - 1) % options.restart_every == 0:
+                if (
+                    options.restart_every
+                    and number > 1
+                    and (number - 1) % options.restart_every == 0
+                ):
                     host.restart()
                 _one_call(host, transcript, call, number, options, result)
         finally:

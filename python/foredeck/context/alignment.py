@@ -18,7 +18,6 @@ from foredeck.context.session import Session
 from foredeck.errors import OutOfSync
 from foredeck.model.records import call_id
 
-
 HOST_SENT = ("fallback", "off")
 """Outcomes of calls that went out, but not as we had said."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.items import Item
+from foredeck.context.items import Item, text_block
 from foredeck.context.layout import Placed, Scene, full_part, reference_part
 from foredeck.context.parts import Part
 from foredeck.context.savings import MIN_SAVING_CHARS, contains_lines, short_difference, shown_lines
@@ -111,7 +111,7 @@ def _failed(scene: Scene, placed: Placed) -> bool:
 
 
 def _lean(form: Any, text: str, subject: int, placed: Placed, base: int) -> Part:
-    block = {"type": "text", "text": text}
+    block = text_block(text)
     return Part(form, [block], subject, placed.version, base, placed.text_hash)
 
 

@@ -34,7 +34,6 @@ from foredeck.context.request import Answer, Outcome, Request
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
 
-
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
 

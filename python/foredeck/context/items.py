@@ -80,6 +80,11 @@ class Item:
         return any(block.get("type") == "image" for block in self.blocks)
 
 
+def text_block(text: str) -> Block:
+    """A text block of ours; its keys stand in the order in which a stored one comes back."""
+    return {"text": text, "type": "text"}
+
+
 def block_chars(block: Block) -> int:
     """Characters of one block as the model reads it; an image counts as `IMAGE_CHARS`."""
     kind = block.get("type")

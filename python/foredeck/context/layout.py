@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foredeck.context.conversation import CONTEXT_TOOLS, Conversation
-from foredeck.context.items import Item
+from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.sets import Sets
 from foredeck.context.wording import args_display, handle, reference
@@ -74,7 +74,7 @@ def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
         return Part("note" if item.tool in CONTEXT_TOOLS else "host")
     label = head or handle(placed.subject)
     needs_handle = head is not None or not own or item.chars >= HANDLE_FROM_CHARS
-    blocks = [{"type": "text", "text": label}, *own] if needs_handle else None
+    blocks = [text_block(label), *own] if needs_handle else None
     return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
 
 
@@ -91,5 +91,5 @@ def reference_part(scene: Scene, index: int) -> Part:
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     lines = item.text.count("\n") + 1 if item.text else 0
     line = reference(part.subject, fields, chars=len(item.text), lines=lines, images=images)
-    block = {"type": "text", "text": line}
+    block = text_block(line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)

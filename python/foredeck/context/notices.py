@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from foredeck.context.items import text_block
 from foredeck.context.layout import Scene
 from foredeck.context.parts import keep_all
 from foredeck.context.session import Session
@@ -26,7 +27,7 @@ def attach_notices(session: Session, scene: Scene) -> None:
         return
     part = conversation.parts[index]
     blocks = list(part.blocks if part.blocks is not None else keep_all(item))
-    blocks.append({"type": "text", "text": "\n".join(lines)})
+    blocks.append(text_block("\n".join(lines)))
     scene.render(index, replace(part, blocks=blocks))
 
 

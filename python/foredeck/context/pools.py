@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from foredeck.context.items import text_block
 from foredeck.context.layout import Placed, Scene, full_part, reference_part
 from foredeck.context.wording import active_heading, object_line, pool_heading
 
@@ -40,14 +41,14 @@ class Pools:
         found: dict[int, list[dict[str, Any]]] = {}
         lines = [self._line(scene, ordinal) for ordinal in sorted(scene.sets.pool)]
         if lines:
-            found[0] = [_text("\n".join([pool_heading(), *lines]))]
+            found[0] = [text_block("\n".join([pool_heading(), *lines]))]
         blocks = [
             block
             for ordinal in sorted(scene.sets.active)
             for block in self._content(scene, ordinal)
         ]
         if blocks:
-            found[len(scene.conversation)] = [_text(active_heading()), *blocks]
+            found[len(scene.conversation)] = [text_block(active_heading()), *blocks]
         return found
 
     def _line(self, scene: Scene, ordinal: int) -> str:
@@ -57,8 +58,4 @@ class Pools:
         text = scene.content(ordinal)
         if not text:
             return []
-        return [_text(f"@{ordinal}\n{text}")]
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
+        return [text_block(f"@{ordinal}\n{text}")]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.items import Item
+from foredeck.context.items import Item, text_block
 from foredeck.context.wording import history_cut, no_result
 
 Insert = dict[str, Any]
@@ -44,7 +44,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
         if item.kind == "assistant" and not item.void:
             pending = {call.id: call.tool for call in item.calls}
             if start == 0 and not begun:
-                first = {"kind": "user", "blocks": [{"type": "text", "text": history_cut()}]}
+                first = {"kind": "user", "blocks": [text_block(history_cut())]}
                 repairs.inserts.setdefault(index, []).insert(0, first)
         begun = begun or not item.void
     _close(pending, len(items), start, repairs)
@@ -59,7 +59,7 @@ def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) ->
                 "kind": "result",
                 "call_id": call_id,
                 "tool": tool,
-                "blocks": [{"type": "text", "text": no_result()}],
+                "blocks": [text_block(no_result())],
             }
             for call_id, tool in pending.items()
         )

@@ -25,7 +25,6 @@ from foredeck.model.records import SAME_TRANSACTION, Pin
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
 from foredeck.store.protocol import Head, Store, Token
 
-
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
 MAX_RECALLED = 50
 
