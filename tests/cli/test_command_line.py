@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -137,6 +138,7 @@ def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
     )
     while not ready.exists():
         assert process.poll() is None
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     _out, told = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -89,9 +89,11 @@ class EngineProcess:
 
     def initialize(self) -> None:
         """Get ready, with the session `s` open."""
-        assert "result" in self.ask(1, "initialize", INITIALIZE)
+        answer = self.ask(1, "initialize", INITIALIZE)
+        assert "result" in answer, answer
         opened = {"session": "s", "file": None, "cwd": "/", "reason": "startup", "parent": None}
-        assert "result" in self.ask(2, "session/open", opened)
+        answer = self.ask(2, "session/open", opened)
+        assert "result" in answer, answer
 
     def end(self) -> int:
         """Close stdin and wait for the end; gives the exit code."""
@@ -134,7 +136,7 @@ def _clean_environment(home: Path) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK")}
     return {
         **kept,
-        "HOME": str(home),
+        "HOME": str(home / "user"),
         "XDG_CONFIG_HOME": str(home / "config"),
         "FOREDECK_HOME": str(home),
     }
