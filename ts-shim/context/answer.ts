@@ -1,0 +1,204 @@
+/**
+ * Checks an answer to `context/assemble` before any of it is used.
+ *
+ * Pi sends what an extension returns as it is, and a provider refuses a tool result without its
+ * call or altered signed thinking. So an answer with one thing wrong is refused as a whole, and the
+ * hook falls back.
+ */
+
+import type { Answer, EditBlock, NoticeLevel } from "../engine/protocol.ts";
+import { type EditBook, isKeep } from "./edits.ts";
+import { type Block, blocksOf, callIds, type HostMessage, isRecord } from "./messages.ts";
+
+/** The engine's answer cannot be used; the message says what is wrong with it. */
+export class BadAnswerError extends Error {}
+
+const LEVELS = new Set(["info", "warning", "error"]);
+/** Roles that may be inserted. A tool result could not have a call. */
+const INSERTABLE = new Set(["user", "custom", "assistant"]);
+
+/**
+ * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, and
+ * the operations that would then be in force.
+ *
+ * @param messages the host's list without system entries
+ * @param held the operations in force before
+ * @returns the answer, and the operations in force with it
+ * @throws BadAnswerError
+ */
+export function checkAnswer(
+  value: unknown,
+  messages: readonly HostMessage[],
+  keep: number,
+  held: EditBook,
+): { answer: Answer; book: EditBook } {
+  if (!isRecord(value)) throw new BadAnswerError("the answer is not an object");
+  const call = integer(value.call, 1, Number.MAX_SAFE_INTEGER, "call");
+  // Operations are held for messages that the engine knows to be unchanged, and for no others.
+  const from = integer(value.from, 0, keep, "from");
+  const range: Range = { messages, from };
+  const answer: Answer = {
+    call,
+    from,
+    edits: pairs(value.edits, "edits").map((pair) => checkEdit(pair, range)),
+    inserts: pairs(value.inserts, "inserts").map((pair) => checkInsert(pair, range)),
+    drops: list(value.drops, "drops").map((index) => indexIn(index, range, "drop")),
+    status:
+      isRecord(value.status) && typeof value.status.text === "string" ? value.status.text : null,
+    notices: checkNotices(value.notices),
+  };
+  unique(answer.edits.map(([index]) => index).concat(answer.drops), "edits and drops");
+  unique(
+    answer.inserts.map(([index]) => index),
+    "inserts",
+  );
+  const book = held.copy();
+  book.merge(answer);
+  checkWhole(answer, messages, book);
+  return { answer, book };
+}
+
+interface Range {
+  messages: readonly HostMessage[];
+  from: number;
+}
+
+function checkEdit([at, value]: [unknown, unknown], range: Range): [number, EditBlock[]] {
+  const index = indexIn(at, range, "edit");
+  const message = range.messages[index] as HostMessage;
+  const own = blocksOf(message);
+  const blocks = list(value, `edit ${index}`).map((block) =>
+    checkEditBlock(block, message.role, own, index),
+  );
+  if (message.role === "assistant") {
+    const kept = callIds(
+      blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block)),
+    );
+    if (kept.join("\n") !== callIds(own).join("\n")) {
+      throw new BadAnswerError(`edit ${index} changes which tools the message calls`);
+    }
+  } else if (blocks.length === 0) {
+    throw new BadAnswerError(`edit ${index} leaves no content`);
+  }
+  return [index, blocks];
+}
+
+function checkEditBlock(value: unknown, role: string, own: Block[], index: number): EditBlock {
+  if (isRecord(value) && isKeep(value as EditBlock)) {
+    return { keep: integer(value.keep, 0, own.length - 1, `edit ${index}: keep`) };
+  }
+  return checkBlock(value, role, `edit ${index}`);
+}
+
+/** Text, an image, or in an assistant message a tool call. Thinking can only be kept. */
+function checkBlock(value: unknown, role: string, where: string): Block {
+  const isAssistant = role === "assistant";
+  if (isRecord(value)) {
+    if (value.type === "text" && typeof value.text === "string") return value as Block;
+    if (!isAssistant && value.type === "image" && isImage(value)) return value as Block;
+    if (isAssistant && value.type === "toolCall" && isToolCall(value)) return value as Block;
+  }
+  throw new BadAnswerError(`${where} holds a block that does not belong in a ${role} message`);
+}
+
+function isImage(value: Record<string, unknown>): boolean {
+  return typeof value.data === "string" && typeof value.mimeType === "string";
+}
+
+function isToolCall(value: Record<string, unknown>): boolean {
+  return (
+    typeof value.id === "string" && typeof value.name === "string" && isRecord(value.arguments)
+  );
+}
+
+function checkInsert([at, value]: [unknown, unknown], range: Range): [number, HostMessage[]] {
+  const index = integer(at, range.from, range.messages.length, "insert");
+  const inserted = list(value, `insert ${index}`);
+  if (inserted.length === 0) throw new BadAnswerError(`insert ${index} is empty`);
+  return [index, inserted.map((message) => checkInserted(message, `insert ${index}`))];
+}
+
+function checkInserted(value: unknown, where: string): HostMessage {
+  if (!isRecord(value) || typeof value.role !== "string" || !INSERTABLE.has(value.role)) {
+    throw new BadAnswerError(`${where} holds something that is no user or assistant message`);
+  }
+  const { role, content } = value;
+  const isText = typeof content === "string" && role !== "assistant";
+  const blocks = isText
+    ? [{ type: "text", text: content }]
+    : list(content, where).map((block) => checkBlock(block, role, where));
+  if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
+  if (callIds(blocks).length > 0) throw new BadAnswerError(`${where} calls a tool`);
+  return value as HostMessage;
+}
+
+/** What only shows when all operations in force are seen together. */
+function checkWhole(answer: Answer, messages: readonly HostMessage[], book: EditBook): void {
+  if (messages.length > 0 && messages.length + book.balance() <= 0) {
+    throw new BadAnswerError("nothing would be left to send");
+  }
+  for (const [index] of answer.inserts) {
+    if (messages[index]?.role === "toolResult" && !book.isDropped(index)) {
+      throw new BadAnswerError(`insert ${index} separates a tool result from its call`);
+    }
+  }
+  checkPairs(messages, book);
+}
+
+/** A call and its results stay or go together. */
+function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
+  const touched = new Set<string>();
+  for (const index of book.dropped()) {
+    const message = messages[index];
+    if (message?.role === "assistant") for (const id of callIds(blocksOf(message))) touched.add(id);
+    if (message?.role === "toolResult") touched.add(String(message.toolCallId));
+  }
+  if (touched.size === 0) return;
+  messages.forEach((message, index) => {
+    if (book.isDropped(index)) return;
+    const ids =
+      message.role === "toolResult" ? [String(message.toolCallId)] : callIds(blocksOf(message));
+    const torn = ids.find((id) => touched.has(id));
+    if (torn) throw new BadAnswerError(`drops tear the tool call ${torn} from its result`);
+  });
+}
+
+function checkNotices(value: unknown): Answer["notices"] {
+  if (!Array.isArray(value)) return [];
+  return value
+    .filter(isRecord)
+    .flatMap(({ level, text }) =>
+      typeof level === "string" && LEVELS.has(level) && typeof text === "string"
+        ? [{ level: level as NoticeLevel, text }]
+        : [],
+    );
+}
+
+function indexIn(value: unknown, range: Range, what: string): number {
+  return integer(value, range.from, range.messages.length - 1, what);
+}
+
+function integer(value: unknown, low: number, high: number, what: string): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {
+    throw new BadAnswerError(`${what} is ${JSON.stringify(value)}, not in ${low}..${high}`);
+  }
+  return value;
+}
+
+function list(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value)) throw new BadAnswerError(`${what} is not a list`);
+  return value;
+}
+
+function pairs(value: unknown, what: string): [unknown, unknown][] {
+  return list(value, what).map((pair) => {
+    if (!Array.isArray(pair) || pair.length !== 2) throw new BadAnswerError(`${what}: not a pair`);
+    return [pair[0], pair[1]];
+  });
+}
+
+function unique(indexes: number[], what: string): void {
+  if (new Set(indexes).size !== indexes.length) {
+    throw new BadAnswerError(`${what} name one message twice`);
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * The engine's edits, inserts and drops: held from call to call, applied to the host's messages.
+ * Pure; indexes count the host's messages without its system entries.
+ */
+
+import type { EditBlock, Operations } from "../engine/protocol.ts";
+import { type Block, blocksOf, type HostMessage, hasContent, isSystem } from "./messages.ts";
+
+/** Whether an edit's block stands for one of the message's own blocks. */
+export function isKeep(block: EditBlock): block is { keep: number } {
+  return "keep" in block && !("type" in block);
+}
+
+/** All operations in force: those of the last answer, and the earlier ones it left alone. */
+export class EditBook {
+  private readonly edits = new Map<number, EditBlock[]>();
+  private readonly inserts = new Map<number, HostMessage[]>();
+  private readonly drops = new Set<number>();
+
+  /** A book that starts with the same operations. */
+  copy(): EditBook {
+    const copy = new EditBook();
+    for (const [index, blocks] of this.edits) copy.edits.set(index, blocks);
+    for (const [index, messages] of this.inserts) copy.inserts.set(index, messages);
+    for (const index of this.drops) copy.drops.add(index);
+    return copy;
+  }
+
+  /** Takes in an answer: what it says replaces everything held at or after its `from`. */
+  merge(operations: Operations): void {
+    this.truncate(operations.from);
+    for (const [index, blocks] of operations.edits) this.edits.set(index, blocks);
+    for (const [index, messages] of operations.inserts) this.inserts.set(index, messages);
+    for (const index of operations.drops) this.drops.add(index);
+  }
+
+  /** Forgets every operation at or after an index. */
+  truncate(from: number): void {
+    for (const held of [this.edits, this.inserts, this.drops]) {
+      for (const index of held.keys()) if (index >= from) held.delete(index);
+    }
+  }
+
+  editOf(index: number): EditBlock[] | undefined {
+    return this.edits.get(index);
+  }
+
+  insertsBefore(index: number): HostMessage[] | undefined {
+    return this.inserts.get(index);
+  }
+
+  isDropped(index: number): boolean {
+    return this.drops.has(index);
+  }
+
+  /** Indexes of the dropped messages, in no order. */
+  dropped(): Iterable<number> {
+    return this.drops;
+  }
+
+  /** How many messages the operations add (positive) or take away (negative). */
+  balance(): number {
+    let added = 0;
+    for (const messages of this.inserts.values()) added += messages.length;
+    return added - this.drops.size;
+  }
+
+  isEmpty(): boolean {
+    return this.edits.size === 0 && this.inserts.size === 0 && this.drops.size === 0;
+  }
+}
+
+/**
+ * The list that goes to the model.
+ *
+ * Messages that are edited get a new `content` in place, because Pi compares message objects by
+ * identity; `list` must therefore be the copy that the hook was given. System entries stay where
+ * they are.
+ *
+ * @param list the host's messages, system entries included
+ * @param limit operations at or after this index are left out
+ */
+export function applyEdits(
+  list: readonly HostMessage[],
+  book: EditBook,
+  limit: number = Number.POSITIVE_INFINITY,
+): HostMessage[] {
+  const result: HostMessage[] = [];
+  let index = 0;
+  for (const message of list) {
+    if (isSystem(message)) {
+      result.push(message);
+      continue;
+    }
+    if (index < limit) applyAt(result, message, index, book);
+    else result.push(message);
+    index += 1;
+  }
+  const atEnd = index < limit ? book.insertsBefore(index) : undefined;
+  if (atEnd) result.push(...structuredClone(atEnd));
+  return result;
+}
+
+function applyAt(result: HostMessage[], message: HostMessage, index: number, book: EditBook): void {
+  const inserts = book.insertsBefore(index);
+  if (inserts) result.push(...structuredClone(inserts));
+  if (book.isDropped(index)) return;
+  const blocks = book.editOf(index);
+  result.push(blocks ? edited(message, blocks) : message);
+}
+
+function edited(message: HostMessage, blocks: EditBlock[]): HostMessage {
+  const own = blocksOf(message);
+  const content = blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block));
+  if (!hasContent(message)) {
+    // Pi renders these roles from other fields and ignores `content`; as a user message it counts.
+    return { role: "user", content, timestamp: message.timestamp };
+  }
+  message.content = content;
+  return message;
+}

@@ -1,0 +1,237 @@
+/**
+ * The context hook: asks the engine what the model should see, and falls back in time.
+ *
+ * Pi waits for a hook without any limit of its own, so the wait for the engine ends at a deadline or
+ * when the user stops the agent. Whatever goes wrong, a valid list goes out: with the edits last in
+ * force on the messages they were made for, and what is newer as Pi has it.
+ */
+
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { Engine, EngineState } from "../engine/engine.ts";
+import { ErrorCode } from "../engine/protocol.ts";
+import { within } from "../engine/wait.ts";
+import { AbortedError, DeadlineError, RpcError } from "../engine/wire.ts";
+import type { Host } from "../host.ts";
+import { BadAnswerError, checkAnswer } from "./answer.ts";
+import { applyEdits, EditBook } from "./edits.ts";
+import { entryIds } from "./entries.ts";
+import { type HostMessage, isSystem } from "./messages.ts";
+import { OutcomeLog } from "./outcomes.ts";
+import { describeModel, describeTools } from "./request.ts";
+import { AnsweredList, LastSent } from "./sync.ts";
+
+/** What the hook needs of the rest of the extension. */
+export interface HookHost {
+  pi: ExtensionAPI;
+  engine: Engine;
+  host: Host;
+  /** The session that is open, or null before the first. */
+  session(): string | null;
+  /** Opens the session again with an engine that does not know it. */
+  reopen(): void;
+  isOff(): boolean;
+  log(text: string): void;
+}
+
+/** One call's view: the host's list with and without its system entries. */
+interface Call {
+  ctx: ExtensionContext;
+  all: HostMessage[];
+  list: HostMessage[];
+  /** Messages at the start of `list` that are those of the last answered request. */
+  prefix: number;
+  /** `Date.now()` after which the call goes out without the engine. */
+  until: number;
+}
+
+/** Runs before every model call of one session. */
+export class ContextHook {
+  private readonly deps: HookHost;
+  private readonly answered = new AnsweredList();
+  private readonly system = new LastSent();
+  private readonly tools = new LastSent();
+  private readonly outcomes = new OutcomeLog();
+  private book = new EditBook();
+  /** The engine connection that holds `answered`; another one, or 0, has to be told everything. */
+  private holder = 0;
+
+  constructor(deps: HookHost) {
+    this.deps = deps;
+  }
+
+  /** Another session: nothing of the last one holds. */
+  reset(): void {
+    this.answered.clear();
+    this.outcomes.clear();
+    this.book = new EditBook();
+    this.holder = 0;
+  }
+
+  /**
+   * The list to send in place of `all`, or undefined to send it as it is. Never rejects.
+   * @param all the host's messages, a copy that may be changed
+   */
+  async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
+    const list = all.filter((message) => !isSystem(message));
+    let prefix = 0;
+    try {
+      prefix = this.answered.commonPrefix(list);
+      const until = Date.now() + this.deadlineMs();
+      return await this.decide({ ctx, all, list, prefix, until });
+    } catch (error) {
+      this.deps.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
+      return this.fallBack("fallback", all, list, prefix, "internal");
+    }
+  }
+
+  private async decide(call: Call): Promise<HostMessage[] | undefined> {
+    const { all, list, prefix } = call;
+    if (this.deps.isOff()) {
+      this.outcomes.without("off", { edited: 0, messages: list.length, reason: "off" });
+      return undefined;
+    }
+    try {
+      return await this.ask(call);
+    } catch (error) {
+      // The call goes out without an answer; the engine may hold one that never arrived.
+      this.holder = 0;
+      const [kind, reason] = describeFailure(error, this.deps.engine.state);
+      if (kind === "fallback") this.tellOnce(reason, error);
+      return this.fallBack(kind, all, list, prefix, reason);
+    }
+  }
+
+  private async ask(call: Call): Promise<HostMessage[] | undefined> {
+    const { engine } = this.deps;
+    const limits = { deadlineMs: call.until - Date.now(), signal: call.ctx.signal };
+    await within(engine.whenReady(), limits);
+    try {
+      return await this.assemble(call, this.holder === engine.generation ? call.prefix : 0);
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      if (error.code === ErrorCode.unknownSession) this.deps.reopen();
+      else if (error.code !== ErrorCode.outOfSync) throw error;
+      return this.assemble(call, 0);
+    }
+  }
+
+  private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {
+    const { engine, host } = this.deps;
+    const { generation } = engine;
+    if (keep === 0) this.forgetSent();
+    const { params, system, tools, told } = this.parameters(call, keep);
+    const value = await this.request(params, call);
+    const held = this.book.copy();
+    held.truncate(keep);
+    const { answer, book } = checkAnswer(value, call.list, keep, held);
+    this.outcomes.told(told);
+    this.answered.accept(call.list, keep);
+    this.book = book;
+    this.system.accept(system);
+    this.tools.accept(tools);
+    this.holder = generation;
+    if (answer.status !== null) host.status(answer.status);
+    for (const { level, text } of answer.notices) host.notify(level, text);
+    return this.send(call, answer.call);
+  }
+
+  private async request(params: unknown, call: Call): Promise<unknown> {
+    const { engine } = this.deps;
+    const deadlineMs = Math.max(1, call.until - Date.now());
+    try {
+      const limits = { deadlineMs, signal: call.ctx.signal };
+      const value = await engine.request("context/assemble", params, limits);
+      engine.answered();
+      return value;
+    } catch (error) {
+      if (error instanceof DeadlineError) engine.missedDeadline();
+      throw error;
+    }
+  }
+
+  private send(call: Call, ordinal: number): HostMessage[] | undefined {
+    if (call.ctx.signal?.aborted) {
+      const sent = { edited: 0, messages: call.list.length, reason: "user", call: ordinal };
+      this.outcomes.without("aborted", sent);
+    } else {
+      this.outcomes.applied(ordinal);
+    }
+    return this.book.isEmpty() ? undefined : applyEdits(call.all, this.book);
+  }
+
+  private parameters(call: Call, keep: number) {
+    const { ctx, all, list } = call;
+    const system = systemMessages(all, ctx);
+    const tools = describeTools(this.deps.pi);
+    const outcomes = this.outcomes.pending();
+    const params = {
+      session: this.deps.session(),
+      keep,
+      messages: list.slice(keep),
+      entries: entryIds(ctx.sessionManager, list, keep),
+      system: this.system.ifChanged(system),
+      tools: this.tools.ifChanged(tools),
+      model: describeModel(ctx),
+      time_ms: Date.now(),
+      outcomes,
+    };
+    return { params, system, tools, told: outcomes.length };
+  }
+
+  private forgetSent(): void {
+    this.system.clear();
+    this.tools.clear();
+  }
+
+  private fallBack(
+    kind: "fallback" | "aborted",
+    all: HostMessage[],
+    list: HostMessage[],
+    prefix: number,
+    reason: string,
+  ): HostMessage[] | undefined {
+    const edited = this.safePrefix(list, prefix);
+    this.outcomes.without(kind, { edited, messages: list.length, reason });
+    return edited === 0 || this.book.isEmpty() ? undefined : applyEdits(all, this.book, edited);
+  }
+
+  /** `prefix`, or less where dropping a call before it would leave the call's result behind. */
+  private safePrefix(list: readonly HostMessage[], prefix: number): number {
+    const whole = prefix === this.answered.length;
+    const firstDrop = Math.min(...this.book.dropped(), Number.POSITIVE_INFINITY);
+    return whole || list.length === 0 ? prefix : Math.min(prefix, firstDrop);
+  }
+
+  private deadlineMs(): number {
+    // FOREDECK_DEADLINE_MS: milliseconds a model call may wait, whatever the engine's own setting.
+    const override = Number(process.env.FOREDECK_DEADLINE_MS);
+    return override > 0 ? override : this.deps.engine.deadlineMs;
+  }
+
+  private tellOnce(reason: string, error: unknown): void {
+    // While it is being set up the user has been told so; where it is away, why.
+    const { state } = this.deps.engine;
+    const text = error instanceof Error ? error.message : String(error);
+    this.deps.log(`fell back (${reason}): ${text}`);
+    if (state === "setup" || state === "away" || state === "idle") return;
+    this.deps.host.notifyOnce(
+      "fallback",
+      "warning",
+      `the engine gave no usable answer (${reason}); Pi goes on with what was last agreed`,
+    );
+  }
+}
+
+function systemMessages(all: readonly HostMessage[], ctx: ExtensionContext): HostMessage[] {
+  const system = all.filter(isSystem);
+  // Hosts without `context_with_system` hide theirs.
+  return system.length > 0 ? system : [{ role: "system", content: ctx.getSystemPrompt() }];
+}
+
+function describeFailure(error: unknown, state: EngineState): ["fallback" | "aborted", string] {
+  if (error instanceof AbortedError) return ["aborted", "user"];
+  if (error instanceof DeadlineError) return ["fallback", "timeout"];
+  if (error instanceof BadAnswerError) return ["fallback", "answer"];
+  if (error instanceof RpcError) return ["fallback", `error ${error.code}`];
+  return ["fallback", state === "setup" ? "setup" : "away"];
+}

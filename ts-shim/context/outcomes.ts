@@ -1,0 +1,49 @@
+/** What became of the model calls since the engine last answered: told with the next request. */
+
+import type { Outcome } from "../engine/protocol.ts";
+
+/** Outcomes kept at most; with the engine away for longer than this, the oldest go. */
+const LIMIT = 1000;
+
+/** The outcomes not yet told to the engine, oldest first. */
+export class OutcomeLog {
+  private untold: Outcome[] = [];
+
+  /** The engine's answer went out. */
+  applied(call: number): void {
+    this.add({ call, kind: "applied" });
+  }
+
+  /**
+   * A call went out, or was stopped, without a fresh answer.
+   * @param edited messages before this index went out with the edits in force, later ones as the
+   *   host has them
+   * @param call the engine's call record, where it had answered already
+   */
+  without(
+    kind: "fallback" | "aborted" | "off",
+    sent: { edited: number; messages: number; reason: string; call?: number | null },
+  ): void {
+    const { edited, messages, reason, call = null } = sent;
+    this.add({ call, kind, edited, messages, time_ms: Date.now(), reason });
+  }
+
+  /** All that is untold. It stays untold until `told`. */
+  pending(): Outcome[] {
+    return [...this.untold];
+  }
+
+  /** The engine has answered a request that carried the first `count` of the pending ones. */
+  told(count: number): void {
+    this.untold.splice(0, count);
+  }
+
+  clear(): void {
+    this.untold = [];
+  }
+
+  private add(outcome: Outcome): void {
+    this.untold.push(outcome);
+    if (this.untold.length > LIMIT) this.untold.shift();
+  }
+}

@@ -1,0 +1,31 @@
+/** Remembers that an engine could not be set up, so that not every start tries again. */
+
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+
+/** A failure counts for a day. */
+const REMEMBERED_MS = 24 * 60 * 60_000;
+
+/** Why setting up the engine at `target` failed within the last day, or null. */
+export function readFailure(target: string, now: number = Date.now()): string | null {
+  try {
+    const { time, text } = JSON.parse(readFileSync(markerOf(target), "utf8"));
+    const age = now - Number(time);
+    return age >= 0 && age < REMEMBERED_MS && typeof text === "string" ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Notes a failure, or with null that there is none any more. Never throws. */
+export function rememberFailure(target: string, text: string | null): void {
+  try {
+    if (text === null) rmSync(markerOf(target), { force: true });
+    else writeFileSync(markerOf(target), JSON.stringify({ time: Date.now(), text }));
+  } catch {
+    // Then the next start tries again.
+  }
+}
+
+function markerOf(target: string): string {
+  return `${target}.failed`;
+}

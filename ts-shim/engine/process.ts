@@ -1,0 +1,127 @@
+/**
+ * One engine process: started, connected to a peer, and ended.
+ *
+ * Neither the process nor its pipes keep Pi alive. If Pi dies without a word, the engine sees the
+ * end of its stdin and ends too.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+import { closeLog, openLog } from "./state-dir.ts";
+import { GoneError, Peer, type PeerHandlers } from "./wire.ts";
+
+/** How to run the engine. */
+export interface EngineCommand {
+  file: string;
+  args: string[];
+  /** Variables beyond those of Pi itself. */
+  env?: Record<string, string>;
+}
+
+export interface SpawnOptions extends Omit<PeerHandlers, "write"> {
+  cwd: string;
+  /** The state folder, whose log takes the engine's stderr. */
+  stateDir: string;
+  /** Called once, when the process has ended, or (`started` false) could not be started. */
+  onExit(reason: string, started: boolean): void;
+}
+
+/** Bytes that may wait for an engine that does not read, before it counts as gone. */
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
+/** Milliseconds for the end of its input, and for a signal, to end the engine. */
+const GRACE_MS = 2000;
+const SIGNAL_MS = 500;
+
+/** A running engine. `peer` is closed as soon as the process is gone. */
+export class EngineProcess {
+  readonly peer: Peer;
+  private readonly child: ChildProcess;
+  private readonly exited: Promise<void>;
+  private exitReason: string | null = null;
+
+  constructor(command: EngineCommand, options: SpawnOptions) {
+    this.child = start(command, options);
+    this.peer = new Peer({ ...options, write: (line) => this.write(line) });
+    this.exited = new Promise((resolve) => {
+      const ended = (reason: string) => {
+        if (this.exitReason !== null) return;
+        this.exitReason = reason;
+        this.peer.close(new GoneError(reason));
+        resolve();
+        options.onExit(reason, this.child.pid !== undefined);
+      };
+      this.child.once("error", (error) =>
+        ended(`the engine could not be started: ${error.message}`),
+      );
+      this.child.once("exit", (code, signal) => ended(`the engine ended (${signal ?? code})`));
+    });
+    this.child.stdout?.on("data", (chunk: Buffer) => this.peer.receive(chunk));
+    // A broken pipe says only that the process is gone, which "exit" reports.
+    for (const stream of [this.child.stdin, this.child.stdout]) stream?.on("error", () => {});
+    unref(this.child);
+  }
+
+  /** The operating system's id of the process, if it was started. */
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  /** Asks the engine to end, and makes it. Resolves when it is gone; never rejects. */
+  async stop(): Promise<void> {
+    if (this.exitReason !== null) return;
+    this.peer.request("shutdown", {}, { deadlineMs: GRACE_MS }).catch(() => {});
+    this.child.stdin?.end();
+    if (await this.endsWithin(GRACE_MS)) return;
+    this.child.kill("SIGTERM");
+    if (await this.endsWithin(SIGNAL_MS)) return;
+    this.kill();
+    await this.endsWithin(SIGNAL_MS);
+  }
+
+  /** Ends the process at once. */
+  kill(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  private write(line: string): void {
+    const stdin = this.child.stdin as Writable;
+    if (this.exitReason !== null || !stdin.writable) throw new GoneError("the engine is gone");
+    if (stdin.writableLength > MAX_UNREAD_BYTES) {
+      this.kill();
+      throw new GoneError("the engine has stopped reading");
+    }
+    stdin.write(line);
+  }
+
+  private endsWithin(milliseconds: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      // This timer keeps Pi alive while it waits: the process itself does not.
+      const timer = setTimeout(() => resolve(false), milliseconds);
+      void this.exited.then(() => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
+  }
+}
+
+function start(command: EngineCommand, options: SpawnOptions): ChildProcess {
+  const log = openLog(options.stateDir);
+  try {
+    return spawn(command.file, command.args, {
+      cwd: options.cwd,
+      env: { ...process.env, ...command.env },
+      stdio: ["pipe", "pipe", log ?? "ignore"],
+      windowsHide: true,
+    });
+  } finally {
+    closeLog(log);
+  }
+}
+
+function unref(child: ChildProcess): void {
+  child.unref();
+  for (const stream of [child.stdin, child.stdout]) {
+    (stream as unknown as { unref?: () => void } | null)?.unref?.();
+  }
+}

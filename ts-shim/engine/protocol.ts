@@ -1,0 +1,68 @@
+/** Names and shapes that cross the seam. docs/protocol.md is the text; this is its type. */
+
+import type { Block, HostMessage } from "../context/messages.ts";
+
+export const PROTOCOL_VERSION = 1;
+
+/** JSON-RPC and foredeck error codes. */
+export const ErrorCode = {
+  parse: -32700,
+  methodNotFound: -32601,
+  internal: -32603,
+  protocol: -32001,
+  config: -32002,
+  store: -32003,
+  outOfSync: -32010,
+  unknownSession: -32011,
+  tool: -32020,
+  cancelled: -32800,
+} as const;
+
+/** The answer to `initialize`. */
+export interface EngineInfo {
+  engine: string;
+  store: string;
+  deadlineMs: number;
+  warnings: string[];
+}
+
+/** Parameters of `session/open`. */
+export interface SessionParams {
+  session: string;
+  file: string | null;
+  cwd: string;
+  reason: string;
+  parent: string | null;
+}
+
+/** A block of an edit: `{keep: k}` stands for block `k` of the message's own content. */
+export type EditBlock = { keep: number } | Block;
+
+/** The part of an answer to `context/assemble` that changes messages. */
+export interface Operations {
+  from: number;
+  edits: [number, EditBlock[]][];
+  inserts: [number, HostMessage[]][];
+  drops: number[];
+}
+
+export type NoticeLevel = "info" | "warning" | "error";
+
+/** A checked answer to `context/assemble`. */
+export interface Answer extends Operations {
+  call: number;
+  status: string | null;
+  notices: { level: NoticeLevel; text: string }[];
+}
+
+/** What became of a model call, told to the engine with the next request. */
+export type Outcome =
+  | { call: number; kind: "applied" }
+  | {
+      call: number | null;
+      kind: "fallback" | "aborted" | "off";
+      edited: number;
+      messages: number;
+      time_ms: number;
+      reason: string;
+    };

@@ -1,0 +1,72 @@
+/** Runs a short command to its end, without a shell, and without keeping Pi alive for it. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+
+export interface RunResult {
+  /** Exit code; null where the command could not be started, was ended or took too long. */
+  code: number | null;
+  /** Both outputs together, the last 64 KB. */
+  output: string;
+}
+
+export interface RunOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  env?: Record<string, string> | undefined;
+  /** Working folder; that of Pi by default. */
+  cwd?: string;
+}
+
+const OUTPUT_LIMIT = 64 * 1024;
+
+/** Runs `file args...`. Never rejects. */
+export function run(file: string, args: string[], options: RunOptions): Promise<RunResult> {
+  return new Promise((resolve) => {
+    let output = "";
+    const done = (code: number | null) => {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", end);
+      resolve({ code, output });
+    };
+    const child = start(file, args, options);
+    const end = () => killTree(child);
+    const timer = setTimeout(end, options.timeoutMs);
+    if (options.signal?.aborted) end();
+    options.signal?.addEventListener("abort", end, { once: true });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        output = (output + chunk.toString("utf8")).slice(-OUTPUT_LIMIT);
+      });
+      stream?.on("error", () => {});
+      (stream as unknown as { unref?: () => void } | null)?.unref?.();
+    }
+    child.unref();
+    timer.unref();
+    child.once("error", (error) => {
+      output += error.message;
+      done(null);
+    });
+    child.once("close", (code) => done(code));
+  });
+}
+
+function start(file: string, args: string[], options: RunOptions): ChildProcess {
+  return spawn(file, args, {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    windowsHide: true,
+    // A group of its own, so that what an installer starts ends with it.
+    detached: process.platform !== "win32",
+  });
+}
+
+function killTree(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    if (process.platform === "win32") child.kill();
+    else process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,68 @@
+/** Where foredeck keeps its state on this machine, and a log file there. */
+
+import { appendFileSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+type Env = Record<string, string | undefined>;
+
+/**
+ * The state folder, absolute. The engine uses the same one (Python: `platformdirs`).
+ *
+ * `FOREDECK_HOME` names it outright; otherwise it is the platform's own place.
+ */
+export function stateDir(
+  env: Env = process.env,
+  platform: NodeJS.Platform = process.platform,
+  home: string = homedir(),
+): string {
+  if (env.FOREDECK_HOME) return env.FOREDECK_HOME;
+  if (platform === "win32")
+    return join(env.LOCALAPPDATA ?? join(home, "AppData", "Local"), "foredeck");
+  if (platform === "darwin") return join(home, "Library", "Application Support", "foredeck");
+  return join(env.XDG_STATE_HOME || join(home, ".local", "state"), "foredeck");
+}
+
+/** Makes a folder for this user only. @throws what the file system says. */
+export function makePrivate(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** The log is set aside once, as `.1`, when it has grown beyond this. */
+const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
+
+/** The log file, to be given to a child process as its stderr, or null where none can be made. */
+export function openLog(folder: string): number | null {
+  try {
+    const path = logPath(folder);
+    setAside(path);
+    return openSync(path, "a", 0o600);
+  } catch {
+    return null;
+  }
+}
+
+/** Closes what `openLog` gave. */
+export function closeLog(log: number | null): void {
+  if (log !== null) closeSync(log);
+}
+
+/** Writes one line to the log. Never throws: a full disk must not stop the agent. */
+export function logLine(folder: string, text: string): void {
+  try {
+    const line = `${new Date().toISOString()} shim: ${text.replaceAll("\n", "\\n")}\n`;
+    appendFileSync(logPath(folder), line, { mode: 0o600 });
+  } catch {
+    // Nowhere to write to.
+  }
+}
+
+function logPath(folder: string): string {
+  return join(makePrivate(join(folder, "logs")), "engine.log");
+}
+
+function setAside(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
+}

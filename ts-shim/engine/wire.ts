@@ -1,0 +1,222 @@
+/**
+ * A JSON-RPC 2.0 peer over newline-delimited JSON: requests both ways, notifications both ways,
+ * deadlines and cancellation. Knows nothing of processes or of Pi.
+ *
+ * Nothing that arrives can make it throw: what cannot be understood is logged and skipped.
+ */
+
+import { isRecord } from "../context/messages.ts";
+import { LineSplitter } from "./lines.ts";
+import { ErrorCode } from "./protocol.ts";
+
+/** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
+export const MAX_LINE_BYTES = 64 * 1024 * 1024;
+
+/** How many lines that are not JSON get an answer; an engine that talks only rubbish gets no more. */
+const MAX_COMPLAINTS = 20;
+
+/** The other side answered with an error. */
+export class RpcError extends Error {
+  readonly code: number;
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** No answer within the time that was given. */
+export class DeadlineError extends Error {}
+
+/** The caller's abort signal fired. */
+export class AbortedError extends Error {}
+
+/** The connection ended, or is not there. The message says why. */
+export class GoneError extends Error {}
+
+export interface RequestOptions {
+  /** Milliseconds until the request fails with `DeadlineError`. */
+  deadlineMs: number;
+  signal?: AbortSignal | undefined;
+  /** Whether waiting keeps the process alive. Default true. */
+  holdsProcess?: boolean;
+}
+
+export interface PeerHandlers {
+  /** Writes one line, newline included. May throw; the request then fails. */
+  write(line: string): void;
+  /** A request of the other side. What it returns is the result; what it throws, the error. */
+  onRequest(method: string, params: unknown, signal: AbortSignal): Promise<unknown>;
+  onNotification(method: string, params: unknown): void;
+  log(text: string): void;
+}
+
+interface Waiting {
+  settle(error: Error | null, result?: unknown): void;
+}
+
+/** One end of the connection. Feed it bytes with `receive`; it writes through its handlers. */
+export class Peer {
+  private readonly handlers: PeerHandlers;
+  private readonly lines: LineSplitter;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly serving = new Map<string | number, AbortController>();
+  private nextId = 1;
+  private complaints = 0;
+  private closed: Error | null = null;
+
+  constructor(handlers: PeerHandlers, maxLineBytes = MAX_LINE_BYTES) {
+    this.handlers = handlers;
+    this.lines = new LineSplitter(
+      {
+        line: (text) => this.onLine(text),
+        oversize: (bytes) => handlers.log(`skipped a line of ${bytes} bytes`),
+      },
+      maxLineBytes,
+    );
+  }
+
+  /** Takes bytes from the other side. */
+  receive(chunk: Buffer): void {
+    this.lines.push(chunk);
+  }
+
+  /**
+   * Sends a request and waits for its answer.
+   * @throws RpcError, DeadlineError, AbortedError or GoneError.
+   */
+  request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.closed) return reject(this.closed);
+      if (options.signal?.aborted) return reject(new AbortedError(`${method} was aborted`));
+      const id = this.nextId++;
+      const cancel = (error: Error) => {
+        settle(error);
+        this.send({ method: "$/cancel", params: { id } });
+      };
+      const onAbort = () => cancel(new AbortedError(`${method} was aborted`));
+      const timer = setTimeout(
+        () => cancel(new DeadlineError(`no answer to ${method} in ${options.deadlineMs} ms`)),
+        options.deadlineMs,
+      );
+      if (options.holdsProcess === false) timer.unref();
+      const settle = (error: Error | null, result?: unknown) => {
+        this.waiting.delete(id);
+        clearTimeout(timer);
+        options.signal?.removeEventListener("abort", onAbort);
+        if (error) reject(error);
+        else resolve(result);
+      };
+      options.signal?.addEventListener("abort", onAbort, { once: true });
+      this.waiting.set(id, { settle });
+      const failure = this.send({ id, method, params });
+      if (failure) settle(failure);
+    });
+  }
+
+  /** Sends a notification. Silently lost when the connection is closed. */
+  notify(method: string, params: unknown): void {
+    this.send({ method, params });
+  }
+
+  /** Fails everything that waits, aborts everything being served, and sends nothing more. */
+  close(reason: Error): void {
+    if (this.closed) return;
+    this.closed = reason;
+    for (const waiting of [...this.waiting.values()]) waiting.settle(reason);
+    for (const controller of this.serving.values()) controller.abort();
+    this.serving.clear();
+  }
+
+  private send(message: Record<string, unknown>): Error | null {
+    if (this.closed) return this.closed;
+    try {
+      this.handlers.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+      return null;
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      this.handlers.log(`could not send: ${text}`);
+      return new GoneError(text);
+    }
+  }
+
+  private onLine(text: string): void {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      this.complain(`not JSON: ${text.slice(0, 200)}`);
+      return;
+    }
+    if (!isRecord(message)) {
+      this.handlers.log(`not a message: ${text.slice(0, 200)}`);
+    } else if (typeof message.method === "string") {
+      this.onCall(message.method, message);
+    } else {
+      this.onResponse(message);
+    }
+  }
+
+  private complain(about: string): void {
+    if (this.complaints >= MAX_COMPLAINTS) return;
+    this.complaints += 1;
+    this.handlers.log(about);
+    this.send({ id: null, error: { code: ErrorCode.parse, message: "not JSON" } });
+  }
+
+  private onResponse(message: Record<string, unknown>): void {
+    const waiting = typeof message.id === "number" ? this.waiting.get(message.id) : undefined;
+    if (!waiting) {
+      // The answer to a request that was given up meanwhile, or an error about a line of ours.
+      if (isRecord(message.error)) this.handlers.log(`error: ${JSON.stringify(message.error)}`);
+      return;
+    }
+    if (isRecord(message.error)) {
+      const { code, message: text } = message.error;
+      waiting.settle(
+        new RpcError(
+          typeof code === "number" ? code : ErrorCode.internal,
+          typeof text === "string" ? text : "unknown error",
+        ),
+      );
+    } else {
+      waiting.settle(null, message.result);
+    }
+  }
+
+  private onCall(method: string, message: Record<string, unknown>): void {
+    const { id, params } = message;
+    if (method === "$/cancel") {
+      const target = isRecord(params) ? params.id : undefined;
+      if (typeof target === "string" || typeof target === "number") {
+        this.serving.get(target)?.abort();
+      }
+    } else if (typeof id === "string" || typeof id === "number") {
+      void this.serve(id, method, params);
+    } else {
+      try {
+        this.handlers.onNotification(method, params);
+      } catch (error) {
+        this.handlers.log(`${method}: ${String(error)}`);
+      }
+    }
+  }
+
+  private async serve(id: string | number, method: string, params: unknown): Promise<void> {
+    const controller = new AbortController();
+    this.serving.set(id, controller);
+    try {
+      const result = await this.handlers.onRequest(method, params, controller.signal);
+      this.send({ id, result: result ?? {} });
+    } catch (error) {
+      this.send({ id, error: describeError(error, controller.signal.aborted) });
+    } finally {
+      this.serving.delete(id);
+    }
+  }
+}
+
+function describeError(error: unknown, cancelled: boolean): { code: number; message: string } {
+  const message = error instanceof Error ? error.message : String(error);
+  if (cancelled) return { code: ErrorCode.cancelled, message: "cancelled" };
+  return { code: error instanceof RpcError ? error.code : ErrorCode.internal, message };
+}

@@ -1,0 +1,88 @@
+/**
+ * Refuses tool calls that cannot end well, before they run: local, synchronous, and without asking
+ * the engine, since Pi blocks a tool whose guard fails.
+ */
+
+import { type Stats, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { TOOL_NAMES } from "./tools.ts";
+
+/** What stands in the model's view for an argument that was folded: `<@12: 4,120 chars, folded by foredeck>`. */
+const FOLD_MARKER = /<@\d+:[^<>\n]{0,200}folded by foredeck>/;
+
+/** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
+export function refusal(
+  tool: string,
+  input: Record<string, unknown>,
+  cwd: string,
+): string | undefined {
+  try {
+    const path = tool === "read" ? input.path : undefined;
+    return (
+      (typeof path === "string" ? specialFile(path, cwd) : undefined) ??
+      (TOOL_NAMES.has(tool) ? undefined : foldMarker(input))
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** Registers the guards. */
+export function registerGuards(pi: ExtensionAPI): void {
+  pi.on("tool_call", (event, ctx) => {
+    const reason = refusal(event.toolName, event.input as Record<string, unknown>, ctx.cwd);
+    return reason ? { block: true, reason } : undefined;
+  });
+}
+
+/** Pi's own read waits for ever on a FIFO that nobody writes to. */
+function specialFile(path: string, cwd: string): string | undefined {
+  const stats = statSync(resolveLikePi(path, cwd), { throwIfNoEntry: false });
+  const kind = stats && kindOf(stats);
+  return kind
+    ? `${path} is ${kind}, not a file: reading it could wait for ever. Use bash with a timeout if you need what it gives.`
+    : undefined;
+}
+
+function kindOf(stats: Stats): string | undefined {
+  if (stats.isFIFO()) return "a named pipe (FIFO)";
+  if (stats.isSocket()) return "a socket";
+  if (stats.isCharacterDevice() || stats.isBlockDevice()) return "a device";
+  return undefined;
+}
+
+const UNICODE_SPACES = /[\u00A0\u2000-\u200A\u202F\u205F\u3000]/g;
+
+/** The path as Pi's file tools understand it: `@` in front, `~`, file URLs, odd spaces. */
+function resolveLikePi(path: string, cwd: string): string {
+  const plain = path.replace(UNICODE_SPACES, " ").replace(/^@/, "");
+  if (plain === "~" || plain.startsWith("~/")) return join(homedir(), plain.slice(1));
+  if (plain.startsWith("file://")) return fileURLToPath(plain);
+  return isAbsolute(plain) ? plain : resolve(cwd, plain);
+}
+
+function foldMarker(input: unknown): string | undefined {
+  const marker = findMarker(input, 0);
+  return marker
+    ? `The argument contains ${marker}, which only stands for text that is folded in this conversation. ` +
+        "Write the real text in its place; activate shows it again."
+    : undefined;
+}
+
+/** Arguments are validated JSON; deeper than this is not text that a model wrote. */
+const MAX_DEPTH = 20;
+
+function findMarker(value: unknown, depth: number): string | undefined {
+  if (typeof value === "string") {
+    return value.includes("folded by foredeck>") ? value.match(FOLD_MARKER)?.[0] : undefined;
+  }
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return undefined;
+  for (const item of Object.values(value)) {
+    const marker = findMarker(item, depth + 1);
+    if (marker) return marker;
+  }
+  return undefined;
+}

@@ -1,0 +1,25 @@
+/**
+ * foredeck inside Pi. All decisions are the engine's (python/foredeck); what is here carries
+ * messages to it, applies its edits, and keeps Pi going without it.
+ */
+
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { registerCommand } from "./command.ts";
+import { registerContextHook } from "./context/register.ts";
+import { registerGuards } from "./guards.ts";
+import { registerObserver } from "./observe.ts";
+import { piVersion } from "./pi-version.ts";
+import { registerSessions } from "./sessions.ts";
+import { Shim } from "./shim.ts";
+import { registerTools } from "./tools.ts";
+
+export default async function foredeck(pi: ExtensionAPI): Promise<void> {
+  const version = await piVersion();
+  const shim = new Shim(pi, version);
+  registerSessions(pi, shim);
+  registerContextHook(pi, shim, version);
+  registerTools(pi, shim);
+  registerGuards(pi);
+  registerObserver(pi, shim);
+  registerCommand(pi, shim);
+}

@@ -1,0 +1,42 @@
+/** Tells the engine what every tool gave, of every kind, also those that scripts call in code mode. */
+
+import type { ExtensionAPI, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import type { Shim } from "./shim.ts";
+
+/** Results larger than this are left to the message list, where the engine meets them anyway. */
+const MAX_CHARS = 16 * 1024 * 1024;
+
+/** Registers the observer. It changes nothing. */
+export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
+  pi.on("tool_result", (event) => {
+    shim.safely("tool_result", () => {
+      if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
+    });
+  });
+}
+
+function observed(event: ToolResultEvent, shim: Shim): Record<string, unknown> {
+  const { parentToolCallId } = event as { parentToolCallId?: string };
+  return {
+    session: shim.sessionId(),
+    id: event.toolCallId,
+    parent: parentToolCallId ?? null,
+    tool: event.toolName,
+    input: event.input,
+    content: event.content,
+    details: event.details ?? null,
+    is_error: event.isError,
+  };
+}
+
+/** Characters of text and image data, roughly. Stops counting when there are too many. */
+function sizeOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 8;
+  let size = 0;
+  for (const item of Object.values(value)) {
+    size += sizeOf(item);
+    if (size > MAX_CHARS) break;
+  }
+  return size;
+}

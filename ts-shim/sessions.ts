@@ -1,0 +1,66 @@
+/** Pi's session events: opens sessions with the engine, tells it of changes, ends it. */
+
+import { closeSync, openSync, readSync } from "node:fs";
+import type {
+  ExtensionAPI,
+  ExtensionContext,
+  SessionStartEvent,
+} from "@earendil-works/pi-coding-agent";
+import { isRecord } from "./context/messages.ts";
+import type { SessionParams } from "./engine/protocol.ts";
+import type { Shim } from "./shim.ts";
+
+/** Registers the handlers. */
+export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
+  pi.on("session_start", (event, ctx) => {
+    shim.safely("session_start", () => shim.begin(sessionParams(event, ctx), ctx));
+  });
+  pi.on("session_shutdown", async (event) => {
+    await shim.end(event.reason).catch((error) => shim.log(`session_shutdown: ${error}`));
+  });
+  pi.on("session_tree", (event) => {
+    shim.event("tree", { new_leaf: event.newLeafId, old_leaf: event.oldLeafId });
+  });
+  pi.on("session_compact", (event) => {
+    shim.event("compact", { entry: event.compactionEntry.id, reason: event.reason });
+  });
+  pi.on("model_select", (event) => {
+    shim.event("model", { provider: event.model.provider, id: event.model.id });
+  });
+}
+
+function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
+  const { sessionManager } = ctx;
+  const parentFile = sessionManager.getHeader?.()?.parentSession;
+  return {
+    session: sessionManager.getSessionId(),
+    file: sessionManager.getSessionFile() ?? null,
+    cwd: ctx.cwd,
+    reason: event.reason,
+    parent: parentFile ? sessionIdIn(parentFile) : null,
+  };
+}
+
+/** Pi's own limit for a header line is higher, but no real header comes near this. */
+const HEADER_BYTES = 64 * 1024;
+
+/** The session id in the first line of a session file, or null. */
+export function sessionIdIn(file: string): string | null {
+  try {
+    const header: unknown = JSON.parse(firstLine(file));
+    return isRecord(header) && typeof header.id === "string" ? header.id : null;
+  } catch {
+    return null;
+  }
+}
+
+function firstLine(file: string): string {
+  const descriptor = openSync(file, "r");
+  try {
+    const buffer = Buffer.alloc(HEADER_BYTES);
+    const text = buffer.toString("utf8", 0, readSync(descriptor, buffer, 0, HEADER_BYTES, 0));
+    return text.split("\n", 1)[0] ?? "";
+  } finally {
+    closeSync(descriptor);
+  }
+}

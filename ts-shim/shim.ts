@@ -1,0 +1,196 @@
+/** One instance of the extension: what its parts share, and the order in which a session lives. */
+
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { ContextHook } from "./context/hook.ts";
+import { isRecord } from "./context/messages.ts";
+import { Engine, type Locating } from "./engine/engine.ts";
+import { locateInstalled } from "./engine/locate.ts";
+import { packageVersion } from "./engine/package.ts";
+import type { EngineCommand } from "./engine/process.ts";
+import type { EngineInfo, NoticeLevel, SessionParams } from "./engine/protocol.ts";
+import { ErrorCode } from "./engine/protocol.ts";
+import { ProvisionError, provision } from "./engine/provision.ts";
+import { logLine, stateDir } from "./engine/state-dir.ts";
+import { RpcError } from "./engine/wire.ts";
+import { Host } from "./host.ts";
+
+/** Opening and closing a session, in milliseconds. Neither is waited for by a model call. */
+const OPEN_MS = 30_000;
+const CLOSE_MS = 1000;
+
+/**
+ * `/foredeck off` holds for this Pi process, also over /new and /resume.
+ *
+ * FOREDECK=off in the environment switches foredeck off from the start.
+ */
+const switches = { off: process.env.FOREDECK === "off" };
+
+/** The parts of one extension instance. */
+export class Shim {
+  readonly host = new Host();
+  readonly engine: Engine;
+  readonly context: ContextHook;
+  private readonly piVersion: string;
+  private readonly state = stateDir();
+  private session: SessionParams | null = null;
+  private trusted = false;
+
+  constructor(pi: ExtensionAPI, piVersion: string) {
+    this.piVersion = piVersion;
+    this.engine = new Engine({
+      locate: (how) => this.locate(how),
+      hello: () => this.hello(),
+      cwd: () => this.session?.cwd ?? process.cwd(),
+      stateDir: () => this.state,
+      onConnected: (info) => this.onConnected(info),
+      onTrouble: (error) => this.onTrouble(error),
+      onRequest: (method, params, signal) => this.serve(method, params, signal),
+      onNotification: (method, params) => this.receive(method, params),
+      log: (text) => this.log(text),
+    });
+    this.context = new ContextHook({
+      pi,
+      engine: this.engine,
+      host: this.host,
+      session: () => this.sessionId(),
+      reopen: () => this.open(),
+      isOff: () => this.isOff(),
+      log: (text) => this.log(text),
+    });
+  }
+
+  /** The id of the session that is open. */
+  sessionId(): string | null {
+    return this.session?.session ?? null;
+  }
+
+  isOff(): boolean {
+    return switches.off;
+  }
+
+  switchOff(): void {
+    switches.off = true;
+    this.host.status("fd off");
+  }
+
+  switchOn(): void {
+    switches.off = false;
+    this.host.status(null);
+    this.engine.start();
+  }
+
+  /** A session begins, or is said to begin once more. */
+  begin(params: SessionParams, ctx: ExtensionContext): void {
+    this.host.attach(ctx);
+    const again = this.session?.session === params.session;
+    if (!again) this.context.reset();
+    this.session = params;
+    this.trusted = ctx.isProjectTrusted?.() ?? false;
+    if (this.isOff()) this.host.status("fd off");
+    else if (this.engine.state !== "ready") this.engine.start();
+    else if (!again) this.open();
+  }
+
+  /** The session ends, and with it this instance: Pi loads another for the next session. */
+  async end(reason: string): Promise<void> {
+    const { session } = this;
+    this.session = null;
+    if (session && this.engine.state === "ready") {
+      const params = { session: session.session, reason };
+      await this.engine
+        .request("session/close", params, { deadlineMs: CLOSE_MS })
+        .catch((error) => this.log(`session/close: ${error.message}`));
+    }
+    await this.engine.stop();
+    this.host.detach();
+  }
+
+  /** Tells the engine of something that the next request will show anyway. Never throws. */
+  event(kind: string, fields: Record<string, unknown>): void {
+    this.safely(kind, () => {
+      this.engine.notify("session/event", { session: this.sessionId(), kind, ...fields });
+    });
+  }
+
+  /** Runs a handler whose failure must not reach Pi. */
+  safely(what: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.log(`${what}: ${error instanceof Error ? (error.stack ?? error) : error}`);
+    }
+  }
+
+  log(text: string): void {
+    logLine(this.state, text);
+  }
+
+  private async locate(how: Locating): Promise<EngineCommand> {
+    const installed = await locateInstalled(process.env, undefined, how.signal);
+    if (installed) return installed;
+    return provision({
+      stateDir: this.state,
+      signal: how.signal,
+      insist: how.insist,
+      verify: how.failedBefore,
+      log: (text) => this.log(text),
+      onBuild: () => {
+        how.settingUp();
+        this.host.status("fd: setting up");
+        this.host.notify(
+          "info",
+          "foredeck sets its engine up (once). Pi works as usual meanwhile.",
+        );
+      },
+    });
+  }
+
+  private hello(): Record<string, unknown> {
+    return {
+      shim: packageVersion(),
+      host: { name: "pi", version: this.piVersion },
+      cwd: this.session?.cwd ?? process.cwd(),
+      trusted: this.trusted,
+      pid: process.pid,
+    };
+  }
+
+  private onConnected(info: EngineInfo): void {
+    this.host.status(this.isOff() ? "fd off" : "fd");
+    for (const text of info.warnings) this.host.notifyOnce(text, "warning", text);
+    this.open();
+  }
+
+  private open(): void {
+    const { session } = this;
+    if (!session) return;
+    this.engine
+      .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
+      .catch((error: Error) => {
+        this.log(`session/open: ${error.message}`);
+        if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
+      });
+  }
+
+  private onTrouble(error: Error): void {
+    const isKnown = error instanceof ProvisionError && error.known;
+    this.host.status("fd: not running");
+    if (!isKnown)
+      this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
+  }
+
+  private async serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    if (method === "host/complete") return this.host.complete(params, signal);
+    throw new RpcError(ErrorCode.methodNotFound, `there is no ${method} here`);
+  }
+
+  private receive(method: string, params: unknown): void {
+    const { level, text } = isRecord(params) ? params : {};
+    if (typeof text !== "string") return;
+    if (method === "host/status") this.host.status(text);
+    if (method === "host/notify") {
+      const known = level === "warning" || level === "error" ? level : "info";
+      this.host.notify(known satisfies NoticeLevel, text);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { refusal } from "../guards.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "foredeck-guards-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const posix = { skip: process.platform === "win32" ? "no FIFOs on Windows" : false };
+
+const read = (path: string) => refusal("read", { path }, folder);
+
+test("read of a FIFO is refused, however it is named", posix, () => {
+  const fifo = join(folder, "a b.pipe");
+  execFileSync("mkfifo", [fifo]);
+  symlinkSync(fifo, join(folder, "link"));
+  for (const path of [fifo, "a b.pipe", "./a b.pipe", "@a b.pipe", "a\u00A0b.pipe", "link"]) {
+    assert.match(read(path) ?? "", /named pipe/, path);
+  }
+  assert.match(read(pathToFileURL(fifo).href) ?? "", /named pipe/);
+  assert.equal(refusal("bash", { command: `cat '${fifo}'` }, folder), undefined);
+});
+
+test("read of a device or a socket is refused", posix, async () => {
+  assert.match(read("/dev/zero") ?? "", /device/);
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(join(folder, "s.sock"), resolve));
+  assert.match(read("s.sock") ?? "", /socket/);
+  server.close();
+});
+
+test("files, folders, what is not there and what makes no sense are left to Pi", () => {
+  writeFileSync(join(folder, "file"), "x");
+  mkdirSync(join(folder, "sub"));
+  symlinkSync(join(folder, "loop"), join(folder, "loop"));
+  for (const path of [
+    "file",
+    "sub",
+    "missing",
+    "loop",
+    "",
+    "file:///%zz",
+    "a\0b",
+    "~",
+    "~nobody/x",
+  ]) {
+    assert.equal(read(path), undefined, path);
+  }
+  for (const input of [{}, { path: 7 }, { path: null }]) {
+    assert.equal(refusal("read", input, folder), undefined);
+  }
+});
+
+const MARKER = "<@12: 4,120 chars, folded by foredeck>";
+
+test("our marker in an argument is refused wherever it stands, with what to do", () => {
+  for (const input of [
+    { path: "a.ts", content: MARKER },
+    { path: "a.ts", content: `function a() {}\n${MARKER}\n` },
+    {
+      path: "a.ts",
+      edits: [
+        { oldText: "x", newText: "y" },
+        { oldText: MARKER, newText: "" },
+      ],
+    },
+    { command: `cat <<'E'\n${MARKER}\nE` },
+  ]) {
+    const reason = refusal("write", input, folder) ?? "";
+    assert.ok(reason.includes(MARKER) && reason.includes("real text"), JSON.stringify(input));
+  }
+});
+
+test("text that only resembles the marker passes; our own tools resolve it themselves", () => {
+  for (const content of [
+    "folded by foredeck",
+    "<@12> folded by foredeck>",
+    "<@x: 1 chars, folded by foredeck>",
+    "<p>folded by foredeck></p>",
+  ]) {
+    assert.equal(refusal("write", { content }, folder), undefined, content);
+  }
+  assert.equal(refusal("activate", { id: MARKER }, folder), undefined);
+});
+
+test("odd arguments never throw", () => {
+  const loop: Record<string, unknown> = {};
+  loop.self = loop;
+  const hostile = {
+    get content(): string {
+      throw new Error("no");
+    },
+  };
+  assert.equal(refusal("write", loop, folder), undefined);
+  assert.equal(refusal("write", hostile, folder), undefined);
+  assert.equal(refusal("read", null as never, folder), undefined);
+});

@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { HostMessage } from "../context/messages.ts";
+import { assistant, call, result, user } from "./support/conversation.ts";
+import { Harness, until } from "./support/harness.ts";
+
+let harness: Harness;
+afterEach(async () => {
+  delete process.env.FOREDECK_DEADLINE_MS;
+  await harness.close();
+});
+
+function start(mode: string, env?: Record<string, string>): Harness {
+  harness = new Harness(mode, env);
+  harness.begin();
+  return harness;
+}
+
+const first = [user("go"), assistant([call("a")]), result("a", "A")];
+const second = [...first, assistant([call("b")]), result("b", "B")];
+const third = [...second, user("thanks")];
+
+const texts = (list: HostMessage[]) =>
+  list.flatMap((message) =>
+    message.role === "toolResult"
+      ? [(message.content as unknown as { text: string }[]).map((block) => block.text).join("|")]
+      : [],
+  );
+
+function outcomes(at: number): Record<string, unknown>[] {
+  return harness.requests("context/assemble")[at]?.params.outcomes as Record<string, unknown>[];
+}
+
+test("edits reach the list; the second request sends only what is new", async () => {
+  start("good");
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+  const [one, two] = harness.requests("context/assemble").map(({ params }) => params);
+  assert.equal(one?.keep, 0);
+  assert.deepEqual(one?.messages, first);
+  assert.deepEqual(one?.entries, [null, null, null]);
+  assert.deepEqual(one?.system, [{ role: "system", content: "prompt" }]);
+  assert.deepEqual(one?.tools, [
+    { name: "read", description: "reads", parameters: { type: "object" } },
+  ]);
+  assert.equal(two?.keep, 3);
+  assert.deepEqual(two?.messages, second.slice(3));
+  assert.ok(!("system" in (two ?? {})) && !("tools" in (two ?? {})));
+  assert.deepEqual(outcomes(0), []);
+  assert.deepEqual(outcomes(1), [{ call: 1, kind: "applied" }]);
+});
+
+test("the handshake, the open session and the status line", async () => {
+  start("good");
+  await harness.call(first);
+  const [hello, open] = harness.requests();
+  assert.equal(hello?.method, "initialize");
+  assert.equal(hello?.params.protocol, 1);
+  assert.deepEqual(hello?.params.host, { name: "pi", version: "1.5.2" });
+  assert.equal(hello?.params.trusted, true);
+  assert.equal(open?.method, "session/open");
+  assert.equal(open?.params.session, "s1");
+  assert.equal(harness.statuses.at(-1), "fd 1");
+  assert.deepEqual(harness.notices, ["a warning"]);
+});
+
+test("a begin that comes twice opens once; another session starts from nothing", async () => {
+  start("good");
+  harness.begin();
+  await harness.call(first);
+  harness.begin();
+  await harness.call(second);
+  assert.equal(harness.requests("session/open").length, 1);
+  harness.begin("s2");
+  await harness.call(second);
+  assert.equal(harness.requests("session/open").length, 2);
+  const last = harness.requests("context/assemble").at(-1)?.params;
+  assert.equal(last?.keep, 0);
+  assert.equal(last?.session, "s2");
+  assert.deepEqual(last?.outcomes, []);
+});
+
+test("system entries are recorded, not counted, and not touched", async () => {
+  start("good");
+  const system = { role: "system", content: "the prompt", timestamp: 1 };
+  const out = await harness.call([system, ...first]);
+  assert.deepEqual(out[0], system);
+  assert.deepEqual(texts(out), ["@2|A"]);
+  const params = harness.requests("context/assemble")[0]?.params;
+  assert.deepEqual(params?.system, [system]);
+  assert.deepEqual(params?.messages, first);
+});
+
+test("a message list that was replaced is sent from where it differs", async () => {
+  start("good");
+  await harness.call(second);
+  const replaced = [...first, user("other way")];
+  assert.deepEqual(texts(await harness.call(replaced)), ["@2|A"]);
+  assert.equal(harness.requests("context/assemble")[1]?.params.keep, 3);
+});
+
+test("timeout: the edits in force on what they were made for, newer messages raw; then it recovers", async () => {
+  start("hang-once", { FOREDECK_DEADLINE_MS: "150" });
+  await harness.shim.engine.whenReady();
+  assert.deepEqual(texts(await harness.call(first)), ["A"], "nothing was ever answered");
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+  const retry = harness.requests("context/assemble")[1]?.params;
+  assert.equal(retry?.keep, 0);
+  const [fallback] = outcomes(1);
+  assert.equal(fallback?.kind, "fallback");
+  assert.deepEqual(
+    [fallback?.call, fallback?.edited, fallback?.messages, fallback?.reason],
+    [null, 0, 3, "timeout"],
+  );
+  assert.equal(harness.requests("$/cancel").length, 1);
+  assert.equal(harness.notices.filter((text) => text.includes("timeout")).length, 1);
+});
+
+test("crash in mid-session: the edited prefix goes out, the engine comes back and gets everything", async () => {
+  start("crash");
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "B"]);
+  assert.deepEqual(texts(await harness.call(third)), ["@2|A", "@4|B"]);
+  const [, , after] = harness.requests("context/assemble");
+  assert.equal(after?.params.keep, 0);
+  assert.deepEqual(after?.params.messages, third);
+  const told = outcomes(2);
+  assert.deepEqual(told[0], { call: 1, kind: "applied" });
+  assert.equal(told[1]?.kind, "fallback");
+  assert.deepEqual([told[1]?.edited, told[1]?.messages, told[1]?.reason], [3, 5, "away"]);
+  assert.equal(harness.requests("session/open").length, 2);
+  assert.equal(new Set(harness.requests().map(({ pid }) => pid)).size, 2);
+});
+
+test("an answer that does not fit the list is refused, and the user is told once", async () => {
+  start("bad");
+  assert.deepEqual(texts(await harness.call(first)), ["A"]);
+  assert.deepEqual(texts(await harness.call(second)), ["A", "B"]);
+  assert.equal(outcomes(1)[0]?.reason, "answer");
+  assert.equal(harness.notices.length, 1);
+});
+
+test("rubbish between the answers does no harm", async () => {
+  start("rubbish");
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+});
+
+test("out of sync: asks again with everything, within the same call", async () => {
+  start("forgetful");
+  await harness.call(first);
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+  const keeps = harness.requests("context/assemble").map(({ params }) => params.keep);
+  assert.deepEqual(keeps, [0, 3, 0]);
+  assert.ok(harness.requests("context/assemble")[2]?.params.system);
+  assert.equal(harness.notices.length, 0);
+});
+
+test("an engine that does not know the session is told of it again", async () => {
+  start("unknown");
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
+  assert.equal(harness.requests("session/open").length, 2);
+});
+
+test("Esc ends the wait at once and is reported", async () => {
+  start("hang-once");
+  await harness.shim.engine.whenReady();
+  const waiting = harness.call(first);
+  await until(() => harness.requests("context/assemble").length === 1, "asked");
+  harness.interrupt();
+  assert.deepEqual(texts(await waiting), ["A"]);
+  await harness.call(second);
+  assert.equal(outcomes(1)[0]?.kind, "aborted");
+  assert.equal(harness.notices.length, 0);
+});
+
+test("a late answer is not taken for the next one's", async () => {
+  start("late", { FOREDECK_DEADLINE_MS: "300" });
+  await harness.shim.engine.whenReady();
+  assert.deepEqual(texts(await harness.call(first)), ["A"]);
+  await until(() => harness.requests("$/cancel").length === 1, "cancelled");
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+});
+
+test("off and on: the list goes out as it is, the engine is told afterwards", async () => {
+  start("good");
+  await harness.call(first);
+  harness.shim.switchOff();
+  assert.deepEqual(texts(await harness.call(second)), ["A", "B"]);
+  assert.equal(harness.statuses.at(-1), "fd off");
+  harness.shim.switchOn();
+  assert.deepEqual(texts(await harness.call(third)), ["@2|A", "@4|B"]);
+  const kinds = outcomes(1).map(({ kind, edited, messages }) => [kind, edited, messages]);
+  assert.deepEqual(kinds, [
+    ["applied", undefined, undefined],
+    ["off", 0, 5],
+  ]);
+  assert.equal(harness.requests("context/assemble")[1]?.params.keep, 3);
+});
+
+test("an engine that cannot be started: plain Pi, told once", async () => {
+  start("good", { FOREDECK_ENGINE: '["/nonexistent/foredeck", "engine"]' });
+  assert.deepEqual(texts(await harness.call(first)), ["A"]);
+  await until(() => harness.shim.engine.state === "away", "given up");
+  assert.deepEqual(texts(await harness.call(second)), ["A", "B"]);
+  assert.equal(harness.notices.length, 1);
+});
+
+test("a host whose parts throw still gets a list", async () => {
+  start("good");
+  const broken = {
+    get model() {
+      throw new Error("stale");
+    },
+    signal: undefined,
+    sessionManager: {},
+  };
+  const list = structuredClone(first);
+  const out = await harness.shim.context.run(list, broken as never);
+  assert.equal(out, undefined);
+});

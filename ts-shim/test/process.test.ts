@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { MAX_RESTARTS } from "../engine/engine.ts";
+import { result, user } from "./support/conversation.ts";
+import { Harness, isAlive, until } from "./support/harness.ts";
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+function start(mode: string, env?: Record<string, string>): Harness {
+  harness = new Harness(mode, env);
+  harness.begin();
+  return harness;
+}
+
+test("the end of a session closes it and ends the engine", async () => {
+  start("good");
+  await harness.shim.engine.whenReady();
+  const pid = harness.shim.engine.pid as number;
+  assert.ok(isAlive(pid));
+  await harness.shim.end("quit");
+  assert.ok(!isAlive(pid));
+  const methods = harness.requests().map(({ method }) => method);
+  assert.deepEqual(methods.slice(-2), ["session/close", "shutdown"]);
+});
+
+test("an engine that ignores every request to end is killed", async () => {
+  start("stubborn");
+  await harness.shim.engine.whenReady();
+  const pid = harness.shim.engine.pid as number;
+  await harness.shim.end("quit");
+  assert.ok(!isAlive(pid));
+});
+
+test("ending while the engine is still starting leaves nothing behind", async () => {
+  start("hang-at-start");
+  await until(() => harness.requests("initialize").length === 1, "asked");
+  const pid = harness.shim.engine.pid as number;
+  await harness.shim.end("quit");
+  assert.ok(!isAlive(pid));
+  assert.equal(harness.shim.engine.state, "idle");
+});
+
+test("a crashing engine is started again a few times and then left alone", async () => {
+  start("crash-at-start");
+  await assert.rejects(
+    harness.shim.engine.whenReady(true),
+    new RegExp(`${MAX_RESTARTS} more times`),
+  );
+  assert.equal(harness.shim.engine.state, "away");
+  assert.equal(harness.notices.length, 1);
+});
+
+test("an engine that refuses to start is not started again; its reason is shown", async () => {
+  start("refuse-start");
+  await assert.rejects(harness.shim.engine.whenReady(true), /unknown key/);
+  assert.equal(harness.requests("initialize").length, 1);
+  assert.match(harness.notices.join(), /config\.toml: unknown key/);
+});
+
+test("another protocol version is said, not tried again", async () => {
+  start("wrong-protocol");
+  await assert.rejects(harness.shim.engine.whenReady(true), /protocol 99/);
+  assert.equal(harness.requests("initialize").length, 1);
+});
+
+test("a hung engine is replaced after a few missed deadlines", async () => {
+  start("hang", { FOREDECK_DEADLINE_MS: "60" });
+  await harness.shim.engine.whenReady();
+  const { pid } = harness.shim.engine;
+  for (let i = 0; i < 3; i++) await harness.call([user("x")]);
+  await until(
+    () => harness.shim.engine.state === "ready" && harness.shim.engine.pid !== pid,
+    "new",
+  );
+});
+
+test("notifications sent while the engine starts arrive after the session was opened", async () => {
+  start("good");
+  harness.shim.engine.notify("tool/observed", { id: "x" });
+  await harness.shim.engine.whenReady();
+  await until(() => harness.requests("tool/observed").length === 1, "observed");
+  const methods = harness.requests().map(({ method }) => method);
+  assert.ok(methods.indexOf("session/open") < methods.indexOf("tool/observed"));
+});
+
+test("reverse calls are answered and notifications shown", async () => {
+  start("reverse");
+  await until(() => harness.requests().some(({ id }) => id === "e2"), "both answered");
+  const answers = harness.requests().filter(({ method }) => method === undefined);
+  const completed = answers.find(({ id }) => id === "e1");
+  assert.deepEqual(completed?.result, { text: "answer", usage: { input: 1 }, model: "m" });
+  const refused = answers.find(({ id }) => id === "e2");
+  assert.equal((refused?.error as { code: number } | undefined)?.code, -32601);
+  assert.deepEqual(harness.notices, ["from the engine"]);
+  assert.ok(harness.statuses.includes("fd reverse"));
+});
+
+test("what went wrong is in the log, not on the screen", async () => {
+  start("bad");
+  await harness.call([user("x"), result("a", "A")]);
+  const log = readFileSync(join(harness.folder, "logs", "engine.log"), "utf8");
+  assert.match(log, /fell back \(answer\)/);
+});
+
+const HOLDER = fileURLToPath(new URL("./support/holder.ts", import.meta.url));
+
+test("neither a running nor a starting engine keeps the process alive", async () => {
+  for (const mode of ["good", "hang-at-start"]) {
+    harness = new Harness(mode);
+    const child = spawn(process.execPath, [HOLDER, "leave"], { env: process.env });
+    const [code] = await new Promise<[number | null]>((resolve) =>
+      child.once("exit", (...ended) => resolve([ended[0]])),
+    );
+    assert.equal(code, 0);
+    const { pid } = harness.requests("initialize")[0] as { pid: number };
+    await until(() => !isAlive(pid), "the engine ended with its host");
+  }
+});
+
+test("when Pi is killed outright the engine ends too", async () => {
+  harness = new Harness("good");
+  const child = spawn(process.execPath, [HOLDER, "stay"], { env: process.env });
+  await until(() => harness.requests("session/open").length === 1, "connected");
+  const { pid } = harness.requests("session/open")[0] as { pid: number };
+  child.kill("SIGKILL");
+  await until(() => !isAlive(pid), "the engine ended");
+});

@@ -1,0 +1,125 @@
+/**
+ * A tiny engine that speaks docs/protocol.md, and misbehaves on demand.
+ *
+ * argv[2]: JSON {mode, log}. Every request and notification is appended to the file `log`. Modes:
+ *   good      puts "@<index>" before every tool result
+ *   hang      never answers context/assemble
+ *   hang-once does not answer the first context/assemble of each process
+ *   late      answers the first context/assemble after 400 ms
+ *   crash     exits when asked to assemble for the second time
+ *   crash-at-start, hang-at-start, refuse-start, wrong-protocol
+ *   rubbish   talks nonsense before every answer
+ *   bad       gives answers that do not fit the list
+ *   forgetful says "out of sync" to every keep above 0
+ *   unknown   knows no session until it was opened twice
+ *   stubborn  ignores shutdown, the end of stdin and SIGTERM
+ *   reverse   asks host/complete and notifies while idle
+ */
+import { appendFileSync } from "node:fs";
+
+const { mode, log } = JSON.parse(process.argv[2]);
+const state = { assembled: 0, opened: 0, list: [], calls: 0 };
+
+if (mode === "crash-at-start") process.exit(3);
+if (mode === "stubborn") process.on("SIGTERM", () => {});
+
+const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const note = (message) => appendFileSync(log, `${JSON.stringify({ pid: process.pid, ...message })}\n`);
+
+function assemble(params) {
+  state.list = [...state.list.slice(0, params.keep), ...params.messages];
+  const edits = [];
+  for (let i = params.keep; i < state.list.length; i++) {
+    if (state.list[i].role !== "toolResult") continue;
+    edits.push([i, [{ type: "text", text: `@${i}` }, { keep: 0 }]]);
+  }
+  state.calls += 1;
+  const status = { text: `fd ${state.calls}` };
+  return { call: state.calls, from: params.keep, edits, inserts: [], drops: [], status, notices: [] };
+}
+
+function answerAssemble(id, params) {
+  state.assembled += 1;
+  if (mode === "hang" || (mode === "hang-once" && state.assembled === 1)) return;
+  if (mode === "crash" && state.assembled > 1) process.exit(9);
+  if (mode === "forgetful" && params.keep > 0) {
+    send({ id, error: { code: -32010, message: "out of sync" } });
+    return;
+  }
+  if (mode === "unknown" && state.opened < 2) {
+    send({ id, error: { code: -32011, message: "no such session" } });
+    return;
+  }
+  if (mode === "rubbish") process.stdout.write('Warning: {"jsonrpc": nonsense\n\n\u0000\n[1,2]\n');
+  const result = assemble(params);
+  if (mode === "bad") result.edits = [[9999, [{ keep: 0 }]]];
+  if (mode === "late" && state.assembled === 1) setTimeout(() => send({ id, result }), 400);
+  else send({ id, result });
+}
+
+function answer({ id, method, params }) {
+  switch (method) {
+    case "initialize":
+      if (mode === "hang-at-start") return;
+      if (mode === "refuse-start") {
+        send({ id, error: { code: -32002, message: "config.toml: unknown key \"stor\"" } });
+        return;
+      }
+      send({
+        id,
+        result: {
+          protocol: mode === "wrong-protocol" ? 99 : 1,
+          engine: "0.0.1",
+          store: "none",
+          deadline_ms: 2000,
+          warnings: mode === "good" ? ["a warning"] : [],
+        },
+      });
+      if (mode === "reverse") {
+        send({ id: "e1", method: "host/complete", params: { messages: [], max_tokens: 5 } });
+        send({ id: "e2", method: "host/unheard-of", params: {} });
+        send({ method: "host/notify", params: { level: "warning", text: "from the engine" } });
+        send({ method: "host/status", params: { text: "fd reverse" } });
+      }
+      return;
+    case "session/open":
+      state.opened += 1;
+      send({ id, result: { session: params.session, calls: 0, objects: 0, resumed: false } });
+      return;
+    case "context/assemble":
+      answerAssemble(id, params);
+      return;
+    case "tool/call":
+      if (params.input.id === "@404") {
+        send({ id, error: { code: -32020, message: "there is no @404; nearest: @40" } });
+      } else {
+        send({ id, result: { text: `did ${params.tool}`, details: { foredeck: { object: "x" } } } });
+      }
+      return;
+    case "command":
+      send({ id, result: { text: `command ${params.name} ${params.args}` } });
+      return;
+    case "shutdown":
+      if (mode === "stubborn") return;
+      send({ id, result: {} });
+      process.exit(0);
+      return;
+    default:
+      if (id !== undefined) send({ id, result: {} });
+  }
+}
+
+let rest = Buffer.alloc(0);
+process.stdin.on("data", (chunk) => {
+  rest = Buffer.concat([rest, chunk]);
+  for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+    const message = JSON.parse(rest.subarray(0, end).toString("utf8"));
+    rest = rest.subarray(end + 1);
+    note(message);
+    answer(message);
+  }
+});
+process.stdin.on("end", () => {
+  if (mode !== "stubborn") process.exit(0);
+});
+if (mode === "stubborn") setInterval(() => {}, 1000);

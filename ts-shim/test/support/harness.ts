@@ -1,0 +1,136 @@
+/** A shim with a real engine process (fake-engine.mjs) and as little of Pi as it touches. */
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { HostMessage } from "../../context/messages.ts";
+import { Shim } from "../../shim.ts";
+
+const SCRIPT = fileURLToPath(new URL("./fake-engine.mjs", import.meta.url));
+
+export type Logged = { method?: string; params: Record<string, unknown>; pid: number } & Record<
+  string,
+  unknown
+>;
+
+export class Harness {
+  readonly folder = mkdtempSync(join(tmpdir(), "foredeck-shim-"));
+  readonly notices: string[] = [];
+  readonly statuses: (string | undefined)[] = [];
+  readonly shim: Shim;
+  readonly ctx: never;
+  private abort = new AbortController();
+  /** Nothing in the shim keeps a process alive, so the test has to. */
+  private readonly hold = setInterval(() => {}, 1000);
+
+  constructor(mode: string, env: Record<string, string> = {}) {
+    const argument = JSON.stringify({ mode, log: this.log });
+    Object.assign(process.env, {
+      FOREDECK_HOME: this.folder,
+      FOREDECK_ENGINE: JSON.stringify([process.execPath, SCRIPT, argument]),
+      FOREDECK_DEADLINE_MS: "2000",
+      ...env,
+    });
+    const pi = {
+      getActiveTools: () => ["read"],
+      getAllTools: () => [
+        { name: "read", description: "reads", parameters: { type: "object" }, sourceInfo: {} },
+        { name: "grep", description: "inactive", parameters: { type: "object" } },
+      ],
+    };
+    this.shim = new Shim(pi as never, "1.5.2");
+    this.ctx = this.context() as never;
+  }
+
+  get log(): string {
+    return join(this.folder, "requests.jsonl");
+  }
+
+  /** Opens a session as Pi's session_start does. */
+  begin(session = "s1"): void {
+    const params = { session, file: null, cwd: this.folder, reason: "startup", parent: null };
+    this.shim.begin(params, this.ctx);
+  }
+
+  /** One model call: the list that would go out. */
+  async call(list: HostMessage[]): Promise<HostMessage[]> {
+    const copy = structuredClone(list);
+    return (await this.shim.context.run(copy, this.ctx)) ?? copy;
+  }
+
+  /** Presses Esc. */
+  interrupt(): void {
+    this.abort.abort();
+    this.abort = new AbortController();
+  }
+
+  /** What the engine was sent, in order. */
+  requests(method?: string): Logged[] {
+    let text = "";
+    try {
+      text = readFileSync(this.log, "utf8");
+    } catch {
+      return [];
+    }
+    const all: Logged[] = text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    return method ? all.filter((message) => message.method === method) : all;
+  }
+
+  async close(): Promise<void> {
+    await this.shim.end("quit");
+    clearInterval(this.hold);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private context() {
+    const harness = this;
+    return {
+      hasUI: true,
+      ui: {
+        notify: (text: string) => this.notices.push(text),
+        setStatus: (_key: string, text: string | undefined) => this.statuses.push(text),
+      },
+      cwd: this.folder,
+      model: { provider: "p", id: "m", api: "x", contextWindow: 1000, cost: { input: 1 } },
+      modelRegistry: {
+        streamSimple: () => ({
+          result: async () => ({
+            stopReason: "stop",
+            content: [{ type: "text", text: "answer" }],
+            usage: { input: 1 },
+            model: "m",
+          }),
+        }),
+      },
+      sessionManager: { getSessionId: () => "s1" },
+      getSystemPrompt: () => "prompt",
+      isProjectTrusted: () => true,
+      get signal() {
+        return harness.abort.signal;
+      },
+    };
+  }
+}
+
+/** Waits until something holds; fails after a while. */
+export async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let i = 0; i < 1000; i++) {
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`never: ${what}`);
+}
+
+/** Whether a process runs. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

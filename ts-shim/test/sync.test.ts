@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { entryIds } from "../context/entries.ts";
+import type { HostMessage } from "../context/messages.ts";
+import { AnsweredList, LastSent, sameMessage, sameValue } from "../context/sync.ts";
+import { assistant, call, conversation, result, user } from "./support/conversation.ts";
+import { forSeeds } from "./support/random.ts";
+
+test("equal is what JSON says is equal", () => {
+  assert.ok(sameValue({ a: [1, { b: null }], c: "x" }, { c: "x", a: [1, { b: null }] }));
+  assert.ok(!sameValue({ a: 1 }, { a: 1, b: 2 }));
+  assert.ok(!sameValue({ a: 1, b: 2 }, { a: 1 }));
+  assert.ok(!sameValue({ a: undefined, b: 1 }, { b: 1, c: 1 }));
+  assert.ok(!sameValue([], {}));
+  assert.ok(!sameValue(null, {}));
+  assert.ok(!sameValue("1", 1));
+});
+
+test("details and usage of a message do not count, everything else does", () => {
+  const base = { ...result("a", "A"), details: { diff: "x" } };
+  assert.ok(sameMessage(base, { ...base, details: { diff: "y" } }));
+  assert.ok(sameMessage(base, result("a", "A")));
+  for (const change of [
+    { content: [{ type: "text", text: "B" }] },
+    { isError: true },
+    { toolCallId: "b" },
+    { timestamp: 9 },
+    { extra: 1 },
+  ]) {
+    assert.ok(!sameMessage(base, { ...base, ...change }), JSON.stringify(change));
+  }
+  assert.ok(
+    !sameMessage(assistant([call("a")]), assistant([call("a", "bash", { command: "pwd" })])),
+  );
+});
+
+test("the common prefix is found wherever the lists part", () => {
+  forSeeds(300, (random) => {
+    const list = conversation(random, 1 + random.below(10));
+    const answered = new AnsweredList();
+    answered.accept(list, 0);
+    const next = structuredClone(list);
+    assert.equal(answered.commonPrefix(next), list.length);
+    next.push(user("new"));
+    assert.equal(answered.commonPrefix(next), list.length);
+    const at = random.below(list.length);
+    next[at] = { ...(next[at] as HostMessage), timestamp: -1 };
+    assert.equal(answered.commonPrefix(next), at);
+    assert.equal(answered.commonPrefix(next.slice(0, at)), at);
+  });
+});
+
+test("accepted messages do not change when edits give them new content", () => {
+  const answered = new AnsweredList();
+  const list = [user("a"), result("x", "X")];
+  answered.accept(list, 0);
+  (list[1] as HostMessage).content = [{ type: "text", text: "folded" }];
+  assert.equal(answered.commonPrefix([user("a"), result("x", "X")]), 2);
+});
+
+test("accepting a shorter list forgets the rest", () => {
+  const answered = new AnsweredList();
+  answered.accept([user("a"), user("b"), user("c")], 0);
+  answered.accept([user("a"), user("d")], 1);
+  assert.equal(answered.length, 2);
+  assert.equal(answered.commonPrefix([user("a"), user("d"), user("c")]), 2);
+});
+
+test("a value goes out once, and again when it has changed", () => {
+  const sent = new LastSent();
+  assert.deepEqual(sent.ifChanged(["a"]), ["a"]);
+  sent.accept(["a"]);
+  assert.equal(sent.ifChanged(["a"]), undefined);
+  assert.deepEqual(sent.ifChanged(["b"]), ["b"]);
+  sent.clear();
+  assert.deepEqual(sent.ifChanged(["a"]), ["a"]);
+});
+
+type Entry = Record<string, unknown> & { id: string; parentId: string | null };
+
+/** A session's entries in a row, as Pi's session manager hands them out. */
+function session(entries: Record<string, unknown>[]) {
+  const chain: Entry[] = entries.map((entry, i) => ({
+    ...entry,
+    id: `e${i}`,
+    parentId: i > 0 ? `e${i - 1}` : null,
+  }));
+  return {
+    getLeafEntry: () => chain.at(-1),
+    getEntry: (id: string) => chain.find((entry) => entry.id === id),
+    buildSessionProjection: () => ({
+      entries: chain.map((sourceEntry) => ({ sourceEntry, messages: [1] })),
+    }),
+  };
+}
+
+test("entry ids are those of the entries that the messages came from", () => {
+  const list = [user("a", 1), assistant([call("x")], 2), result("x", "X", 3), user("b", 4)];
+  const [first, second, third, fourth] = list;
+  const source = session([
+    { type: "message", message: { role: "system", content: "prompt", timestamp: 0 } },
+    { type: "message", message: first },
+    { type: "model_change" },
+    { type: "message", message: second },
+    { type: "message", message: third },
+    { type: "label" },
+    { type: "message", message: fourth },
+  ]);
+  assert.deepEqual(entryIds(source, list, 0), ["e1", "e3", "e4", "e6"]);
+  assert.deepEqual(entryIds(source, list, 3), ["e6"]);
+  assert.deepEqual(entryIds(source, list, 4), []);
+});
+
+test("a message that another extension made has no entry; one left out has no message", () => {
+  const source = session([
+    { type: "message", message: user("a", 1) },
+    { type: "message", message: user("left out", 2) },
+    { type: "message", message: user("c", 3) },
+  ]);
+  assert.deepEqual(entryIds(source, [user("a", 1), user("theirs", 77), user("c", 3)], 0), [
+    "e0",
+    null,
+    "e2",
+  ]);
+});
+
+test("custom messages and summaries are known by the time of their entry", () => {
+  const timestamp = "2026-01-01T00:00:00.000Z";
+  const time = new Date(timestamp).getTime();
+  const source = session([
+    { type: "branch_summary", summary: "s", timestamp },
+    { type: "custom_message", content: "c", timestamp },
+  ]);
+  const list = [
+    { role: "branchSummary", summary: "s", timestamp: time },
+    { role: "custom", content: "c", timestamp: time },
+  ];
+  assert.deepEqual(entryIds(source, list, 0), ["e0", "e1"]);
+});
+
+test("after a compaction, and for long tails, Pi's projection decides", () => {
+  const timestamp = "2026-01-01T00:00:00.000Z";
+  const summary = { role: "compactionSummary", timestamp: new Date(timestamp).getTime() };
+  const compacted = session([
+    { type: "compaction", timestamp },
+    { type: "message", message: user("kept", 1) },
+  ]);
+  assert.deepEqual(entryIds(compacted, [summary, user("kept", 1)], 0), ["e0", "e1"]);
+  const long = Array.from({ length: 500 }, (_, i) => user(`m${i}`, i));
+  const source = session(long.map((message) => ({ type: "message", message })));
+  assert.deepEqual(
+    entryIds(source, long, 0),
+    long.map((_, i) => `e${i}`),
+  );
+});
+
+test("hosts that cannot tell, or throw, give null", () => {
+  assert.deepEqual(entryIds({}, [user("a")], 0), [null]);
+  const broken = {
+    getLeafEntry: () => {
+      throw new Error("stale");
+    },
+    getEntry: () => undefined,
+  };
+  assert.deepEqual(entryIds(broken, [user("a")], 0), [null]);
+});

@@ -1,0 +1,73 @@
+/**
+ * The model's tools. tools.json is the one place that defines them.
+ *
+ * They are registered when the extension loads, always the same, engine or not: a tool that comes or
+ * goes changes the declarations and with them the prefix that the provider has cached.
+ */
+
+import { readFileSync } from "node:fs";
+import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
+import { isRecord } from "./context/messages.ts";
+import { ErrorCode } from "./engine/protocol.ts";
+import { within } from "./engine/wait.ts";
+import { AbortedError, type RequestOptions, RpcError } from "./engine/wire.ts";
+import type { Shim } from "./shim.ts";
+
+/** A tool as the provider sees it; `parameters` is plain JSON Schema. */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  parameters: ToolDefinition["parameters"];
+}
+
+const DEADLINE_MS = 10_000;
+
+/** What a tool answers where the engine cannot: written for the model. */
+const AWAY =
+  "The context manager is not available right now. Go on without it: " +
+  "use read or bash to see content again.";
+const OFF = "The user has switched the context manager off: everything is in view as it is.";
+
+/** The definitions in tools.json. */
+export function toolSpecs(): ToolSpec[] {
+  return JSON.parse(readFileSync(new URL("./tools.json", import.meta.url), "utf8"));
+}
+
+/** Names of our tools. */
+export const TOOL_NAMES: ReadonlySet<string> = new Set(toolSpecs().map(({ name }) => name));
+
+/** Registers the tools. A tool that fails throws, which is how Pi knows that it failed. */
+export function registerTools(pi: ExtensionAPI, shim: Shim): void {
+  for (const spec of toolSpecs()) {
+    pi.registerTool({
+      ...spec,
+      label: spec.name,
+      async execute(id, input, signal) {
+        const { text, details } = await callTool(shim, { id, tool: spec.name, input }, signal);
+        return { content: [{ type: "text", text }], details };
+      },
+    });
+  }
+}
+
+async function callTool(
+  shim: Shim,
+  call: { id: string; tool: string; input: unknown },
+  signal: AbortSignal | undefined,
+): Promise<{ text: string; details: unknown }> {
+  if (shim.isOff()) throw new Error(OFF);
+  const limits: RequestOptions = { deadlineMs: DEADLINE_MS, signal };
+  try {
+    await within(shim.engine.whenReady(), limits);
+    const params = { session: shim.sessionId(), ...call };
+    const result = await shim.engine.request("tool/call", params, limits);
+    if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
+    // The engine reads its decision from `details` when it meets the result in the message list.
+    return { text: result.text, details: result.details ?? {} };
+  } catch (error) {
+    if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
+    if (error instanceof AbortedError) throw error;
+    shim.log(`${call.tool}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(AWAY);
+  }
+}
