@@ -22,11 +22,16 @@ def to_wire(answer: Answer, times: Sequence[int]) -> dict[str, Any]:
         "from": answer.start,
         "edits": [[index, blocks] for index, blocks in answer.edits],
         "inserts": [
-            [index, [_message(insert, times, index) for insert in inserts]]
+            [index, to_messages(inserts, times, index)]
             for index, inserts in sorted(answer.inserts.items())
         ],
         "drops": answer.drops,
     }
+
+
+def to_messages(inserts: Sequence[Insert], times: Sequence[int], index: int) -> list[Message]:
+    """Messages of ours that go before message `index`, in Pi's shape."""
+    return [_message(insert, times, index) for insert in inserts]
 
 
 def _message(insert: Insert, times: Sequence[int], index: int) -> Message:

@@ -1,0 +1,83 @@
+"""What the model saw at a call, put together again from the store alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context.branch import CallLog, Folded
+from foredeck.context.items import Block
+from foredeck.context.parts import Part
+from foredeck.errors import Missing, UnknownSession
+from foredeck.hosts.pi.edits import apply_edits, to_messages
+from foredeck.hosts.pi.messages import Message
+from foredeck.model.documents import SystemPromptDocument
+from foredeck.model.messages import load_message, unpack
+from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
+from foredeck.store.protocol import Head, Store, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One call's prompt. `record` holds the fields of the call record behind it."""
+
+    call: int
+    system: list[Any]
+    tools: list[Any]
+    messages: list[Message]
+    record: dict[str, Any]
+
+
+def prompt_at(store: Store, session: str, call: int) -> Prompt:
+    """Exactly what the model saw at a call, counted from 1 over the session's branches.
+
+    Raises `UnknownSession` where the session or the call is not stored, `Missing` or `Corrupt`
+    where something that it needs is gone or altered.
+    """
+    head = store.head(call_id(session, call))
+    if head is None:
+        raise _unknown(store, session, call)
+    folded = CallLog().fold(head.id, lambda id: _fields(store, id))
+    messages = [load_message(key.address, store.blob) for key in folded.keys]
+    system, tools = _system(store, head)
+    return Prompt(call, system, tools, _apply(store, folded, messages), dict(head.fields))
+
+
+def _fields(store: Store, id: str) -> Any:
+    head = store.head(id)
+    if head is None:
+        raise Missing(f"The call record {id} is not in the store.")
+    return head.fields
+
+
+def _apply(store: Store, folded: Folded, messages: list[Message]) -> list[Message]:
+    edits: dict[int, list[Block]] = {}
+    for row in folded.rows.values():
+        index, part = Part.from_row(row, store.blob)
+        if part.blocks is not None:
+            edits[index] = part.blocks
+    times = [int(message.get("timestamp") or 0) for message in messages]
+    inserts = {index: to_messages(ours, times, index) for index, ours in folded.inserts.items()}
+    return apply_edits(messages, edits, inserts, folded.drops)
+
+
+def _system(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
+    """System messages and tools as of the call."""
+    if not head.fields.get("system"):
+        return [], []
+    pin = Pin.model_validate(head.fields["system"])
+    token = head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
+    document = store.get(pin.object, SystemPromptDocument, token)
+    if document is None:
+        raise Missing(f"The system prompt {pin.object} of this call is not in the store.")
+    system, tools = unpack(document.messages, store.blob), unpack(document.tools, store.blob)
+    return list(system), list(tools)
+
+
+def _unknown(store: Store, session: str, call: int) -> UnknownSession:
+    calls = len(store.query("call", {"session": session}))
+    if not calls:
+        return UnknownSession(
+            f"No session {session!r} is stored. `foredeck sessions` lists those that are."
+        )
+    return UnknownSession(f"Session {session} has no call {call}: its calls go from 1 to {calls}.")
