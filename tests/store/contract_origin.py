@@ -31,14 +31,15 @@ class OriginContract:
         document = store.get("a", Document, ORIGIN.token)
         assert document is not None
         assert document.content == "one"
-        assert store.get("a", Document, local) is None
+        assert store.history("local")[0].token == local
 
     def test_local_transactions_go_on_after_imported_ones(self, store: Store) -> None:
-        first = store.commit(batch(note("a", "local")))
         store.commit(batch(note("a", "imported")), origin=ORIGIN)
+        first = store.commit(batch(note("a", "local")))
+        store.commit(batch(note("b", "imported")), origin=LATER)
         last = store.commit(batch(note("a", "local again")))
-        assert len({first, ORIGIN.token, last}) == 3
-        assert contents(store, "a") == ["local", "imported", "local again"]
+        assert len({first, ORIGIN.token, LATER.token, last}) == 4
+        assert contents(store, "a") == ["imported", "local", "local again"]
         head, first_head = store.head("a"), store.history("a")[0]
         assert head is not None
         assert head.time_ms >= first_head.time_ms
@@ -104,12 +105,40 @@ class OriginContract:
         assert store.history("b")[0].token == token
         assert store.latest() == later
 
-    def test_the_past_of_a_document_is_not_rewritten(self, store: Store) -> None:
-        store.commit(batch(note("a")), origin=ORIGIN)
-        store.commit(batch(note("b", "newer")))
+    def test_an_older_version_takes_its_place_before_newer_ones(self, store: Store) -> None:
+        early = store.commit(batch(note("guard")), origin=LATER)
+        newest = store.commit(batch(note("a", "local", session="new")))
+        store.commit(batch(note("a", "imported", session="old")), origin=ORIGIN)
+        assert contents(store, "a") == ["imported", "local"]
+        assert [head.token for head in store.history("a")] == [ORIGIN.token, newest]
+        head = store.head("a")
+        assert head is not None
+        assert head.token == newest
+        between = store.get("a", Document, early)
+        assert between is not None
+        assert between.content == "imported"
+        assert [h.token for h in store.query("note", {"session": "new"})] == [newest]
+        assert store.query("note", {"session": "old"}) == []
+        assert store.transactions([newest, ORIGIN.token])[0] == ORIGIN
+        assert [change.token for change in store.changes_since(newest)] == [ORIGIN.token]
         with pytest.raises(Conflict):
-            store.commit(batch(note("b", "older")), origin=ORIGIN)
-        assert contents(store, "b") == ["newer"]
+            store.commit(batch(note("a"), expect={"a": ORIGIN.token}))
+
+    def test_transactions_of_one_time_go_by_the_number_of_their_token(self, store: Store) -> None:
+        tokens = [Token(f"feedbeef-{n}") for n in (9, 10, 100)]
+        for token in (tokens[2], tokens[0], tokens[1]):
+            store.commit(batch(note("a", token)), origin=Origin(token, ORIGIN.time_ms))
+        assert contents(store, "a") == tokens
+        head = store.head("a")
+        assert head is not None
+        assert head.token == tokens[2]
+
+    def test_the_next_local_transaction_is_the_newest(self, store: Store) -> None:
+        future = Origin(Token("feedbeef-900"), 4_000_000_000_000)
+        store.commit(batch(note("a", "imported")), origin=future)
+        store.commit(batch(note("a", "local")))
+        store.commit(batch(note("a", "again")))
+        assert contents(store, "a") == ["imported", "local", "again"]
 
     def test_expectations_hold_for_imports_too(self, store: Store) -> None:
         store.commit(batch(note("a")))

@@ -35,7 +35,7 @@ def note(id: str, content: str | None = "text", **fields: Any) -> Document:
 
 def file(
     path: str, content: str | None = "text", filesystem: str = "fs", **fields: Any
-) -> Document:
+) -> FileDocument:
     """A file on a file system."""
     source = FilesystemSource(filesystemId=filesystem, path=path)
     return FileDocument(

@@ -4,8 +4,9 @@ A store keeps documents, each a line of versions, and blobs, addressed by their 
 is one atomic transaction. Nothing is rewritten: putting a document adds a version, and the only
 way to remove one from view is a version that says so.
 
-Tokens name transactions. They are opaque strings, unique across stores, ordered only by the
-store that made them (or imported them).
+Tokens name transactions. They are opaque strings, unique across stores. Versions of a document
+are ordered by the time of their transactions (see `order_of`), so that an imported version takes
+its place between those that are there; a store's own next transaction is later than all others.
 """
 
 from __future__ import annotations
@@ -54,6 +55,13 @@ class Origin:
     time_ms: int
 
 
+def order_of(transaction: Origin) -> tuple[int, int, str]:
+    """What transactions are sorted by: time, the number at the end of the token, the token."""
+    _, _, number = transaction.token.rpartition("-")
+    place = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
+    return transaction.time_ms, place, transaction.token
+
+
 @dataclass(slots=True)
 class Batch:
     """What one commit writes.
@@ -81,7 +89,7 @@ class Store(Protocol):
 
         With `origin` the versions keep that token and time. Under a token that is there
         already, the same documents are a no-op and further ids are added; other fields for an
-        id, another time, or an id that has newer versions are a `Conflict`.
+        id, or another time, are a `Conflict`.
         """
 
     def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
@@ -109,9 +117,9 @@ class Store(Protocol):
     ) -> list[Head]:
         """Newest heads of one type whose fields equal `where`, oldest document first.
 
-        Equal as JSON: `True` is not 1, and None is also what a field that is absent has. The
-        order of documents that began in one transaction is fixed but not specified. Field names
-        may reach into the source binding: `source.path`, `source.filesystemId`.
+        Oldest is what came into this store first; documents of one transaction stand in some
+        fixed order. Equal as JSON: `True` is not 1, and None is also what an absent field has.
+        Field names may reach into the source binding: `source.path`, `source.filesystemId`.
         Never loads content.
         """
 
@@ -122,7 +130,7 @@ class Store(Protocol):
         """Many blobs at once; those that are missing are left out."""
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
-        """Versions written after `token` (None: from the beginning), oldest first.
+        """Versions that came in after `token` (None: all), in the order in which they came in.
 
         Whole transactions only, so that the last token is where to go on from: as many as fit
         into `limit`, and one that begins within it in full. Ids that an import adds to a known
@@ -133,7 +141,7 @@ class Store(Protocol):
         """Those of `tokens` that are known here, each once, with their times, oldest first."""
 
     def latest(self) -> Token | None:
-        """The newest transaction, None in an empty store."""
+        """The transaction that came in last (where `changes_since` goes on), None for none."""
 
     def close(self) -> None:
         """Finish and let go of the database. Calling it twice is fine."""

@@ -3,9 +3,10 @@
 `PRAGMA user_version` counts the migrations that a file has had; they only go forward. A file
 of another program is told by `PRAGMA application_id`.
 
-A version's rowid is `transaction << POSITION_BITS | position`: versions lie in the order of
-transactions, and no column is needed to say which one a version belongs to. A document's
-number is the rowid of its first version, so numbers sort from the oldest document on.
+A version's rowid is `transaction << POSITION_BITS | position`: versions lie in the order in which
+transactions came in, and no column is needed to say which one a version belongs to. A document's
+number is the rowid of the version that came in first. `tx.time_ms, place, token` is the order in
+which versions follow each other (`protocol.order_of`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ CREATE TABLE meta (
 CREATE TABLE tx (
     seq INTEGER PRIMARY KEY,
     token TEXT NOT NULL UNIQUE,
-    time_ms INTEGER NOT NULL
+    time_ms INTEGER NOT NULL,
+    place INTEGER NOT NULL
 );
 CREATE INDEX tx_by_time ON tx (time_ms);
 

@@ -20,10 +20,11 @@ from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.store import codec
+from foredeck.store.clock import now_ms
 from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
-from foredeck.store.schema import POSITION_BITS, migrate
+from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
+from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, migrate
 from foredeck.store.sqlite_errors import translated
 from foredeck.store.sqlite_write import Writer, select_in
 from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
@@ -35,17 +36,10 @@ Synchronous = Literal["normal", "full"]
 _COLUMNS = "t.token, t.time_ms, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body"
 _TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
 _NEWEST = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number = d.head {_TX}"
-_AS_OF = (
-    f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number ="
-    f" (SELECT max(number) FROM version WHERE document = d.number AND number < ?) {_TX}"
-)
 _HISTORY = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.document = d.number {_TX}"
+_ORDER = "t.time_ms, t.place, t.token"
+_REVERSED = "t.time_ms DESC, t.place DESC, t.token DESC"
 _BLOB = "SELECT hash, size, encoding, data FROM blob"
-
-
-def now_ms() -> int:
-    """The clock, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def open_sqlite(
@@ -173,14 +167,22 @@ class SqliteStore:
         with self._translated():
             if at is None:
                 return self._db.execute(f"{_NEWEST} WHERE d.id = ?", (stored,)).fetchone()
-            end = (self._seq(at) + 1) << POSITION_BITS
-            return self._db.execute(f"{_AS_OF} WHERE d.id = ?", (end, stored)).fetchone()
+            seq, *order = self._transaction_at(at)
+            first = seq << POSITION_BITS
+            exact = " WHERE d.id = ? AND v.number >= ? AND v.number < ?"
+            row = self._db.execute(_HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
+            if (found := row.fetchone()) is not None:
+                return found
+            earlier = f" WHERE d.id = ? AND ({_ORDER}) < (?, ?, ?) ORDER BY {_REVERSED} LIMIT 1"
+            return self._db.execute(_HISTORY + earlier, (stored, *order)).fetchone()
 
-    def _seq(self, token: Token) -> int:
-        row = self._db.execute("SELECT seq FROM tx WHERE token = ?", (token,)).fetchone()
+    def _transaction_at(self, token: Token) -> Any:
+        row = self._db.execute(
+            "SELECT seq, time_ms, place, token FROM tx WHERE token = ?", (token,)
+        ).fetchone()
         if row is None:
             raise Missing(f"no transaction {token!r} in this store")
-        return int(row[0])
+        return row
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
         """See `Store.heads`."""
@@ -195,7 +197,7 @@ class SqliteStore:
         """See `Store.history`."""
         with self._translated():
             rows = self._db.execute(
-                f"{_HISTORY} WHERE d.id = ? ORDER BY v.number", (codec.id_column(id),)
+                f"{_HISTORY} WHERE d.id = ? ORDER BY {_ORDER}", (codec.id_column(id),)
             )
             return [_head(row) for row in rows]
 
@@ -244,7 +246,7 @@ class SqliteStore:
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """See `Store.changes_since`."""
         with self._translated():
-            first = 0 if token is None else (self._seq(token) + 1) << POSITION_BITS
+            first = 0 if token is None else (self._transaction_at(token)[0] + 1) << POSITION_BITS
             last = self._db.execute(
                 "SELECT max(number) FROM (SELECT number FROM version WHERE number >= ?"
                 " ORDER BY number LIMIT ?)",
@@ -267,8 +269,9 @@ class SqliteStore:
         """See `Store.transactions`."""
         wanted = list(dict.fromkeys(tokens))
         with self._translated():
-            rows = select_in(self._db, "SELECT seq, token, time_ms FROM tx", "token", wanted)
-            return [Origin(Token(token), time_ms) for _, token, time_ms in sorted(rows)]
+            rows = select_in(self._db, "SELECT token, time_ms FROM tx", "token", wanted)
+            found = [Origin(Token(token), time_ms) for token, time_ms in rows]
+        return sorted(found, key=order_of)
 
     def latest(self) -> Token | None:
         """See `Store.latest`."""

@@ -10,15 +10,17 @@ from typing import Any
 from foredeck.errors import Conflict
 from foredeck.store import codec
 from foredeck.store.codec import EncodedVersion
-from foredeck.store.protocol import Origin, Token
+from foredeck.store.protocol import Origin, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
 
 CHUNK = 500
 """How many values one `IN (...)` lists."""
 
-_KNOWN = """
-SELECT d.id, d.number, d.type, d.head, v.content_hash, v.view_hash, v.text_hash, v.body
-FROM document d JOIN version v ON v.number = d.head"""
+_KNOWN = f"""
+SELECT d.id, d.number, d.type, t.token, t.time_ms,
+    v.content_hash, v.view_hash, v.text_hash, v.body
+FROM document d JOIN version v ON v.number = d.head
+JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"""
 
 
 @dataclass(slots=True)
@@ -61,21 +63,21 @@ class Writer:
         Raises `Conflict` as `Store.commit` says, `ValueError` for too many documents.
         """
         self._check_expected(expect)
-        token, number = self._begin(origin)
+        transaction, number = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
         ids = [codec.id_column(version.id) for version in versions]
         known = {row[0]: row[1:] for row in select_in(self._db, _KNOWN, "d.id", ids)}
         rows = _Rows()
         for id, version in zip(ids, versions, strict=True):
-            if self._plan(rows, version, known.get(id), number):
+            if self._plan(rows, version, known.get(id), transaction, number):
                 number += 1
         self._insert(rows)
         self._db.executemany(
             "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)",
             ((bytes.fromhex(digest), *row) for digest, row in blobs.items()),
         )
-        return token
+        return transaction.token
 
     def _check_expected(self, expect: Mapping[str, Token | None]) -> None:
         for id, expected in expect.items():
@@ -88,16 +90,16 @@ class Writer:
             if found != expected:
                 raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
-    def _begin(self, origin: Origin | None) -> tuple[Token, int]:
-        """The transaction's token, and the number of the first version to be written in it."""
+    def _begin(self, origin: Origin | None) -> tuple[Origin, int]:
+        """The transaction, and the number of the first version to be written in it."""
         if origin is None:
-            return self._begin_local()
+            transaction = self._next_local()
+            return transaction, self._insert_tx(transaction) << POSITION_BITS
         row = self._db.execute(
             "SELECT seq, time_ms FROM tx WHERE token = ?", (origin.token,)
         ).fetchone()
         if row is None:
-            seq = self._insert_tx(origin.token, origin.time_ms)
-            return origin.token, seq << POSITION_BITS
+            return origin, self._insert_tx(origin) << POSITION_BITS
         seq, time_ms = row
         if time_ms != origin.time_ms:
             raise Conflict(f"transaction {origin.token!r} is here with another time")
@@ -106,52 +108,55 @@ class Writer:
             "SELECT max(number) FROM version WHERE number >= ? AND number < ?",
             (first, first + MAX_DOCUMENTS),
         ).fetchone()
-        return origin.token, first if last is None else last + 1
+        return origin, first if last is None else last + 1
 
-    def _begin_local(self) -> tuple[Token, int]:
+    def _next_local(self) -> Origin:
+        """A transaction of this store, later than all that are here, whatever the clock does."""
         (last,) = self._db.execute("SELECT max(time_ms) FROM tx").fetchone()
         (store_id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-        # Transaction time never steps back, whatever the clock does.
-        time_ms = max(self._clock(), last or 0)
         (seq,) = self._db.execute("SELECT coalesce(max(seq), 0) + 1 FROM tx").fetchone()
+        time_ms = self._clock() if last is None else max(self._clock(), last + 1)
         token = Token(f"{store_id}-{seq}")
         if self._db.execute("SELECT 1 FROM tx WHERE token = ?", (token,)).fetchone():
             # A store put back from a backup, then fed with what it had exported after that.
             store_id = new_store_id()
             self._db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (store_id,))
             token = Token(f"{store_id}-{seq}")
-        self._insert_tx(token, time_ms)
-        return token, seq << POSITION_BITS
+        return Origin(token, time_ms)
 
-    def _insert_tx(self, token: Token, time_ms: int) -> int:
+    def _insert_tx(self, transaction: Origin) -> int:
+        time_ms, place, token = order_of(transaction)
         seq = self._db.execute(
-            "INSERT INTO tx (token, time_ms) VALUES (?, ?)", (token, time_ms)
+            "INSERT INTO tx (token, time_ms, place) VALUES (?, ?, ?)", (token, time_ms, place)
         ).lastrowid
         assert seq is not None
         return seq
 
-    def _plan(self, rows: _Rows, version: EncodedVersion, known: Any, number: int) -> bool:
+    def _plan(
+        self, rows: _Rows, version: EncodedVersion, known: Any, transaction: Origin, number: int
+    ) -> bool:
         """Add the rows of one version to `rows`; False when it is there already."""
         if known is None:
-            rows.documents.append((number, codec.id_column(version.id), version.type, number))
+            id = codec.id_column(version.id)
+            rows.documents.append((number, id, version.type, number))
             rows.versions.append((number, number, *version.columns))
             rows.keys.extend((key, number) for key in version.keys)
             return True
-        document, type_, head, *columns = known
+        document, type_, head_token, head_time, *columns = known
         if type_ != version.type:
             raise Conflict(f"{version.id!r} is a {type_} here, not a {version.type}")
-        if head >> POSITION_BITS >= number >> POSITION_BITS:
-            self._check_repeated(version, document, number)
-            return False
         keys = _keys_of_head(version, columns)
-        rows.stale_keys.extend((key, document) for key in keys - version.keys)
-        rows.keys.extend((key, document) for key in version.keys - keys)
+        if order_of(transaction) > order_of(Origin(head_token, head_time)):
+            rows.stale_keys.extend((key, document) for key in keys - version.keys)
+            rows.keys.extend((key, document) for key in version.keys - keys)
+            rows.heads.append((number, document))
+        elif self._is_repeated(version, document, number):
+            return False
         rows.versions.append((number, document, *version.columns))
-        rows.heads.append((number, document))
         return True
 
-    def _check_repeated(self, version: EncodedVersion, document: int, number: int) -> None:
-        """Raise `Conflict` unless this version stands in the transaction already."""
+    def _is_repeated(self, version: EncodedVersion, document: int, number: int) -> bool:
+        """Whether the version is in the transaction already. `Conflict` where another one is."""
         first = number >> POSITION_BITS << POSITION_BITS
         row = self._db.execute(
             "SELECT content_hash, view_hash, text_hash, body FROM version"
@@ -159,10 +164,11 @@ class Writer:
             (document, first, first + MAX_DOCUMENTS),
         ).fetchone()
         if row is None:
-            raise Conflict(f"{version.id!r} has gone on here since that transaction")
+            return False
         there = codec.decode_fields(version.id, version.type, *row)
         if there != codec.decode_fields(version.id, version.type, *version.columns):
             raise Conflict(f"{version.id!r} is here with other fields in that transaction")
+        return True
 
     def _insert(self, rows: _Rows) -> None:
         insert = self._db.executemany

@@ -1,0 +1,11 @@
+"""A session as a file: everything that belongs to it, with whole histories, as JSON lines.
+
+Works through the `Store` protocol alone, so a file written from one kind of store can be read
+into another. The format is told in `foredeck.store.portable.lines`.
+"""
+
+from foredeck.store.portable.export import ExportSummary, export_session
+from foredeck.store.portable.importing import ImportSummary, import_file
+from foredeck.store.portable.lines import Limits
+
+__all__ = ["ExportSummary", "ImportSummary", "Limits", "export_session", "import_file"]

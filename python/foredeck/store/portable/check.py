@@ -1,0 +1,251 @@
+"""The first pass of an import: is the file whole, is every hash right, does it hang together?
+
+Nothing in the file is trusted. Each document must be sealed, each blob have its hash, each
+document belong to the session, and the last line's counts and hash must fit. The store is not
+looked at here; see `agreement.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from foredeck.errors import ImportRefused
+from foredeck.model.canonical import decode_text
+from foredeck.model.documents import Document
+from foredeck.model.kinds import KINDS
+from foredeck.store.portable.lines import (
+    FORMAT,
+    VERSION,
+    Counts,
+    Limits,
+    StagedFile,
+    blob_of_line,
+    decode_line,
+)
+from foredeck.store.portable.ownership import Ownership
+from foredeck.store.portable.references import in_message, is_digest, references
+from foredeck.store.protocol import Token
+from foredeck.store.verify import sealed_body
+
+_TOKEN = re.compile(r"[!-~]{1,128}")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
+_DOTS = re.compile(r"(^|[\\/])\.\.([\\/]|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version in the file, as far as it is compared with the store."""
+
+    token: Token
+    identity_hash: str
+    content_hash: str
+    metadata_view_hash: str
+    source_hash: str | None
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a file holds."""
+
+    session: str = ""
+    times: dict[Token, int] = field(default_factory=dict)
+    """Time by token, in the order of the file."""
+    types: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, list[Version]] = field(default_factory=dict)
+    """By document id, in the order of the file."""
+    claims: dict[str, set[str | None]] = field(default_factory=dict)
+    """By id of a nickname's document: all objects that it ever named."""
+    counts: Counts = field(default_factory=Counts)
+    ownership: Ownership = field(default_factory=Ownership)
+
+
+def check_file(staged: StagedFile, limits: Limits, now_ms: int) -> Checked:
+    """Read the file to its end. Raises `ImportRefused` naming the line."""
+    checker = _Checker(staged, limits, now_ms)
+    number = 0
+    for number, data in staged.read():
+        try:
+            checker.take(decode_line(data, limits), data)
+        except ValueError as error:
+            raise ImportRefused(f"line {number}: {error}") from error
+    if not checker.ended:
+        raise ImportRefused(f"the file is cut off after line {number}: its last line is missing")
+    return checker.checked
+
+
+class _Checker:
+    def __init__(self, staged: StagedFile, limits: Limits, now_ms: int) -> None:
+        self.checked = Checked()
+        self.ended = False
+        self._staged = staged
+        self._limits = limits
+        self._now_ms = now_ms
+        self._token: Token | None = None
+        self._ids: set[str] = set()
+        """Ids of the documents in the transaction so far."""
+        self._messages: set[str] = set()
+        """Addresses of messages that have been looked into."""
+
+    def take(self, line: dict[str, Any], data: bytes) -> None:
+        """Check one line. Raises `ValueError`."""
+        if self.ended:
+            raise ValueError("there must be nothing after the last line")
+        if not self.checked.session:
+            self._header(line)
+        elif line.keys() == {"end"}:
+            self._end(line)
+        else:
+            self._body_line(line, data)
+        self.checked.counts.take(data)
+
+    def _header(self, line: dict[str, Any]) -> None:
+        if line.get("format") != FORMAT:
+            raise ValueError("this is not an exported foredeck session")
+        if line.get("version") != VERSION:
+            raise ValueError(
+                f"format version {line.get('version')!r} is not known here: upgrade foredeck"
+            )
+        session = self._id(line.get("session"), "session id")
+        self.checked.session = self.checked.ownership.session = session
+
+    def _body_line(self, line: dict[str, Any], data: bytes) -> None:
+        parts: dict[str, Callable[[dict[str, Any], bytes], None]] = {
+            "transaction": self._transaction,
+            "blob": self._blob,
+            "document": self._document,
+        }
+        kind = next((name for name in parts if name in line), None)
+        if kind is None:
+            raise ValueError("neither a transaction, a blob, a document, nor the end")
+        if kind != "transaction" and self._token is None:
+            raise ValueError(f"a {kind} before the first transaction")
+        parts[kind](line, data)
+
+    def _transaction(self, line: dict[str, Any], _: bytes) -> None:
+        fields = line["transaction"]
+        if line.keys() != {"transaction"} or not isinstance(fields, dict):
+            raise ValueError("a transaction has a token and a time")
+        token, time_ms = fields.get("token"), fields.get("time_ms")
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise ValueError("a token is 1 to 128 visible ASCII characters")
+        if type(time_ms) is not int or time_ms < 0:
+            raise ValueError("a transaction's time is a number of milliseconds")
+        if time_ms > self._now_ms + self._limits.clock_skew_ms:
+            raise ValueError("the transaction lies in the future: check the clocks")
+        self._token = Token(token)
+        if self._token in self.checked.times:
+            raise ValueError(f"transaction {token!r} occurs twice")
+        self.checked.times[self._token] = time_ms
+        self.checked.counts.transactions += 1
+        self._ids = set()
+
+    def _blob(self, line: dict[str, Any], data: bytes) -> None:
+        digest = line["blob"]
+        if not is_digest(digest):
+            raise ValueError("a blob is named by 64 hexadecimal digits")
+        if self._staged.has_blob(digest):
+            raise ValueError(f"blob {digest} occurs twice")
+        blob_of_line(line)
+        self._staged.mark_blob(digest, data)
+        self.checked.counts.blobs += 1
+
+    def _document(self, line: dict[str, Any], _: bytes) -> None:
+        fields = line["document"]
+        if line.keys() != {"document"} or not isinstance(fields, dict):
+            raise ValueError("a document has fields")
+        document = load_document(fields, self._staged)
+        self._id(document.id, "id")
+        if document.id in self._ids:
+            raise ValueError(f"{document.id!r} occurs twice in one transaction")
+        self._ids.add(document.id)
+        body = sealed_body(document)
+        self._check_paths(document)
+        self._check_references(document.type, body)
+        self._remember(document)
+        self.checked.ownership.take(document.type, body)
+        self.checked.counts.documents += 1
+
+    def _id(self, value: Any, what: str) -> str:
+        if not isinstance(value, str) or not value or len(value) > self._limits.id_length:
+            raise ValueError(f"the {what} is a text of 1 to {self._limits.id_length} characters")
+        return value
+
+    def _check_paths(self, document: Document) -> None:
+        extra = document.model_dump(include={"cwd", "host_file"})
+        paths = [path for path in extra.values() if path]
+        if document.source is not None:
+            if document.id != document.identity_hash:
+                raise ValueError(f"{document.id!r} is not the id that its source gives")
+            paths.append(document.source.path)
+        for path in paths:
+            good = isinstance(path, str) and _ABSOLUTE.match(path) and "\0" not in path
+            if not good or _DOTS.search(path) or len(path) > self._limits.path_length:
+                raise ValueError(f"{document.id!r}: {str(path)[:80]!r} is not an absolute path")
+
+    def _check_references(self, type: str, body: dict[str, Any]) -> None:
+        """Every blob without which the session could not be shown must be in the file."""
+        found = references(type, body)
+        needed = found.needed | found.messages
+        for address in found.messages - self._messages:
+            needed |= in_message(self._staged.blob(address))
+        self._messages |= found.messages
+        for digest in sorted(needed):
+            if not self._staged.has_blob(digest):
+                raise ValueError(f"{body['id']!r} needs blob {digest}, which is not before it")
+
+    def _remember(self, document: Document) -> None:
+        assert self._token is not None
+        checked, id = self.checked, document.id
+        if checked.types.setdefault(id, document.type) != document.type:
+            raise ValueError(f"{id!r} changes its type")
+        versions = checked.versions.setdefault(id, [])
+        if versions and versions[0].identity_hash != document.identity_hash:
+            raise ValueError(f"{id!r} changes its source")
+        versions.append(
+            Version(
+                self._token,
+                document.identity_hash,
+                document.content_hash,
+                document.metadata_view_hash,
+                document.source_hash,
+            )
+        )
+        if document.type == "nickname":
+            checked.claims.setdefault(id, set()).add(getattr(document, "object", None))
+
+    def _end(self, line: dict[str, Any]) -> None:
+        expected = self.checked.counts.end()
+        found = line["end"] if isinstance(line["end"], dict) else {}
+        for name, value in expected["end"].items():
+            if found.get(name) != value or type(found[name]) is not type(value):
+                what = "hash" if name == "sha256" else f"number of {name}"
+                raise ValueError(f"the {what} does not fit the lines before: the file was changed")
+        if found.keys() != expected["end"].keys():
+            raise ValueError("the last line holds something unknown")
+        self.checked.ownership.check()
+        self.ended = True
+
+
+def load_document(fields: dict[str, Any], staged: StagedFile) -> Document:
+    """The document of a line, long content put back. Raises `ValueError`."""
+    type_ = fields.get("type")
+    kind = KINDS.get(type_) if isinstance(type_, str) else None
+    if kind is None:
+        raise ValueError(f"documents of type {str(type_)[:80]!r} are not known here")
+    if "content" not in fields:
+        digest = fields.get("text_hash")
+        data = staged.blob(digest) if isinstance(digest, str) else None
+        if data is None:
+            raise ValueError(f"{fields.get('id')!r}: its content {digest} is not before it")
+        fields = {**fields, "content": decode_text(data)}
+    try:
+        return kind.model_validate(fields, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{fields.get('id')!r}: {where}: {first['msg']}") from error

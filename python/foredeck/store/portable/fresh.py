@@ -1,0 +1,90 @@
+"""Fresh ids for a session that is imported beside the one it was exported from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from foredeck.model.documents import Document
+from foredeck.model.ids import uuid7
+from foredeck.store.portable.ownership import PREFIXES, owned
+
+_HASHES = frozenset({"content_hash", "metadata_view_hash"})
+_REFERENCES = frozenset(
+    {
+        "id",
+        "chat_ref",
+        "file_pin",
+        "file_refs",
+        "object",
+        "parent",
+        "pin",
+        "provenance",
+        "session",
+        "session_id",
+        "session_ref",
+        "system",
+        "system_prompt_ref",
+        "toolcall_ids",
+        "turn_ref",
+    }
+)
+"""Fields that refer to documents. All others stay as they are, the bytes that the model saw
+(`parts`, `inserts`) and the words of others (`args`, `details`) above all."""
+
+
+class FreshIds:
+    """Rewrites a session's own documents; what it shares with other sessions stays as it is.
+
+    Documents must come in the order in which they pin each other, pinned ones first.
+    """
+
+    def __init__(self, session: str, own: Iterable[str]) -> None:
+        """`own`: ids of all documents that are the session's own."""
+        self.session = uuid7()
+        self._old = session
+        self._ids = {id: self._assigned(id) or uuid7() for id in own}
+        self._hashes: dict[str, str] = {}
+
+    def document(self, document: Document) -> Document:
+        """The document under its new id, sealed anew; the same one where it is not ours."""
+        body = document.model_dump()
+        if not owned(self._old, document.type, body):
+            return document
+        fresh = {k: self._value(v) if k in _REFERENCES else v for k, v in body.items()}
+        # A nickname means one object at a time, and it means the original.
+        fresh["nickname"] = None
+        if document.type == "session":
+            fresh["provenance"]["parent_refs"].append(document.id)
+        rewritten = type(document).model_validate(fresh).seal()
+        self._hashes[document.content_hash] = rewritten.content_hash
+        self._hashes[document.metadata_view_hash] = rewritten.metadata_view_hash
+        return rewritten
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        if isinstance(value, dict):
+            return {
+                key: self._hashes.get(item, item)
+                if key in _HASHES and isinstance(item, str)
+                else self._value(item)
+                for key, item in value.items()
+            }
+        return value
+
+    def _text(self, text: str) -> str:
+        """A reference, rewritten; any other text as it is."""
+        if text == self._old:
+            return self.session
+        return self._ids.get(text) or self._assigned(text) or text
+
+    def _assigned(self, id: str) -> str | None:
+        """The new form of an id that contains the session's; None for any other text."""
+        for prefix in PREFIXES:
+            start = f"{prefix}:{self._old}"
+            if id == start or id.startswith(start + ":"):
+                return f"{prefix}:{self.session}{id[len(start) :]}"
+        return None

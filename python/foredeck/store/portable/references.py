@@ -1,0 +1,98 @@
+"""Which blobs a document needs.
+
+Three kinds of places name blobs: the marks that `model.messages.pack` leaves, the addresses of
+stored messages (whose packed form holds marks in turn), and hashes standing free in the records
+of turns and calls.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_MARKS = frozenset({"$text", "$base64", "$json"})
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_RECORDS = frozenset({"turn", "call"})
+
+
+@dataclass(slots=True)
+class References:
+    """Hashes that a document names.
+
+    `messages` are addresses of stored messages. `needed` are blobs without which the document is
+    not whole. `possible` look like hashes and may name a blob, or something else.
+    """
+
+    messages: set[str] = field(default_factory=set)
+    needed: set[str] = field(default_factory=set)
+    possible: set[str] = field(default_factory=set)
+
+
+def references(type: str, fields: Mapping[str, Any]) -> References:
+    """The hashes named by a version, its own content aside."""
+    found = References()
+    body = {name: value for name, value in fields.items() if name != "content"}
+    found.needed.update(marked(body))
+    if type in _RECORDS:
+        found.messages.update(_addresses(type, fields))
+        found.possible.update(text for text in _strings(body) if is_digest(text))
+        found.possible -= found.messages | found.needed
+    if type == "toolcall":
+        extras = [*(fields.get("images") or ()), fields.get("full_output")]
+        found.needed.update(digest for digest in extras if is_digest(digest))
+    return found
+
+
+def in_message(data: bytes | None) -> set[str]:
+    """The blobs that a stored message's packed form names; none for what is no such form."""
+    if data is None or not data.startswith((b"{", b"[")):
+        return set()
+    try:
+        return set(marked(json.loads(data)))
+    except (ValueError, RecursionError):
+        return set()
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value looks like a SHA-256: 64 lower-case hexadecimal digits."""
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def marked(value: Any) -> Iterator[str]:
+    """The hashes in the marks of a packed JSON value."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, dict):
+            if len(item) == 1:
+                ((key, digest),) = item.items()
+                if key in _MARKS and is_digest(digest):
+                    yield digest
+                    continue
+            stack.extend(item.values())
+
+
+def _addresses(type: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    if type == "turn":
+        named = [fields.get("user"), fields.get("assistant"), *(fields.get("others") or ())]
+    else:
+        keys = fields.get("keys") or ()
+        named = [key[1] for key in keys if isinstance(key, list) and len(key) > 1]
+    return (address for address in named if is_digest(address))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, dict):
+            stack.extend(item.values())

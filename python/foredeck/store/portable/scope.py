@@ -1,0 +1,84 @@
+"""Which documents belong to a session.
+
+Its own documents, every object in its index with its whole history (also those that it took
+over from other sessions), the nickname claims of these objects, and, for a forked session, the
+calls of other sessions that its own go on from: without them its prompts could not be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from foredeck.errors import UnknownSession
+from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
+from foredeck.model.records import nickname_id
+from foredeck.store.protocol import Head, Store, Token
+
+OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall")
+RANK = (*OBJECTS, "nickname", "turn", "member", "call")
+"""Types in the order in which a transaction's documents are written: what others pin is first."""
+
+
+def documents_of(store: Store, session: str) -> list[str]:
+    """Ids of all documents that belong to a session. Raises `UnknownSession`."""
+    if store.head(session_object_id(session)) is None:
+        raise UnknownSession(f"no session {session!r} in this store")
+    own = [session_object_id(session), chat_id(session), system_prompt_id(session)]
+    calls = store.query("call", {"session": session})
+    records = [*store.query("turn", {"session": session}), *calls]
+    members = store.query("member", {"session": session})
+    toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    ids = [
+        *own,
+        *(head.id for head in (*records, *members, *toolcalls)),
+        *(head.fields["object"] for head in members),
+        *_ancestors(store, calls),
+    ]
+    return list(dict.fromkeys(ids))
+
+
+def _ancestors(store: Store, calls: Iterable[Head]) -> Iterator[str]:
+    """Calls of other sessions that these calls go on from."""
+    seen = {head.id for head in calls}
+    parents = _parents(calls) - seen
+    while parents:
+        seen |= parents
+        heads = store.heads(sorted(parents))
+        yield from heads
+        parents = _parents(heads.values()) - seen
+
+
+def _parents(calls: Iterable[Head]) -> set[str]:
+    return {id for head in calls if isinstance(id := head.fields.get("parent"), str)}
+
+
+@dataclass(slots=True)
+class Versions:
+    """All versions that belong to a session: `(type, document id)` by transaction."""
+
+    by_token: dict[Token, list[tuple[str, str]]] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    """Nicknames that any of the objects ever had."""
+
+    def add(self, history: Iterable[Head]) -> None:
+        """Take in the whole history of a document."""
+        for head in history:
+            self.by_token.setdefault(head.token, []).append((head.type, head.id))
+            name = head.fields.get("nickname") if head.type in OBJECTS else None
+            if isinstance(name, str):
+                self.names.add(name)
+
+
+def versions_of(store: Store, session: str) -> Versions:
+    """Every version that belongs to a session. Raises `UnknownSession`."""
+    ids = documents_of(store, session)
+    versions = Versions()
+    for id in ids:
+        versions.add(store.history(id))
+    known = set(ids)
+    for name in sorted(versions.names):
+        claims = store.history(nickname_id(name))
+        if any(head.fields.get("object") in known for head in claims):
+            versions.add(claims)
+    return versions

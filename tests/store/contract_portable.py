@@ -1,0 +1,301 @@
+"""Export and import through any store: what goes round comes back equal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.errors import ImportRefused, UnknownSession
+from foredeck.model.documents import (
+    ChatDocument,
+    Document,
+    FileDocument,
+    SessionDocument,
+    ToolcallDocument,
+)
+from foredeck.model.messages import load_message
+from foredeck.model.records import CallDocument, MemberDocument, NicknameDocument, TurnDocument
+from foredeck.store.portable import ExportSummary, export_session, import_file
+from foredeck.store.protocol import Batch, Store
+
+from .documents import batch, file, note
+from .sessions import LONG, SampleSession, dump, write_sample
+
+SESSION = SampleSession.id
+MakeStore = Callable[[], Store]
+
+
+def exported(store: Store, session: str = SESSION) -> str:
+    """The file, as one text."""
+    lines: list[str] = []
+    export_session(store, session, lines.append)
+    return "".join(lines)
+
+
+def lines_of(text: str) -> list[bytes]:
+    """The file as an open one would give it."""
+    return text.encode().splitlines(keepends=True)
+
+
+class PortableContract:
+    """Adapters give a fixture `make_store`: each call opens a new, empty database."""
+
+    def test_a_round_trip_is_equal(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        text = exported(source)
+        summary = import_file(target, lines_of(text))
+        assert dump(target) == dump(source)
+        assert exported(target) == text
+        assert summary.session == SESSION
+        assert summary.documents == summary.new_documents == len(dump(source))
+
+    def test_every_hash_and_token_of_a_pin_still_holds(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        import_file(target, lines_of(exported(source)))
+        check_pins(target, SESSION)
+
+    def test_through_a_file(self, make_store: MakeStore, tmp_path: Path) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        path = tmp_path / "session.jsonl"
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            summary = export_session(source, SESSION, stream.write)
+        assert isinstance(summary, ExportSummary)
+        assert summary.bytes == path.stat().st_size
+        with path.open("rb") as stream:
+            read = import_file(target, stream)
+        assert (read.transactions, read.documents, read.blobs) == (
+            summary.transactions,
+            summary.documents,
+            summary.blobs,
+        )
+        assert dump(target) == dump(source)
+
+    def test_only_what_belongs_to_the_session_is_in_the_file(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source, "other")
+        secret = file("/repo/secret.py", f"secret {LONG}")
+        source.commit(batch(secret, note("unrelated")))
+        write_sample(source)
+        text = exported(source)
+        assert "secret" not in text
+        import_file(target, lines_of(text))
+        types = {change.type for change in target.changes_since(None)}
+        assert "note" not in types
+        assert [head.fields["session_id"] for head in target.query("session")] == [SESSION]
+        # The whole history of a shared file, whichever session has changed it.
+        id = file("/repo/a.py").id
+        assert [h.token for h in target.history(id)] == [h.token for h in source.history(id)]
+
+    def test_text_that_names_a_blob_does_not_drag_it_along(self, make_store: MakeStore) -> None:
+        source = make_store()
+        secret = note("secret", f"secret {LONG}")
+        source.commit(batch(secret))
+        session = SampleSession(source)
+        session.begin()
+        mark = json.dumps({"$text": secret.text_hash})
+        session.call("toolu_1", file("/repo/sums", f"{secret.text_hash}\n{mark}\n{LONG}"))
+        assert f"secret {LONG}"[:20] not in exported(source)
+
+    def test_an_unknown_session(self, make_store: MakeStore) -> None:
+        with pytest.raises(UnknownSession, match="nobody"):
+            exported(make_store(), "nobody")
+
+    def test_importing_twice_changes_nothing(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        text = exported(source)
+        import_file(target, lines_of(text))
+        before = dump(target)
+        again = import_file(target, lines_of(text))
+        assert again.new_documents == 0
+        assert dump(target) == before
+        assert import_file(source, lines_of(text)).new_documents == 0
+
+    def test_a_session_that_has_gone_on_is_continued(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session = write_sample(source)
+        early = exported(source)
+        import_file(target, lines_of(early))
+        session.call("toolu_more", file("/repo/d.py", LONG))
+        summary = import_file(target, lines_of(exported(source)))
+        assert summary.new_documents > 0
+        assert dump(target) == dump(source)
+        assert import_file(target, lines_of(early)).new_documents == 0
+
+    def test_a_session_that_has_gone_on_in_both_is_refused(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session = write_sample(source)
+        import_file(target, lines_of(exported(source)))
+        session.call("toolu_here")
+        elsewhere = SampleSession(target, calls=session.calls - 1, members=session.members - 1)
+        elsewhere.call("toolu_there")
+        before = dump(target)
+        with pytest.raises(ImportRefused, match="--as-new"):
+            import_file(target, lines_of(exported(source)))
+        assert dump(target) == before
+
+    def test_two_sessions_that_share_files(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source, "one")
+        write_sample(source, "two")
+        one, two = exported(source, "one"), exported(source, "two")
+        import_file(target, lines_of(one))
+        import_file(target, lines_of(two))
+        assert exported(target, "one") == one
+        assert exported(target, "two") == two
+        id = file("/repo/a.py").id
+        assert [h.token for h in target.history(id)] == [h.token for h in source.history(id)]
+
+    def test_a_file_known_here_stays_as_new_as_it_was(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        newest = file("/repo/a.py", f"newest {LONG}")
+        before = target.commit(batch(newest))
+        import_file(target, lines_of(exported(source)))
+        assert target.get(newest.id, FileDocument) == newest
+        assert target.get(newest.id, FileDocument, before) == newest
+        check_pins(target, SESSION)
+        assert import_file(target, lines_of(exported(source))).new_documents == 0
+
+    def test_a_nickname_taken_here_is_refused(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        SampleSession(target, "other").name(file("/repo/other.py"), f"main of {SESSION}")
+        before = dump(target)
+        with pytest.raises(ImportRefused, match="rename"):
+            import_file(target, lines_of(exported(source)))
+        assert dump(target) == before
+
+    def test_a_fork_brings_the_calls_that_it_goes_on_from(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        parent = write_sample(source, "parent")
+        call = f"call:parent:{parent.calls - 1}"
+        fork = SampleSession(source, parent="parent", parent_call=call)
+        fork.begin()
+        fork.call("toolu_fork")
+        text = exported(source)
+        import_file(target, lines_of(text))
+        assert target.head(call) is not None
+        assert target.head("call:parent:1") is not None
+        assert target.head(f"call:parent:{parent.calls}") is None
+        assert target.head("session:parent") is None
+        assert exported(target) == text
+        import_file(target, lines_of(exported(source, "parent")))
+        assert exported(target, "parent") == exported(source, "parent")
+
+
+class AsNewContract:
+    """The same, under fresh ids."""
+
+    def test_beside_the_original(self, make_store: MakeStore) -> None:
+        store = make_store()
+        write_sample(store)
+        before = dump(store)
+        summary = import_file(store, lines_of(exported(store)), as_new=True)
+        assert summary.session != SESSION
+        assert {head.fields["session_id"] for head in store.query("session")} == {
+            SESSION,
+            summary.session,
+        }
+        assert all(row in dump(store) for row in before)
+        check_pins(store, summary.session)
+        check_copy(store, summary.session)
+
+    def test_into_an_empty_store_and_twice(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        text = exported(source)
+        copies = [import_file(target, lines_of(text), as_new=True).session for _ in range(2)]
+        assert len({SESSION, *copies}) == 3
+        assert target.head(f"session:{SESSION}") is None
+        for copy in copies:
+            check_pins(target, copy)
+            assert len(target.query("call", {"session": copy})) == 4
+        assert len(target.query("toolcall")) == 6
+
+    def test_a_copy_can_be_exported_and_imported(self, make_store: MakeStore) -> None:
+        source, target, third = make_store(), make_store(), make_store()
+        write_sample(source)
+        copy = import_file(target, lines_of(exported(source)), as_new=True).session
+        text = exported(target, copy)
+        import_file(third, lines_of(text))
+        assert exported(third, copy) == text
+        assert SESSION not in {row[2] for row in dump(third)}
+
+    def test_names_stay_with_the_originals(self, make_store: MakeStore) -> None:
+        store = make_store()
+        session = SampleSession(store)
+        session.begin()
+        session.call("toolu_1", file("/repo/a.py"))
+        toolcall = store.get("toolu_1", ToolcallDocument)
+        assert toolcall is not None
+        named = toolcall.model_copy(update={"nickname": "result"}).seal()
+        claim = NicknameDocument(id="nickname:result", object="toolu_1").seal()
+        store.commit(Batch(puts=[named, claim]))
+        copy = import_file(store, lines_of(exported(store)), as_new=True).session
+        assert [head.id for head in store.query("toolcall", {"nickname": "result"})] == ["toolu_1"]
+        assert len(store.history("nickname:result")) == 1
+        check_pins(store, copy)
+
+
+def check_pins(store: Store, session: str) -> None:
+    """Every pin of a session resolves to what its hashes say."""
+    members = store.query("member", {"session": session})
+    assert members
+    for head in members:
+        for version in store.history(head.id):
+            member = store.get(head.id, MemberDocument, version.token)
+            assert member is not None
+            _check_pin(store, member.pin.model_dump(), version.token)
+    for head in store.query("call", {"session": session}):
+        call = store.get(head.id, CallDocument)
+        assert call is not None
+        assert call.system is not None
+        _check_pin(store, call.system.model_dump(), head.token)
+
+
+def _check_pin(store: Store, pin: dict[str, Any], own: Any) -> None:
+    document = store.get(pin["object"], Document, own if pin["token"] == "self" else pin["token"])
+    assert document is not None
+    for name in ("content_hash", "text_hash", "metadata_view_hash"):
+        assert getattr(document, name) == pin[name]
+
+
+def check_copy(store: Store, copy: str) -> None:
+    """A copy speaks of itself, and says what the original says."""
+    original, copied = (store.get(f"session:{id}", SessionDocument) for id in (SESSION, copy))
+    assert original is not None
+    assert copied is not None
+    assert (copied.chat_ref, copied.system_prompt_ref) == (f"chat:{copy}", f"system_prompt:{copy}")
+    assert copied.provenance.parent_refs == [original.id]
+    assert store.get(f"chat:{copy}", ChatDocument) is not None
+    calls = [head.id for head in store.query("call", {"session": copy})]
+    for ordinal, id in enumerate(calls, start=1):
+        call, source = (
+            store.get(id, CallDocument),
+            store.get(f"call:{SESSION}:{ordinal}", CallDocument),
+        )
+        assert call is not None
+        assert source is not None
+        assert id == f"call:{copy}:{ordinal}"
+        assert call.parent == (f"call:{copy}:{ordinal - 1}" if ordinal > 1 else None)
+        assert (call.keys, call.parts, call.inserts) == (source.keys, source.parts, source.inserts)
+    for head in store.query("turn", {"session": copy}):
+        turn = store.get(head.id, TurnDocument)
+        assert turn is not None
+        assert turn.assistant is not None
+        assert load_message(turn.assistant, store.blob)["role"] == "assistant"
+        for id in turn.toolcall_ids:
+            toolcall = store.get(id, ToolcallDocument)
+            assert toolcall is not None
+            assert toolcall.turn_ref == turn.id
+            assert toolcall.chat_ref == f"chat:{copy}"
+            assert toolcall.provider_call_id.startswith("toolu_")
+            assert toolcall.id != toolcall.provider_call_id
