@@ -13,6 +13,7 @@ from foredeck.store.protocol import Store
 from foredeck.store.sqlite import open_sqlite
 
 from .contract_portable import AsNewContract, MakeStore, PortableContract
+from .contract_refused import ContradictionContract, RefusedContract
 
 
 @pytest.fixture
@@ -33,3 +34,11 @@ class TestPortable(PortableContract):
 
 class TestAsNew(AsNewContract):
     """Fresh ids."""
+
+
+class TestRefused(RefusedContract):
+    """Damaged and forged files."""
+
+
+class TestContradiction(ContradictionContract):
+    """Files that say something else than the store."""

@@ -164,6 +164,8 @@ class _Checker:
             raise ValueError(f"{document.id!r} occurs twice in one transaction")
         self._ids.add(document.id)
         body = sealed_body(document)
+        if body != {**fields, "content": document.content}:
+            raise ValueError(f"{document.id!r} holds something that its type does not know")
         self._check_paths(document)
         self._check_references(document.type, body)
         self._remember(document)
