@@ -91,6 +91,7 @@ class Assembler:
             session.sets,
             self._content,
             self._describe,
+            session.cwd,
             self._settings.min_saving_chars,
         )
 

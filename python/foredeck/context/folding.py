@@ -65,7 +65,8 @@ def _down_to(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set
         if estimate_tokens(conversation.chars_sent + fixed_chars) <= tokens:
             break
         if not allowed_from(conversation, index):
-            continue
+            # What is older must stay, so what is newer, and more likely needed, stays too.
+            break
         ordinal = conversation.parts[index].subject
         layout.fold(scene, {index})
         folded.add(index)

@@ -249,7 +249,7 @@ class Ingest:
             content=item.text if texts or not images else None,
             tool=item.tool or call.tool,
             args=pack(call.arguments, blobs),
-            args_display=args_display(call.arguments),
+            args_display=args_display(call.arguments, session.cwd),
             status="fail" if item.failed else "ok",
             chat_ref=chat_id(session.id),
             turn_ref=f"turn:{session.id}:{session.turns}",

@@ -15,6 +15,7 @@ from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.sets import Sets
 from foredeck.context.wording import args_display, handle, reference
+from foredeck.sources import parse_read_range
 
 HANDLE_FROM_CHARS = 200
 """A shorter result would gain nothing from being folded, so it needs no handle."""
@@ -40,6 +41,7 @@ class Scene:
     """The newest content of an object, by handle."""
     describe: Callable[[int], Mapping[str, Any]]
     """The metadata of an object, by handle: fields of its head."""
+    cwd: str = ""
     min_saving_chars: int = 120
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
@@ -86,10 +88,25 @@ def reference_part(scene: Scene, index: int) -> Part:
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
-        "args_display": args_display(item.arguments),
+        "args_display": args_display(_told(item), scene.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
-    lines = item.text.count("\n") + 1 if item.text else 0
-    line = reference(part.subject, fields, chars=len(item.text), lines=lines, images=images)
+    line = reference(part.subject, fields, chars=len(item.text), lines=_lines(item), images=images)
     block = text_block(line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
+
+
+def _told(item: Item) -> Mapping[str, Any]:
+    """The arguments, but for what `lines` says of a read."""
+    if item.tool != "read":
+        return item.arguments
+    return {k: v for k, v in item.arguments.items() if k not in ("offset", "limit")}
+
+
+def _lines(item: Item) -> str:
+    """Which lines of a file a read shows, or how many there are of any other text."""
+    if item.tool == "read" and not item.failed:
+        shown = parse_read_range(item.arguments, item.text)
+        return f"{shown.first}-{shown.last}" if shown and shown.last > shown.first else ""
+    count = item.text.rstrip("\n").count("\n") + 1
+    return str(count) if count > 1 else ""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-ARGS_CHARS = 120
+ARGS_CHARS = 100
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -35,9 +35,12 @@ def newer_copy(ordinal: int, version: int) -> str:
 
 
 def reference(
-    ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: int, images: int = 0
+    ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: str = "", images: int = 0
 ) -> str:
-    """The line that is left of a folded result; `fields` are those of the tool call."""
+    """The line that is left of a folded result; `fields` are those of the tool call.
+
+    `lines`: how many there are, or which of a file (`860-1059`).
+    """
     parts = [
         f"toolcall_ref id=@{ordinal}",
         f"tool={fields.get('tool') or 'unknown'}",
@@ -47,7 +50,7 @@ def reference(
     if args:
         parts.append(f"args={json.dumps(args, ensure_ascii=False)}")
     parts.append(f"chars={chars}")
-    if lines > 1:
+    if lines:
         parts.append(f"lines={lines}")
     if images:
         parts.append(f"images={images}")
@@ -69,27 +72,35 @@ def no_result() -> str:
     return "[foredeck] No result: the call was interrupted."
 
 
-def args_display(args: Mapping[str, Any]) -> str:
-    """A tool call's arguments in a few words: the command, the path, or the JSON, cut short."""
-    text = _main_argument(args)
+def args_display(args: Mapping[str, Any], cwd: str = "") -> str:
+    """A tool call's arguments in a few words: the command, the path, or the JSON, cut short.
+
+    Paths below `cwd` are shown relative to it.
+    """
+    text = _main_argument(args, cwd)
     if text is None:
         text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
     text = " ".join(text.split())
     return text if len(text) <= ARGS_CHARS else text[: ARGS_CHARS - 1] + "…"
 
 
-def _main_argument(args: Mapping[str, Any]) -> str | None:
+def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
     """The argument that says what a call is about, with the range of a read and the like."""
     for name in ("command", "path", "file_path", "pattern", "query", "url", "id"):
         value = args.get(name)
         if isinstance(value, str) and value:
-            extra = " ".join(
-                f"{key}={args[key]}"
+            extra = [
+                f"{key}={_relative(str(args[key]), cwd)}"
                 for key in ("path", "glob", "offset", "limit")
-                if key != name and isinstance(args.get(key), (str, int))
-            )
-            return f"{value} {extra}".strip()
+                if key != name and isinstance(args.get(key), str | int)
+            ]
+            return " ".join([_relative(value, cwd), *extra])
     return None
+
+
+def _relative(text: str, cwd: str) -> str:
+    folder = cwd.rstrip("/") + "/"
+    return text[len(folder) :] if len(folder) > 1 and text.startswith(folder) else text
 
 
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
