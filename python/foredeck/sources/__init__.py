@@ -16,11 +16,13 @@ from foredeck.sources.machine import default_filesystem_id
 from foredeck.sources.readrange import ReadRange, parse_read_range
 from foredeck.sources.recorded import RecordedSource
 from foredeck.sources.toolpaths import Touch, path_argument, tool_path, touched_paths
+from foredeck.sources.tracking import FileTracker, TrackerOptions, TrackerState
 
 __all__ = [
     "NOTHING_PENDING",
     "DiskSource",
     "FileSource",
+    "FileTracker",
     "FilesystemMap",
     "Limits",
     "Location",
@@ -33,6 +35,8 @@ __all__ = [
     "Sighting",
     "ToolEvent",
     "Touch",
+    "TrackerOptions",
+    "TrackerState",
     "default_filesystem_id",
     "file_id",
     "look",

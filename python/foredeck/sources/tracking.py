@@ -1,0 +1,382 @@
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH116
+"""Trackers: who notices that a known file has changed (SSOT 5.6, 5.7).
+
+A tracker decides nothing. It says which paths are worth a look, and whoever listens looks
+(`FileSource.reconcile`). Events can be lost, so three things back them up: after a burst or an
+overflow everything is to be looked at; folders that the system will not watch are compared by
+their files' time stamps every few seconds; and so is everything else, every half minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from foredeck.sources.watching import FolderWatcher, WatchUnavailable
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import ObservedWatch
+
+logger = logging.getLogger(__name__)
+
+TrackerState = Literal["attached", "orphaned", "resumed"]
+Stamp = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerOptions:
+    """Bounds and intervals of a tracker, times in seconds.
+
+    `debounce_s`: how long changes are collected before they are told. `check_s`: between looks
+    at folders that cannot be watched or are gone. `audit_s`: between comparisons of all files by
+    their time stamps. `max_folders`: most folders that are watched; others are looked at every
+    `check_s`. `burst`: so many events within `check_s` count as a burst. `arrivals`: most new
+    files that are remembered as possible ends of a rename.
+    """
+
+    debounce_s: float = 0.05
+    check_s: float = 3.0
+    audit_s: float = 30.0
+    max_folders: int = 256
+    burst: int = 2000
+    arrivals: int = 64
+
+
+@dataclass(slots=True)
+class _File:
+    """A tracked path. `stamp` is how it was when it was last looked at, None for absent."""
+
+    path: str
+    objects: set[str] = field(default_factory=set)
+    state: TrackerState = "orphaned"
+    stamp: Stamp | None = None
+    was_orphaned: bool = False
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder with tracked files, by name. `place` is which folder it was when it was watched."""
+
+    path: str
+    files: dict[str, _File] = field(default_factory=dict)
+    mode: Literal["new", "watched", "polled", "gone"] = "new"
+    watch: ObservedWatch | None = None
+    place: tuple[int, int] | None = None
+    lost: bool = False
+    """It was deleted: its watch is dead, even if a new folder has its name and inode."""
+
+
+class FileTracker:
+    """Tells when tracked files may have changed.
+
+    `on_dirty(paths)`: these paths are worth a look: tracked ones, and untracked ones that a
+    tracked file may have been renamed to. Each tracked path is told once when its tracking
+    begins, for what may have changed until then. `on_overflow()`: everything is worth a look.
+    `on_notice(text)`: something the user may want to know, said once.
+
+    All three are called from a thread of the tracker's own, never after `stop` has returned.
+    Methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        on_dirty: Callable[[set[str]], None],
+        on_overflow: Callable[[], None],
+        on_notice: Callable[[str], None] | None = None,
+        options: TrackerOptions | None = None,
+    ) -> None:
+        self._on_dirty = on_dirty
+        self._on_overflow = on_overflow
+        self._on_notice = on_notice
+        self._options = options or TrackerOptions()
+        self._changed = threading.Condition()
+        self._folders: dict[str, _Folder] = {}
+        self._paths: dict[str, str] = {}
+        self._dirty: set[str] = set()
+        self._arrivals: deque[str] = deque(maxlen=self._options.arrivals)
+        self._events = 0
+        self._flooded = False
+        self._restless: set[str] = set()
+        self._stopped = False
+        self._noticed = False
+        self._watcher = FolderWatcher(self._overflow)
+        self._thread: threading.Thread | None = None
+
+    def track(self, object_id: str, path: str, *, resumed: bool = False) -> None:
+        """Track an object's file at this path of this machine. Cheap, and safe to repeat.
+
+        `resumed` says that the object was tracked before, by a session that has ended.
+        """
+        with self._changed:
+            if self._stopped or self._paths.get(object_id) == path:
+                return
+            self._untrack(object_id)
+            folder_path, name = os.path.split(path)
+            folder = self._folders.setdefault(folder_path, _Folder(folder_path))
+            file = folder.files.setdefault(name, _File(path, was_orphaned=resumed))
+            file.objects.add(object_id)
+            self._paths[object_id] = path
+            self._restless.add(folder_path)
+            self._dirty.add(path)
+            self._start()
+            self._changed.notify()
+
+    def untrack(self, object_id: str) -> None:
+        """Track this object no longer; fine for one that is not tracked."""
+        with self._changed:
+            self._untrack(object_id)
+            self._changed.notify()
+
+    def state(self, object_id: str) -> TrackerState | None:
+        """How an object is tracked, None if it is not.
+
+        `orphaned` until its folder is watched, while its file is gone, and after `stop`.
+        """
+        with self._changed:
+            file = self._file(self._paths.get(object_id, ""))
+            return file.state if file else None
+
+    def tracked(self) -> list[str]:
+        """Ids of all tracked objects, in the order in which they were added."""
+        with self._changed:
+            return list(self._paths)
+
+    def stop(self) -> None:
+        """End all tracking and wait for the threads. Calling it twice is fine."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self._watcher.stop()
+        with self._changed:
+            for file in self._files():
+                file.state = "orphaned"
+
+    # What watchdog's thread calls: short, and nothing that blocks.
+
+    def _event(self, folder: _Folder, kind: str, path: str, destination: str) -> None:
+        self._events += 1
+        if self._events >= self._options.burst and not self._flooded:
+            self._overflow()
+        folder_path, name = os.path.split(path)
+        known = name in folder.files and folder_path == folder.path
+        if kind == "moved":
+            known = known or self._file(destination) is not None
+        elif kind == "deleted" and path == folder.path:
+            folder.lost = True
+            self._settle_soon(folder.path)
+        if known:
+            self._soil({path, destination} - {""})
+        elif kind in ("created", "moved"):
+            self._arrivals.append(destination or path)
+
+    def _soil(self, paths: Iterable[str]) -> None:
+        with self._changed:
+            self._dirty.update(paths)
+            self._changed.notify()
+
+    def _overflow(self) -> None:
+        with self._changed:
+            self._flooded = True
+            self._changed.notify()
+
+    def _settle_soon(self, folder: str) -> None:
+        with self._changed:
+            self._restless.add(folder)
+            self._changed.notify()
+
+    # The tracker's own thread.
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="foredeck-tracker", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        options = self._options
+        next_check = time.monotonic() + options.check_s
+        next_audit = time.monotonic() + options.audit_s
+        while self._wait(next_check - time.monotonic()):
+            now = time.monotonic()
+            if now >= next_check:
+                self._events = 0
+                self._check(everything=now >= next_audit)
+                next_audit = now + options.audit_s if now >= next_audit else next_audit
+                next_check = now + options.check_s
+            self._settle()
+            self._tell()
+
+    def _wait(self, timeout_s: float) -> bool:
+        """Wait for something to do, then for more of it to come; False when it is time to end."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._stopped or self._dirty or self._flooded or self._restless,
+                max(0.0, timeout_s),
+            )
+            if not self._stopped:
+                self._changed.wait_for(lambda: self._stopped, self._options.debounce_s)
+            return not self._stopped
+
+    def _check(self, everything: bool) -> None:
+        """Look at folders that are not watched or not there, and sometimes at all files."""
+        with self._changed:
+            folders = list(self._folders.values())
+        for folder in folders:
+            place = _place(folder.path)
+            if place != folder.place and folder.mode != "new":
+                self._settle_soon(folder.path)
+            if folder.mode == "polled" or everything:
+                with self._changed:
+                    files = list(folder.files.values())
+                self._soil(file.path for file in files if _stamp(file.path) != file.stamp)
+
+    def _settle(self) -> None:
+        """Watch what is to be watched, and let go of what is not there or not tracked."""
+        with self._changed:
+            folders, self._restless = self._restless, set()
+        for path in sorted(folders):
+            with self._changed:
+                folder = self._folders.get(path)
+            if folder is None:
+                continue
+            place = _place(path)
+            if folder.lost or place != folder.place or not folder.files:
+                self._release(folder)
+            if not folder.files:
+                self._drop(folder)
+            elif folder.mode in ("new", "gone"):
+                self._attach(folder, place)
+
+    def _attach(self, folder: _Folder, place: tuple[int, int] | None) -> None:
+        folder.mode, folder.place = "gone", place
+        if place is not None:
+            folder.mode = self._watch(folder)
+        with self._changed:
+            self._dirty.update(file.path for file in folder.files.values())
+
+    def _watch(self, folder: _Folder) -> Literal["watched", "polled", "gone"]:
+        watched = sum(f.mode == "watched" for f in list(self._folders.values()))
+        try:
+            if watched >= self._options.max_folders:
+                raise WatchUnavailable(f"{watched} folders are watched already")
+            if not os.access(folder.path, os.R_OK):
+                return "polled"
+            folder.watch = self._watcher.watch(
+                folder.path,
+                lambda kind, path, destination: self._event(folder, kind, path, destination),
+            )
+        except FileNotFoundError:
+            return "gone"
+        except WatchUnavailable as error:
+            self._notice(
+                f"not all folders can be watched for changes ({error}); "
+                f"their files are compared every {self._options.check_s:g} s instead"
+            )
+            return "polled"
+        return "watched"
+
+    def _release(self, folder: _Folder) -> None:
+        watch, folder.watch, folder.lost = folder.watch, None, False
+        if folder.mode != "new":
+            folder.mode = "gone"
+        if watch is not None:
+            self._watcher.unwatch(watch)
+
+    def _drop(self, folder: _Folder) -> None:
+        with self._changed:
+            if not folder.files:
+                self._folders.pop(folder.path, None)
+            else:
+                self._restless.add(folder.path)
+
+    def _tell(self) -> None:
+        with self._changed:
+            dirty, self._dirty = self._dirty, set()
+            flooded, self._flooded = self._flooded, False
+            self._events = 0 if flooded else self._events
+            files = self._files() if flooded else [f for p in dirty if (f := self._file(p))]
+        gone = [file for file in files if not self._restamp(file)]
+        if gone and self._arrivals:
+            arrivals = list(self._arrivals)
+            self._arrivals.clear()
+            dirty.update(arrivals)
+        if dirty:
+            self._call(lambda: self._on_dirty(dirty))
+        if flooded:
+            self._call(self._on_overflow)
+
+    def _restamp(self, file: _File) -> bool:
+        """Remember how a file is now; returns whether it is there."""
+        stamp = _stamp(file.path)
+        with self._changed:
+            file.stamp = stamp
+            if stamp is None:
+                file.state, file.was_orphaned = "orphaned", True
+            elif file.state == "orphaned":
+                file.state = "resumed" if file.was_orphaned else "attached"
+        return stamp is not None
+
+    def _notice(self, text: str) -> None:
+        if not self._noticed and self._on_notice is not None:
+            self._noticed = True
+            notice = self._on_notice
+            self._call(lambda: notice(text))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        if self._stopped:
+            return
+        try:
+            callback()
+        except Exception:
+            logger.exception("a tracker's listener failed")
+
+    # With the lock held.
+
+    def _untrack(self, object_id: str) -> None:
+        file = self._file(self._paths.pop(object_id, ""))
+        if file is None:
+            return
+        file.objects.discard(object_id)
+        if not file.objects:
+            folder_path, name = os.path.split(file.path)
+            del self._folders[folder_path].files[name]
+            self._restless.add(folder_path)
+
+    def _file(self, path: str) -> _File | None:
+        folder_path, name = os.path.split(path)
+        folder = self._folders.get(folder_path)
+        return folder.files.get(name) if folder else None
+
+    def _files(self) -> list[_File]:
+        return [file for folder in self._folders.values() for file in folder.files.values()]
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def _place(folder: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
