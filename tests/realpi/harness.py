@@ -7,8 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from foredeck.bench.scripted import ScriptedModel, write_agent_dir
 from foredeck.bench.scripted.pi_process import (
+    VERSIONS,
     PiInstall,
     PrintRun,
     Workspace,
@@ -17,6 +20,9 @@ from foredeck.bench.scripted.pi_process import (
 from foredeck.bench.scripted.pi_rpc import RpcPi
 from foredeck.bench.scripted.request import Api
 from foredeck.bench.scripted.steps import Script
+
+one_version = pytest.mark.parametrize("pi", VERSIONS[:1], indirect=True)
+"""For what does not differ between versions of Pi: run on the oldest alone."""
 
 
 class Pi:

@@ -1,0 +1,134 @@
+"""Looking at what a run left behind: bodies that the provider got, and the engine's store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from harness import Pi
+
+from foredeck.bench.scripted import Recorded, ScriptedModel
+from foredeck.bench.scripted.reasoning import normalized
+from foredeck.config import Config
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.store.protocol import Head, Store
+from foredeck.stores import open_store
+
+Json = dict[str, Any]
+
+
+@contextmanager
+def stored(pi: Pi) -> Iterator[Store]:
+    """The store that the engine of this run writes; may be read while the engine runs."""
+    store = open_store(Config(home=pi.workspace.foredeck_home))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def calls_of(store: Store, session: str | None = None) -> list[Head]:
+    """Call records in order, of one session or of all."""
+    heads = store.query("call", {"session": session} if session else {})
+    return sorted(heads, key=lambda head: (head.time_ms, head.fields["ordinal"]))
+
+
+def session_of(store: Store) -> str:
+    """Id of the only session in the store."""
+    (head,) = store.query("session")
+    return str(head.fields["session_id"])
+
+
+def member(pi: Pi, label: str) -> Head:
+    """The index entry of the object whose label (a path, a call id) ends with `label`."""
+    with stored(pi) as store:
+        found = [m for m in store.query("member") if m.fields["label"].endswith(label)]
+    assert len(found) == 1, f"{label}: {[m.fields['label'] for m in found]}"
+    return found[0]
+
+
+def handle(pi: Pi, label: str) -> str:
+    """The handle of that object, such as `@3`."""
+    return f"@{member(pi, label).fields['ordinal']}"
+
+
+def answered(model: ScriptedModel) -> list[Recorded]:
+    """The requests of the agent's own calls that got an answer, summaries left out."""
+    return [r for r in model.requests if r.status == 200 and not r.side]
+
+
+def messages(recorded: Recorded) -> list[Json]:
+    """A request's messages without cache markers: what a provider compares prefixes by."""
+    plain: list[Json] = normalized(recorded.request.messages)
+    return plain
+
+
+def assert_stable(requests: Sequence[Recorded]) -> None:
+    """Every request repeats the one before it byte for byte and goes on from there."""
+    for earlier, later in zip(requests, requests[1:], strict=False):
+        before, after = messages(earlier), messages(later)
+        assert after[: len(before)] == before, f"request {later.request.index} changes what was sent"
+        assert later.request.body.get("tools") == earlier.request.body.get("tools")
+
+
+def results(recorded: Recorded) -> list[str]:
+    """Texts of the tool results in a request, oldest first."""
+    return list(recorded.request.results.values())
+
+
+def last_result(recorded: Recorded) -> str:
+    """Text of the newest tool result in a request."""
+    return results(recorded)[-1]
+
+
+def errors(recorded: Recorded) -> list[str]:
+    """Texts of the results that say that their tool has failed."""
+    return [
+        recorded.request.results[block["tool_use_id"]]
+        for message in recorded.request.messages
+        for block in message["content"]
+        if isinstance(block, dict) and block.get("type") == "tool_result" and block["is_error"]
+    ]
+
+
+def assert_recorded(store: Store, session: str, requests: Sequence[Recorded]) -> None:
+    """The n-th call record of a session shows exactly what the n-th request held."""
+    assert len(calls_of(store, session)) == len(requests)
+    for number, recorded in enumerate(requests, start=1):
+        shown = prompt_at(store, session, number)
+        assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)
+        assert {tool["name"] for tool in shown.tools} == set(recorded.request.tools)
+        assert shown.system
+
+
+def texts_of_shown(shown: list[Json]) -> list[str]:
+    """Texts of user messages and results, in order, as the store has them."""
+    return [
+        _joined(message["content"])
+        for message in shown
+        if message["role"] in ("user", "toolResult", "custom")
+    ]
+
+
+def texts_of_sent(sent: list[Json]) -> list[str]:
+    """The same of what the provider received, one entry for each result."""
+    texts: list[str] = []
+    for message in sent:
+        if message["role"] != "user":
+            continue
+        content = message["content"]
+        blocks = [] if isinstance(content, str) else content
+        texts += [_joined(b["content"]) for b in blocks if b["type"] == "tool_result"]
+        plain = content if isinstance(content, str) else _joined(blocks)
+        if plain:
+            texts.append(plain)
+    return texts
+
+
+def _joined(content: Any) -> str:
+    """Text of a content, images as a word of their own."""
+    if isinstance(content, str):
+        return content
+    kinds = {"text": lambda b: b["text"], "image": lambda _b: "<image>"}
+    return "\n".join(kinds[b["type"]](b) for b in content if b["type"] in kinds)
