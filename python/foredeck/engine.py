@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from foredeck import __version__
@@ -29,7 +28,8 @@ from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.requests import Params, to_request
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.protocol import Store
-from foredeck.stores import open_source, open_store
+from foredeck.stores import open_filesystems, open_source, open_store
+from foredeck.watch import SessionWatch, Soon
 
 PROTOCOL = 1
 Notify = Callable[[str, str], None]
@@ -39,22 +39,28 @@ log = logging.getLogger(__name__)
 
 
 class Engine:
-    """Holds the open session and answers the shim."""
+    """Holds the open session and answers the shim.
+
+    `call_soon` runs a function on the engine's thread from any other; without it no files are
+    watched. `recorded` makes the source of a replay, where the disk is not looked at.
+    """
 
     def __init__(
         self,
         config: Config,
         *,
         notify: Notify | None = None,
-        source: Callable[[Store, str], FileSource] | None = None,
+        call_soon: Soon | None = None,
+        recorded: Callable[[Store, str], FileSource] | None = None,
     ) -> None:
         self._config = config
-        self._open_source = source or partial(open_source, config)
-        self._replays = source is not None
+        self._call_soon = call_soon
+        self._recorded = recorded
         self._notify = notify or (lambda _level, _text: None)
         self._store = open_store(config)
         self._session: Session | None = None
         self._assembler: Assembler | None = None
+        self._watch: SessionWatch | None = None
         self._asked: dict[str, Any] = {}
 
     def initialize(self, params: Params) -> dict[str, Any]:
@@ -97,6 +103,7 @@ class Engine:
             # What is in memory may be ahead of what is stored: begin anew from the store.
             self._forget()
             raise
+        self._follow()
         times = [item.time_ms for item in session.conversation.items]
         return {**to_wire(answer, times), "status": {"text": _status(answer)}, "notices": []}
 
@@ -127,6 +134,7 @@ class Engine:
             self._forget()
             raise
         session.observed[call_id].token = token
+        self._follow()
 
     def command(self, params: Params) -> dict[str, Any]:
         """What the user typed after `/foredeck`."""
@@ -167,21 +175,52 @@ class Engine:
 
     def _open(self) -> None:
         asked = self._asked
-        source = self._open_source(self._store, str(asked.get("cwd") or ""))
-        self._session = open_session(
+        self._session = self._load(asked, str(asked.get("cwd") or ""))
+        self._assembler = None
+        self.reconcile()
+        self._follow()
+
+    def _load(self, asked: Params, cwd: str) -> Session:
+        filesystems = open_filesystems(self._config, cwd)
+        if self._recorded is not None:
+            source = self._recorded(self._store, cwd)
+        else:
+            source = open_source(self._config, self._store, filesystems)
+        session = open_session(
             self._store,
             source,
             str(asked["session"]),
-            cwd=str(asked.get("cwd") or ""),
+            cwd=cwd,
             host_file=asked.get("file"),
             parent=asked.get("parent"),
-            recall=_recorded(source) if self._replays else None,
+            recall=_recorded(source) if self._recorded else None,
         )
-        self._assembler = None
-        self.reconcile()
+        if self._call_soon is not None and self._config.sources.watch:
+            self._watch = SessionWatch(
+                session,
+                filesystems,
+                soon=self._call_soon,
+                reconcile=self._reconcile_quietly,
+                notify=self._notify,
+            )
+        return session
+
+    def _follow(self) -> None:
+        if self._watch is not None:
+            self._watch.follow()
+
+    def _reconcile_quietly(self, paths: Iterable[str] | None) -> None:
+        """As `reconcile`, where nobody waits for an answer: the next request tries again."""
+        try:
+            self.reconcile(paths)
+        except Exception:
+            log.exception("reconciling changed files failed")
+            self._forget()
 
     def _forget(self) -> None:
-        self._session, self._assembler = None, None
+        if self._watch is not None:
+            self._watch.stop()
+        self._session, self._assembler, self._watch = None, None, None
 
     def _current(self, params: Params) -> Session:
         if self._session is None and self._asked.get("session") == params.get("session"):

@@ -10,23 +10,21 @@ from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_f
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite import open_sqlite
 
-DATABASE = "foredeck.db"
-
 
 def open_store(config: Config) -> Store:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened."""
     if config.store != "sqlite":
         raise ConfigError(f"Store {config.store!r} is not available in this version; use sqlite.")
     return open_sqlite(
-        Path(config.home) / DATABASE,
+        config.sqlite_file,
         synchronous=config.sqlite.synchronous,
         busy_timeout_ms=config.sqlite.busy_timeout_ms,
     )
 
 
-def open_source(config: Config, store: Store, cwd: str) -> DiskSource:
-    """The source that sees this machine's disk, with the configured mount mappings."""
-    filesystems = FilesystemMap(
+def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
+    """This machine's file systems, with the configured mount mappings."""
+    return FilesystemMap(
         default_filesystem_id(Path(config.home)),
         [
             Mount(
@@ -39,5 +37,9 @@ def open_source(config: Config, store: Store, cwd: str) -> DiskSource:
         device_fallback=config.sources.device_fallback,
         cwd=cwd,
     )
+
+
+def open_source(config: Config, store: Store, filesystems: FilesystemMap) -> DiskSource:
+    """The source that sees the disk."""
     limits = Limits(config.limits.max_file_bytes, config.limits.discovered_paths)
     return DiskSource(store, filesystems, limits)

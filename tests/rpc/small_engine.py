@@ -14,15 +14,18 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config, ensure_home
 from foredeck.errors import OutOfSync, StoreUnavailable, ToolError, UnknownSession
-from foredeck.rpc.api import Notify, Params
+from foredeck.rpc.api import CallSoon, Notify, Params
 
 
 class SmallEngine:
     """Holds the host's messages of one session; answers with one edit per new tool result."""
 
-    def __init__(self, config: Config, *, notify: Notify) -> None:
+    def __init__(
+        self, config: Config, *, notify: Notify, call_soon: CallSoon | None = None
+    ) -> None:
         self.config = config
         self.notify = notify
+        self.call_soon = call_soon
         self.session: str | None = None
         self.messages: list[Any] = []
         self.calls = 0

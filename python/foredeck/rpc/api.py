@@ -12,6 +12,10 @@ Notify = Callable[[str, str], None]
 """`notify(level, text)`: say something to the user; level is "info", "warning" or "error"."""
 
 
+CallSoon = Callable[[Callable[[], None]], object]
+"""Runs a function on the event loop, between two requests; may be called from any thread."""
+
+
 class EngineApi(Protocol):
     """One engine, serving one host process.
 
@@ -52,5 +56,5 @@ class EngineApi(Protocol):
 class EngineFactory(Protocol):
     """Makes an engine: the `Engine` class itself."""
 
-    def __call__(self, config: Config, *, notify: Notify) -> EngineApi:
+    def __call__(self, config: Config, *, notify: Notify, call_soon: CallSoon) -> EngineApi:
         """A new engine; raises ForedeckError if it cannot be."""

@@ -76,7 +76,8 @@ class _Server:
         logging.getLogger("foredeck").setLevel(config.log_level.upper())
         self._transport.limit_lines(config.limits.max_line_bytes)
         ensure_home(config.home)
-        return self._factory(config, notify=self._notify)
+        loop = asyncio.get_running_loop()
+        return self._factory(config, notify=self._notify, call_soon=loop.call_soon_threadsafe)
 
     def _notify(self, level: str, text: str) -> None:
         self._peer.notify("host/notify", {"level": level, "text": text})

@@ -1,0 +1,68 @@
+"""Following the files that a session has met, between its requests.
+
+The tracker's threads only leave word; all work is done on the engine's own thread, through
+`soon`. Files that only a listing has named are not followed: nothing of theirs can be stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from foredeck.context.session import Session
+from foredeck.model.documents import FilesystemSource
+from foredeck.sources import FilesystemMap
+from foredeck.sources.tracking import FileTracker
+
+Soon = Callable[[Callable[[], None]], object]
+"""Runs a function on the engine's thread, from any thread."""
+
+
+class SessionWatch:
+    """Tracks one session's files. `reconcile(paths)` is asked with None for all of them."""
+
+    def __init__(
+        self,
+        session: Session,
+        filesystems: FilesystemMap,
+        *,
+        soon: Soon,
+        reconcile: Callable[[Iterable[str] | None], None],
+        notify: Callable[[str, str], None],
+    ) -> None:
+        self._session = session
+        self._filesystems = filesystems
+        self._soon = soon
+        self._reconcile = reconcile
+        self._looked_at = 0
+        self._tracker = FileTracker(
+            self._on_dirty,
+            self._on_overflow,
+            lambda text: notify("warning", text),
+        )
+
+    def follow(self) -> None:
+        """Track what the session has met since the last time."""
+        entries = self._session.index.entries
+        for ordinal in range(self._looked_at + 1, len(entries) + 1):
+            if entries[ordinal].type == "file":
+                self._follow(entries[ordinal].object, resumed=self._session.opened_at > 0)
+        self._looked_at = len(entries)
+
+    def stop(self) -> None:
+        """End all tracking; waits for the threads."""
+        self._tracker.stop()
+
+    def _on_dirty(self, paths: set[str]) -> None:
+        self._soon(lambda: self._reconcile(sorted(paths)))
+
+    def _on_overflow(self) -> None:
+        self._soon(lambda: self._reconcile(None))
+
+    def _follow(self, object_id: str, *, resumed: bool) -> None:
+        head = self._session.store.head(object_id)
+        if head is None or head.fields.get("state") == "listed" or not head.fields.get("source"):
+            return
+        source = FilesystemSource.model_validate(head.fields["source"])
+        local = self._filesystems.local_path(source)
+        if local is not None:
+            self._tracker.track(object_id, local, resumed=resumed)
