@@ -33,6 +33,13 @@ export interface HookHost {
   log(text: string): void;
 }
 
+/** Why a call went out without the engine, for the user. */
+const TROUBLE: Record<string, string> = {
+  timeout: "the engine did not answer in time",
+  answer: "the engine's answer did not fit the conversation",
+  away: "the engine is not running",
+};
+
 /** One call's view: the host's list with and without its system entries. */
 interface Call {
   ctx: ExtensionContext;
@@ -103,8 +110,7 @@ export class ContextHook {
 
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
     const { engine } = this.deps;
-    const limits = { deadlineMs: call.until - Date.now(), signal: call.ctx.signal };
-    await within(engine.whenReady(), limits);
+    await this.waitForStart(call);
     try {
       return await this.assemble(call, this.holder === engine.generation ? call.prefix : 0);
     } catch (error) {
@@ -112,6 +118,17 @@ export class ContextHook {
       if (error.code === ErrorCode.unknownSession) this.deps.reopen();
       else if (error.code !== ErrorCode.outOfSync) throw error;
       return this.assemble(call, 0);
+    }
+  }
+
+  private async waitForStart(call: Call): Promise<void> {
+    const { engine } = this.deps;
+    try {
+      const limits = { deadlineMs: call.until - Date.now(), signal: call.ctx.signal };
+      await within(engine.whenReady(), limits);
+    } catch (error) {
+      if (error instanceof DeadlineError) engine.missedStart();
+      throw error;
     }
   }
 
@@ -217,7 +234,7 @@ export class ContextHook {
     this.deps.host.notifyOnce(
       "fallback",
       "warning",
-      `the engine gave no usable answer (${reason}); Pi goes on with what was last agreed`,
+      `${TROUBLE[reason] ?? text}; Pi goes on with what the engine last said`,
     );
   }
 }

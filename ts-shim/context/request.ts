@@ -8,12 +8,10 @@ const MODEL_FIELDS = [
   "id",
   "api",
   "contextWindow",
-  "maxTokens",
   "input",
   "cost",
   "promptCache",
   "reasoning",
-  "compat",
 ] as const;
 
 /** The model in use, as the protocol describes it; null where none is selected. */

@@ -5,10 +5,7 @@
 
 import type { HostMessage } from "./messages.ts";
 
-/** Fields that the model never sees and that Pi or an extension may change at will. */
-const UNSEEN = new Set(["details", "usage"]);
-
-/** Exact equality of two JSON-like values. */
+/** Exact equality of two JSON-like values. A field that is undefined is as good as missing. */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -17,25 +14,33 @@ export function sameValue(a: unknown, b: unknown): boolean {
     for (let i = 0; i < a.length; i++) if (!sameValue(a[i], b[i])) return false;
     return true;
   }
-  return !Array.isArray(b) && sameFields(a as Fields, b as Fields, null);
+  return !Array.isArray(b) && sameFields(a as Fields, b as Fields, false);
 }
 
 type Fields = Record<string, unknown>;
 
-/** Exact equality of all that the model can see of two messages. */
+/**
+ * Exact equality of all that the model can see of two messages. `details` and `usage` it cannot,
+ * and Pi or an extension may change them at will.
+ */
 export function sameMessage(a: HostMessage, b: HostMessage): boolean {
-  return a === b || sameFields(a, b, UNSEEN);
+  return a === b || sameFields(a, b, true);
 }
 
-function sameFields(a: Fields, b: Fields, skip: ReadonlySet<string> | null): boolean {
-  // A field that is undefined is as good as missing: JSON has neither.
+// Runs over the whole conversation at every model call: plain loops, and no look-up per field.
+function sameFields(a: Fields, b: Fields, seenOnly: boolean): boolean {
   let balance = 0;
   for (const key in a) {
-    if (a[key] === undefined || skip?.has(key)) continue;
-    if (!sameValue(a[key], b[key])) return false;
+    const value = a[key];
+    if (value === undefined || (seenOnly && (key === "details" || key === "usage"))) continue;
+    const other = b[key];
+    if (value !== other && !sameValue(value, other)) return false;
     balance += 1;
   }
-  for (const key in b) if (b[key] !== undefined && !skip?.has(key)) balance -= 1;
+  for (const key in b) {
+    if (b[key] === undefined || (seenOnly && (key === "details" || key === "usage"))) continue;
+    balance -= 1;
+  }
   return balance === 0;
 }
 

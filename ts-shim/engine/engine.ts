@@ -60,6 +60,7 @@ export class Engine {
   private restarts = 0;
   private missed = 0;
   private failedBefore = false;
+  private slowStart = false;
   private connecting: Promise<void> = Promise.resolve();
   private connections = 0;
   private deadline = DEFAULT_DEADLINE_MS;
@@ -144,6 +145,11 @@ export class Engine {
     this.missed = 0;
   }
 
+  /** A model call has waited its whole time for the engine to start; the next ones do not. */
+  missedStart(): void {
+    this.slowStart = true;
+  }
+
   /** A request got no answer in time. A few in a row, and the engine is started again. */
   missedDeadline(): void {
     this.missed += 1;
@@ -152,8 +158,9 @@ export class Engine {
 
   /** Starting, or about to start again after its first crash; a longer wait is not worth it. */
   private isComing(patient: boolean): boolean {
-    if (this.current === "pausing") return patient || this.restarts <= 1;
-    return this.current === "starting" || (patient && this.current === "setup");
+    if (patient) return ["starting", "pausing", "setup"].includes(this.current);
+    if (this.slowStart) return false;
+    return this.current === "starting" || (this.current === "pausing" && this.restarts <= 1);
   }
 
   private async connect(insist = false): Promise<void> {
@@ -208,6 +215,7 @@ export class Engine {
     this.deadline = info.deadlineMs;
     this.missed = 0;
     this.failedBefore = false;
+    this.slowStart = false;
     this.connections += 1;
     const held = this.heldNotifications;
     this.heldNotifications = [];
