@@ -30,8 +30,9 @@ class RpcPi:
             pi.prompt("hello")
             pi.state()["sessionId"]
 
-    `events` holds every record that Pi wrote, responses left out, in order. Dialogs that
-    extensions open are cancelled, so that nothing waits for a user.
+    `events` holds every record that Pi wrote, responses left out, in order; `on_event` gets each
+    as it comes, on the thread that reads. Dialogs that extensions open are cancelled, so that
+    nothing waits for a user. `timeout_s` bounds every wait.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class RpcPi:
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         timeout_s: float = 60.0,
+        on_event: Callable[[Json], None] | None = None,
     ) -> None:
         self.events: list[Json] = []
         self._responses: dict[str, Json] = {}
         self._changed = threading.Condition()
         self._timeout_s = timeout_s
+        self._on_event = on_event
         self._sent = 0
         self._log = (workspace.root / "rpc.stderr").open("ab")
         self._process = subprocess.Popen(
@@ -212,6 +215,8 @@ class RpcPi:
             else:
                 self.events.append(record)
             self._changed.notify_all()
+        if self._on_event is not None and record.get("type") != "response":
+            self._on_event(record)
         if record.get("type") == "extension_ui_request" and record.get("method") in _DIALOGS:
             self._write({"type": "extension_ui_response", "id": record["id"], "cancelled": True})
 

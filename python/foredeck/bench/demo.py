@@ -1,0 +1,202 @@
+"""`scripts/demo`: Pi with foredeck on a small sample repository.
+
+With a terminal and a model that Pi can use, the user works there with that model. Otherwise, or
+with FOREDECK_DEMO=scripted, a scripted model on loopback does, and a table shows what it saw.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foredeck.bench.demo_story import TESTS, story
+from foredeck.bench.demo_table import (
+    call_rows,
+    fixed_tokens,
+    newest_session,
+    plain_calls,
+    render,
+    request_tokens,
+)
+from foredeck.bench.scripted import ScriptedModel, write_agent_dir
+from foredeck.bench.scripted.pi_process import VERSIONS, PiInstall, Workspace, checkout_pi
+from foredeck.bench.scripted.pi_rpc import RpcError, RpcPi
+
+SAMPLE = Path(__file__).parent / "sample"
+WINDOW_TOKENS = 12_000
+"""The scripted model's context window: small, so that a short story fills it."""
+
+Json = dict[str, Any]
+
+
+def main() -> int:
+    """Run the demo; returns the exit status."""
+    checkout = Path(__file__).resolve().parents[3]
+    install = checkout_pi(checkout, VERSIONS[0])
+    if install is None:
+        print(f"demo: Pi {VERSIONS[0]} is not installed here. Run scripts/setup.", file=sys.stderr)
+        return 1
+    workspace = Workspace(Path(tempfile.mkdtemp(prefix="foredeck-demo-")))
+    copy_sample(workspace.repo)
+    if _wants_interaction() and _has_model(install):
+        return run_interactive(install, workspace, checkout)
+    return run_scripted(install, workspace, checkout)
+
+
+def copy_sample(target: Path) -> None:
+    """Copy the sample repository into `target`, and make it a git repository if git is there."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SAMPLE, target, dirs_exist_ok=True, ignore=ignored)
+    if shutil.which("git"):
+        author = ["-c", "user.name=demo", "-c", "user.email=demo@localhost"]
+        for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "Sample"]):
+            subprocess.run(["git", *command], cwd=target, check=False, capture_output=True)
+
+
+# ---------------------------------------------------------------- interactive
+
+
+def _wants_interaction() -> bool:
+    return (
+        os.environ.get("FOREDECK_DEMO") != "scripted" and sys.stdin.isatty() and sys.stdout.isatty()
+    )
+
+
+def _has_model(install: PiInstall) -> bool:
+    """Whether Pi lists a model that it has credentials for."""
+    listed = subprocess.run(
+        [*install.command, "--list-models"],
+        env={**os.environ, "PI_OFFLINE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = listed.stdout.strip().split("\n")
+    return listed.returncode == 0 and lines[0].startswith("provider") and len(lines) > 1
+
+
+def run_interactive(install: PiInstall, workspace: Workspace, checkout: Path) -> int:
+    """Let the user work in the sample repository with a model of their own."""
+    print(f"Sample repository: {workspace.repo}")
+    print(f"Try: {story()[0].prompt}")
+    print("In Pi, /foredeck lists what the model sees. To see the demo without a model of yours,")
+    print("run FOREDECK_DEMO=scripted scripts/demo.\n")
+    environment = {**os.environ, "FOREDECK_HOME": str(workspace.foredeck_home)}
+    command = [*install.command, "-e", str(checkout)]
+    code = subprocess.run(command, cwd=workspace.repo, env=environment, check=False).returncode
+    session = newest_session(workspace.foredeck_home)
+    rows = call_rows(workspace.foredeck_home, session[0]) if session else []
+    if rows:
+        print(render(rows, [], []))
+        _print_hints(workspace, checkout)
+        print(_summary(len(rows), rows[-1].sent_tokens, rows[-1].host_tokens))
+    return code
+
+
+# ---------------------------------------------------------------- scripted
+
+
+def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path) -> int:
+    """Let the scripted model work in the sample repository, and show what it saw."""
+    turns = story()
+    steps = [reply for turn in turns for reply in turn.replies]
+    print(
+        f"A scripted model with a window of {WINDOW_TOKENS:,} tokens works on a sample repository"
+    )
+    print(f"in {workspace.repo}\n")
+    with ScriptedModel(steps, window=WINDOW_TOKENS) as model:
+        _configure(workspace, model.url)
+        try:
+            _play(install, workspace, checkout, [turn.prompt for turn in turns])
+        except RpcError as error:
+            return _fail(f"Pi: {error}", workspace)
+    return _report(workspace, checkout, model)
+
+
+def _configure(workspace: Workspace, url: str) -> None:
+    # Pi's own compaction is off: this is about what foredeck does with a full window.
+    settings = {"compaction": {"enabled": False}}
+    write_agent_dir(
+        workspace.agent_dir, url, window=WINDOW_TOKENS, max_tokens=1000, settings=settings
+    )
+
+
+def _play(install: PiInstall, workspace: Workspace, checkout: Path, prompts: list[str]) -> None:
+    # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    with RpcPi(
+        install, workspace, extensions=[checkout], environment=environment, on_event=_narrate
+    ) as pi:
+        for prompt in prompts:
+            print(f"> {prompt}", flush=True)
+            pi.prompt(prompt)
+    print()
+
+
+def _narrate(event: Mapping[str, Any]) -> None:
+    """Say what happens while it happens."""
+    kind = event.get("type")
+    if kind == "tool_execution_start":
+        arguments = event.get("args") or {}
+        subject = next((value for value in arguments.values() if isinstance(value, str)), "")
+        print(f"    {event.get('toolName')} {subject}", flush=True)
+    elif kind == "extension_ui_request" and event.get("method") == "notify":
+        print(f"    ({event.get('message')})", flush=True)
+
+
+def _report(workspace: Workspace, checkout: Path, model: ScriptedModel) -> int:
+    session = newest_session(workspace.foredeck_home)
+    if session is None or session[1] is None:
+        return _fail("foredeck recorded nothing", workspace)
+    rows = call_rows(workspace.foredeck_home, session[0])
+    bodies = [recorded.request.body for recorded in model.requests if not recorded.side]
+    seen = [request_tokens(body) for body in bodies]
+    plain = plain_calls(session[1], fixed_tokens(bodies[0], own_tools=False))
+    print(render(rows, seen, plain))
+    _print_hints(workspace, checkout)
+    if model.violations:
+        return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
+    if model.steps_left or not _tests_pass(workspace):
+        return _fail("the story did not come to its end", workspace)
+    print(_summary(len(rows), seen[-1], plain[-1].tokens))
+    return 0
+
+
+def _tests_pass(workspace: Workspace) -> bool:
+    command = [sys.executable, *TESTS.split()[1:]]
+    return not subprocess.run(
+        command, cwd=workspace.repo, check=False, capture_output=True
+    ).returncode
+
+
+def _print_hints(workspace: Workspace, checkout: Path) -> None:
+    print("\nTokens are estimates (characters / 4). The records are kept; to look at them:")
+    print(f"  export FOREDECK_HOME={workspace.foredeck_home}")
+    print(f"  {checkout / '.venv' / 'bin' / 'foredeck'} --help\n")
+
+
+def _summary(calls: int, sent: int, plain: int) -> str:
+    return (
+        f"foredeck demo: {calls} model calls; the last prompt has {sent:,} tokens, "
+        f"plain Pi's would have {plain:,} ({100 * (plain - sent) // plain}% saved)."
+    )
+
+
+def _fail(reason: str, workspace: Workspace) -> int:
+    log = workspace.root / "rpc.stderr"
+    if log.exists():
+        sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-4000:])
+    print(f"foredeck demo: failed: {reason} (kept: {workspace.root})", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
