@@ -7,37 +7,27 @@ done with it.
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.bench.replay_host import Host, Options
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.config import Config
 from foredeck.context.items import blocks_chars
-from foredeck.engine import Engine
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.validity import find_faults
-from foredeck.sources import FileSource, FilesystemMap, RecordedSource
-from foredeck.store.protocol import Store
-
-REPLAY_FILESYSTEM = "replay"
+from foredeck.stores import open_store
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to replay."""
+class ReplayError(ForedeckError):
+    """The replay cannot be done as asked."""
 
-    layout: str = "anchored"
-    policy: str = "seed-window"
-    restart_every: int | None = None
-    prompts: Path | None = None
-    window: int | None = 200_000
-    """Context window of the recorded models, in tokens."""
+    exit_code = 2
 
 
 @dataclass(slots=True)
@@ -51,84 +41,18 @@ class SessionResult:
     error: str | None = None
     chars_plain: int = 0
     chars_foredeck: int = 0
-    rebases: int = 0
-    collapsed: int = 0
     peak_plain: int = 0
     peak_foredeck: int = 0
-
-
-class Host:
-    """Stands in for Pi and the shim: holds the list, applies answers, restarts the engine."""
-
-    def __init__(self, home: Path, transcript: Transcript, options: Options) -> None:
-        self._home = home
-        self._transcript = transcript
-        self._options = options
-        self._engine: Engine | None = None
-        self._applied: int | None = None
-        self._held = 0
-        self._edits: dict[int, list[Any]] = {}
-        self._inserts: dict[int, list[Message]] = {}
-        self._drops: set[int] = set()
-
-    def call(self, call: RecordedCall) -> tuple[list[Message], dict[str, Any]]:
-        """One recorded call: the messages that would have gone out, and the engine's answer."""
-        engine = self._engine or self._start()
-        recorded = self._transcript.messages
-        answer = engine.assemble(
-            {
-                "session": self._transcript.id,
-                "keep": self._held,
-                "messages": [r.message for r in recorded[self._held : call.seen]],
-                "entries": [r.entry for r in recorded[self._held : call.seen]],
-                "model": {
-                    "provider": call.provider,
-                    "id": call.model,
-                    "api": call.api,
-                    "contextWindow": self._options.window,
-                },
-                "time_ms": call.time_ms,
-                "outcomes": self._outcomes(),
-            }
-        )
-        self._merge(answer)
-        self._held, self._applied = call.seen, answer["call"]
-        messages = [r.message for r in recorded[: call.seen]]
-        return apply_edits(messages, self._edits, self._inserts, self._drops), answer
-
-    def restart(self) -> None:
-        """Close the engine; the next call starts another on the same store."""
-        self.close()
-        self._held = 0
-
-    def close(self) -> None:
-        """Close the engine, if one runs."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
-
-    def _outcomes(self) -> list[dict[str, Any]]:
-        return [] if self._applied is None else [{"call": self._applied, "kind": "applied"}]
-
-    def _start(self) -> Engine:
-        config = Config(home=self._home, layout=self._options.layout, policy=self._options.policy)
-        self._engine = Engine(config, source=recorded_source)
-        self._engine.open_session(
-            {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
-        )
-        return self._engine
-
-    def _merge(self, answer: dict[str, Any]) -> None:
-        start = answer["from"]
-        self._edits = {i: b for i, b in self._edits.items() if i < start} | dict(answer["edits"])
-        kept = {i: m for i, m in self._inserts.items() if i < start}
-        self._inserts = kept | dict(answer["inserts"])
-        self._drops = {i for i in self._drops if i < start} | set(answer["drops"])
-
-
-def recorded_source(store: Store, cwd: str) -> FileSource:
-    """Files as the recorded results tell of them."""
-    return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))
+    rebases: int = 0
+    """Calls at which sent bytes were written anew."""
+    decisions: dict[str, int] = field(default_factory=dict)
+    """How many calls were appended to (`append`), and how many rebased for each reason."""
+    collapsed: int = 0
+    """Messages that are a reference line at the last call."""
+    objects: int = 0
+    """Objects in the session's index at the last call."""
+    skipped_lines: int = 0
+    """Lines of the file that are no JSON: one that was cut off has one."""
 
 
 def replay_file(path: Path, home: Path, options: Options) -> SessionResult:
@@ -136,22 +60,40 @@ def replay_file(path: Path, home: Path, options: Options) -> SessionResult:
     result = SessionResult(file=path.name)
     try:
         transcript = load_transcript(path)
-        result.tool_calls = transcript.tool_calls
-        host = Host(home, transcript, options)
-        try:
+        result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
+        _clear_prompts(options.prompts, path)
+        with closing(Host(home, transcript, options)) as host:
             for number, call in enumerate(transcript.calls, start=1):
-                if (
-                    options.restart_every
-                    and number > 1
-                    and (number - 1) % options.restart_every == 0
-                ):
+                if _restarts_before(number, options.restart_every):
                     host.restart()
                 _one_call(host, transcript, call, number, options, result)
-        finally:
-            host.close()
-    except (ForedeckError, OSError, ValueError, KeyError, TypeError) as error:
+        _take_records(result, transcript.id, options.config(home))
+    except Exception as error:  # one bad file must not end the replay of the others
         result.error = f"{type(error).__name__}: {error}"
     return result
+
+
+def _restarts_before(number: int, every: int | None) -> bool:
+    return every is not None and number > 1 and (number - 1) % every == 0
+
+
+def _take_records(result: SessionResult, session: str, config: Config) -> None:
+    """What the call records tell: decisions, and how things stood at the last call."""
+    with closing(open_store(config)) as store:
+        records = sorted(
+            (head.fields for head in store.query("call", {"session": session})),
+            key=lambda fields: fields["ordinal"],
+        )
+    reasons = Counter(_reason(record["decision"]) for record in records)
+    result.decisions = dict(sorted(reasons.items()))
+    result.rebases = sum(record["decision"].get("kind") == "rebase" for record in records)
+    if records:
+        stats = records[-1]["stats"]
+        result.collapsed, result.objects = stats["collapsed"], stats["objects"]
+
+
+def _reason(decision: dict[str, Any]) -> str:
+    return str(decision["reason"] if decision["kind"] == "rebase" else decision["kind"])
 
 
 def _one_call(
@@ -185,6 +127,14 @@ def _chars(message: Message) -> int:
     return sum(len(text) for text in texts if isinstance(text, str))
 
 
+def _clear_prompts(folder: Path | None, path: Path) -> None:
+    """Remove what an earlier replay of this file wrote: it may have had more calls."""
+    if folder is not None:
+        for old in (folder / path.stem).glob("*.json"):
+            if old.stem.isdecimal():
+                old.unlink()
+
+
 def _write_prompt(folder: Path, number: int, call: RecordedCall, prompt: list[Message]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     body = {"call": number, "time_ms": call.time_ms, "model": call.name, "messages": prompt}
@@ -202,8 +152,11 @@ def replay(
     """Replay session files, each on a private store of its own.
 
     Returns `{"sessions": [...], "total": {...}}`. `keep`: folder in which the stores are left,
-    one folder for each session file.
+    one folder for each session file. `progress` is told the number of a file, how many there
+    are, and its name, before it is begun. Raises `ReplayError` or `ConfigError`, before anything
+    is done, where the options cannot be followed.
     """
+    _check(paths, options, keep)
     sessions: list[SessionResult] = []
     for number, path in enumerate(paths, start=1):
         if progress is not None:
@@ -213,25 +166,56 @@ def replay(
     return {"sessions": [asdict(s) for s in sessions], "total": _total(sessions)}
 
 
+def _check(paths: list[Path], options: Options, keep: Path | None) -> None:
+    options.config(Path(tempfile.gettempdir()))
+    if options.restart_every is not None and options.restart_every < 1:
+        raise ReplayError("The engine can be restarted every 1 call or more.")
+    if keep is not None or options.prompts is not None:
+        _check_stems(paths)
+    if keep is not None:
+        for path in paths:
+            _check_empty(_kept(keep, path))
+
+
+def _check_empty(home: Path) -> None:
+    if home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise ReplayError(f"{home} is there already: name another folder for --keep.")
+
+
+def _check_stems(paths: list[Path]) -> None:
+    """Two files with one stem would write to one folder."""
+    known: dict[str, Path] = {}
+    for path in paths:
+        other = known.setdefault(path.stem, path)
+        if other is not path:
+            raise ReplayError(
+                f"{other} and {path} have the same name, and folders of --prompts and --keep are "
+                "named by it: replay them one at a time, into different folders."
+            )
+
+
+def _kept(keep: Path, path: Path) -> Path:
+    return keep / path.stem
+
+
 @contextmanager
 def _home(keep: Path | None, path: Path) -> Iterator[Path]:
     if keep is not None:
-        home = keep / path.stem
-        if home.exists() and any(home.iterdir()):
-            raise ForedeckError(f"{home} is not empty: name another folder for --keep.")
-        home.mkdir(parents=True, exist_ok=True)
+        home = _kept(keep, path).absolute()
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield home
         return
-    home = Path(tempfile.mkdtemp(prefix="foredeck-replay-"))
-    try:
-        yield home
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="foredeck-replay-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 def _total(sessions: list[SessionResult]) -> dict[str, Any]:
-    names = ("calls", "tool_calls", "invalid_prompts", "chars_plain", "chars_foredeck")
+    names = ("calls", "tool_calls", "invalid_prompts", "chars_plain", "chars_foredeck", "rebases")
     total: dict[str, Any] = {name: sum(getattr(s, name) for s in sessions) for name in names}
+    decisions: Counter[str] = Counter()
+    for session in sessions:
+        decisions.update(session.decisions)
+    total["decisions"] = dict(sorted(decisions.items()))
     total["sessions"] = len(sessions)
     total["errors"] = sum(1 for s in sessions if s.error)
     return total

@@ -63,24 +63,29 @@ class Transcript:
 
 
 def find_transcripts(paths: list[Path]) -> list[Path]:
-    """The session files among files and folders, in order of their names.
+    """The session files among files and folders, those of a folder in order of their names.
 
-    Raises `TranscriptError` for a path that does not exist or a folder without any.
+    A file that is named twice, or by its folder too, is found once. Raises `TranscriptError` for
+    a path that does not exist or a folder without any.
     """
-    found: list[Path] = []
+    found: dict[Path, Path] = {}
     for path in paths:
         if not path.exists():
             raise TranscriptError(f"{path} does not exist.")
         files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
         if not files:
             raise TranscriptError(f"{path} holds no recorded sessions (*.jsonl).")
-        found.extend(files)
-    return found
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
 
 
 def load_transcript(path: Path) -> Transcript:
     """Read one file. Raises `TranscriptError` where it is not a session."""
-    entries, skipped = _entries(path)
+    try:
+        entries, skipped = _entries(path)
+    except OSError as error:
+        raise TranscriptError(f"{path} cannot be read: {error.strerror or error}.") from error
     header = next((e for e in entries if e.get("type") == "session"), None)
     if header is None:
         raise TranscriptError(f"{path} has no session header: is it a Pi session file?")

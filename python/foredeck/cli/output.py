@@ -37,3 +37,17 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
 def shows_colours(stream: TextIO) -> bool:
     """Only a terminal does, and only if NO_COLOR is not set (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def short_count(count: int) -> str:
+    """A number in at most four digits: 950, 12.3k, 4.56M."""
+    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if count >= limit:
+            value = count / limit
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}{unit}"
+    return str(count)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: `1 call`, `1,234 calls`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ from importlib import import_module
 COMMANDS: dict[str, str] = {
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
     "config": "print every setting with its value and where it came from",
+    "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "doctor": "check this machine and say what to do about each finding",
 }
 """`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND."""

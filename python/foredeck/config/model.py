@@ -182,7 +182,7 @@ class Config(Section):
         description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
         "puts metadata before the chat and active content after it.",
     )
-    policy: Literal["seed-window"] = Field(
+    policy: Literal["seed-window", "keep-all"] = Field(
         "seed-window", description="What decides which tool results stay active."
     )
     deadline_ms: int = Field(

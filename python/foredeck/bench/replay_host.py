@@ -1,0 +1,109 @@
+"""The host's part in a replay: it asks an engine call by call, as Pi and the shim do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foredeck.bench.transcripts import Message, RecordedCall, Transcript
+from foredeck.config import Config, load_config
+from foredeck.engine import Engine
+from foredeck.hosts.pi.edits import apply_edits
+from foredeck.sources import FileSource, FilesystemMap, RecordedSource
+from foredeck.store.protocol import Store
+
+REPLAY_FILESYSTEM = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to replay."""
+
+    layout: str = "anchored"
+    policy: str = "seed-window"
+    restart_every: int | None = None
+    prompts: Path | None = None
+    window: int | None = 200_000
+    """Context window of the recorded models, in tokens."""
+    settings: tuple[str, ...] = ()
+    """Further configuration as `KEY=VALUE`; nothing else is read, so that figures compare."""
+
+    def config(self, home: Path) -> Config:
+        """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
+        flags = (f"layout={self.layout}", f"policy={self.policy}", *self.settings, f"home={home}")
+        return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+
+
+class Host:
+    """Stands in for Pi and the shim: holds the list, applies answers, restarts the engine."""
+
+    def __init__(self, home: Path, transcript: Transcript, options: Options) -> None:
+        self._home = home
+        self._transcript = transcript
+        self._options = options
+        self._engine: Engine | None = None
+        self._applied: int | None = None
+        self._held = 0
+        self._edits: dict[int, list[Any]] = {}
+        self._inserts: dict[int, list[Message]] = {}
+        self._drops: set[int] = set()
+
+    def call(self, call: RecordedCall) -> tuple[list[Message], dict[str, Any]]:
+        """One recorded call: the messages that would have gone out, and the engine's answer."""
+        engine = self._engine or self._start()
+        recorded = self._transcript.messages
+        answer = engine.assemble(
+            {
+                "session": self._transcript.id,
+                "keep": self._held,
+                "messages": [r.message for r in recorded[self._held : call.seen]],
+                "entries": [r.entry for r in recorded[self._held : call.seen]],
+                "model": {
+                    "provider": call.provider,
+                    "id": call.model,
+                    "api": call.api,
+                    "contextWindow": self._options.window,
+                },
+                "time_ms": call.time_ms,
+                "outcomes": self._outcomes(),
+            }
+        )
+        self._merge(answer)
+        self._held, self._applied = call.seen, answer["call"]
+        messages = [r.message for r in recorded[: call.seen]]
+        return apply_edits(messages, self._edits, self._inserts, self._drops), answer
+
+    def restart(self) -> None:
+        """Close the engine; the next call starts another on the same store."""
+        self.close()
+        self._held = 0
+
+    def close(self) -> None:
+        """Close the engine, if one runs."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _outcomes(self) -> list[dict[str, Any]]:
+        return [] if self._applied is None else [{"call": self._applied, "kind": "applied"}]
+
+    def _start(self) -> Engine:
+        self._engine = Engine(self._options.config(self._home), recorded=recorded_source)
+        self._engine.open_session(
+            {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
+        )
+        return self._engine
+
+    def _merge(self, answer: dict[str, Any]) -> None:
+        start = answer["from"]
+        self._edits = {i: b for i, b in self._edits.items() if i < start} | dict(answer["edits"])
+        kept = {i: m for i, m in self._inserts.items() if i < start}
+        self._inserts = kept | dict(answer["inserts"])
+        self._drops = {i for i in self._drops if i < start} | set(answer["drops"])
+
+
+def recorded_source(store: Store, cwd: str) -> FileSource:
+    """Files as the recorded results tell of them."""
+    return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))

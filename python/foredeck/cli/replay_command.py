@@ -1,0 +1,198 @@
+"""`foredeck replay`: recorded sessions through the engine, on private stores."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import Any
+
+from foredeck.cli.common import add_json_flag
+from foredeck.cli.output import coloured, counted, print_json, short_count, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+_NAME_WIDTH = 44
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.bench.replay import replay
+    from foredeck.bench.replay_host import Options
+    from foredeck.bench.transcripts import find_transcripts
+
+    paths = find_transcripts(args.paths)
+    options = Options(
+        layout=args.layout,
+        policy=args.policy,
+        restart_every=args.restart_every,
+        prompts=args.prompts,
+        window=args.window,
+        settings=tuple(args.set),
+    )
+    with Progress("replaying", total=len(paths)) as progress:
+        result = replay(
+            paths,
+            options,
+            keep=args.keep,
+            progress=lambda _number, _total, name: progress.advance(note=name),
+        )
+    if args.json:
+        print_json(result)
+    else:
+        _print_text(result)
+    total = result["total"]
+    return 1 if total["errors"] or total["invalid_prompts"] else 0
+
+
+def _print_text(result: dict[str, Any]) -> None:
+    sessions, total = result["sessions"], result["total"]
+    head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
+    rows = [head, *map(_row, sessions)]
+    if len(sessions) > 1:
+        rows.append(_total_row(total))
+    print(table(rows))
+    print(
+        "\nplain, foredeck: characters of the messages, summed over all calls; peak: of the largest"
+        "\nprompt, with foredeck. No model ran: this is what a model would have been shown, not"
+        "\nwhat it would have done with it."
+    )
+    for session in sessions:
+        for trouble in _troubles(session):
+            print(coloured(f"{session['file']}: {trouble}", "red"))
+    print(_verdict(total))
+
+
+def _row(session: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        _short_name(session["file"]),
+        str(session["calls"]),
+        str(session["tool_calls"]),
+        short_count(session["chars_plain"]),
+        short_count(session["chars_foredeck"]),
+        _share(session),
+        short_count(session["peak_foredeck"]),
+        str(session["collapsed"]),
+        _rebases(session["decisions"]),
+    )
+
+
+def _total_row(total: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        "total",
+        str(total["calls"]),
+        str(total["tool_calls"]),
+        short_count(total["chars_plain"]),
+        short_count(total["chars_foredeck"]),
+        _share(total),
+        "",
+        "",
+        _rebases(total["decisions"]),
+    )
+
+
+def _short_name(name: str) -> str:
+    stem = name.removesuffix(".jsonl")
+    return stem if len(stem) <= _NAME_WIDTH else f"{stem[:28]}…{stem[-15:]}"
+
+
+def _share(counts: dict[str, Any]) -> str:
+    plain, ours = counts["chars_plain"], counts["chars_foredeck"]
+    return f"{100 * ours / plain:.0f}%" if plain else "-"
+
+
+def _rebases(decisions: dict[str, int]) -> str:
+    told = [f"{reason} {n}" for reason, n in decisions.items() if reason not in ("append", "host")]
+    return ", ".join(told) or "-"
+
+
+def _troubles(session: dict[str, Any]) -> list[str]:
+    found = []
+    if session["error"]:
+        found.append(f"stopped at call {session['calls'] + 1}: {session['error']}")
+    if session["invalid_prompts"]:
+        found.append(counted(session["invalid_prompts"], "invalid prompt"))
+    if session["skipped_lines"]:
+        lines = counted(session["skipped_lines"], "line")
+        found.append(f"left out {lines} that hold no JSON; was the file cut off?")
+    return found
+
+
+def _verdict(total: dict[str, Any]) -> str:
+    text = f"{counted(total['sessions'], 'session')}, {counted(total['calls'], 'call')}"
+    if not total["errors"] and not total["invalid_prompts"]:
+        return f"{text}: every prompt valid, no error."
+    invalid = counted(total["invalid_prompts"], "invalid prompt")
+    return f"{text}: {invalid}, {counted(total['errors'], 'error')}."
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="a session file of Pi (*.jsonl, any version of its format), or a folder of them",
+    )
+    parser.add_argument("--layout", metavar="L", default="anchored", help="anchored or pools")
+    parser.add_argument(
+        "--policy",
+        metavar="P",
+        default="seed-window",
+        help="seed-window, or keep-all, which folds nothing",
+    )
+    parser.add_argument(
+        "--restart-every",
+        metavar="N",
+        type=_positive,
+        help="close the engine every N calls and resume it from its store; the prompts stay the "
+        "same",
+    )
+    parser.add_argument(
+        "--prompts",
+        metavar="DIR",
+        type=Path,
+        help="write every assembled prompt to DIR/<file stem>/<call>.json",
+    )
+    parser.add_argument(
+        "--keep",
+        metavar="DIR",
+        type=Path,
+        help="leave each session's store behind in DIR/<file stem>, a state folder: "
+        "`foredeck sessions --home` reads it",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="TOKENS",
+        type=_positive,
+        default=200_000,
+        help="context window of the recorded models, which no recording tells (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="set a configuration key; your own configuration is not read",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Drive the engine with recorded Pi sessions, call by call, and say what a model would\n"
+        "have been shown: how much, how often it was written anew and why, and whether every\n"
+        "prompt is one that a provider accepts. Each session runs on a fresh private store; your\n"
+        "own store and configuration are not touched. A call is every answer of the model on the\n"
+        "branch of the file's last entry. Exit code 1: a session had an error or an invalid\n"
+        "prompt."
+    ),
+    example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,107 @@
+"""`foredeck replay`: the table, the JSON, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foredeck.cli.main import main
+
+HEADER = '{"type": "session", "id": "s1", "cwd": "/repo"}'
+
+
+def line(role: str, text: str, time_ms: int) -> str:
+    content = [{"type": "text", "text": text}]
+    return json.dumps(
+        {"type": "message", "message": {"role": role, "content": content, "timestamp": time_ms}}
+    )
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    path = tmp_path / "recorded" / "first.jsonl"
+    path.parent.mkdir()
+    lines = [HEADER, line("user", "hello", 1), line("assistant", "hi", 2)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_json_is_as_documented(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(session.parent), "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert set(value) == {"sessions", "total"}
+    told = value["sessions"][0]
+    assert told["file"] == "first.jsonl"
+    assert {name: told[name] for name in ("calls", "tool_calls", "invalid_prompts", "error")} == {
+        "calls": 1,
+        "tool_calls": 0,
+        "invalid_prompts": 0,
+        "error": None,
+    }
+    assert told["chars_plain"] == told["chars_foredeck"] == 5
+    assert value["total"]["calls"] == 1
+
+
+def test_the_table_has_a_row_per_session_and_says_that_no_model_ran(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (session.parent / "second.jsonl").write_text(session.read_text())
+    assert main(["replay", str(session.parent)]) == 0
+    text = capsys.readouterr().out
+    rows = [row.split()[0] for row in text.splitlines() if row]
+    assert rows[:4] == ["session", "first", "second", "total"]
+    assert "No model ran" in text
+    assert text.endswith("2 sessions, 2 calls: every prompt valid, no error.\n")
+
+
+def test_a_session_with_an_error_is_exit_code_1(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (session.parent / "second.jsonl").write_text("{}\n")
+    assert main(["replay", str(session.parent)]) == 1
+    text = capsys.readouterr().out
+    assert "second.jsonl: stopped at call 1: TranscriptError" in text
+    assert text.endswith("0 invalid prompts, 1 error.\n")
+
+
+def test_a_line_that_was_cut_off_is_told(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with session.open("a") as file:
+        file.write('{"type": "mess')
+    assert main(["replay", str(session)]) == 0
+    assert "first.jsonl: left out 1 line" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--restart-every", "0"], "must be a whole number from 1 on"),
+        (["--layout", "poool"], "poool"),
+        (["--policy", "best"], "best"),
+        (["--set", "layuot=pools"], "did you mean 'layout'?"),
+    ],
+)
+def test_a_wrong_usage_is_exit_code_2(
+    session: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(session), *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_path_without_sessions_is_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere does not exist" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path)]) == 2
+    assert "holds no recorded sessions" in capsys.readouterr().err
+
+
+def test_the_state_folder_is_never_touched(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "state"
+    monkeypatch.setenv("FOREDECK_HOME", str(home))
+    assert main(["replay", str(session), "--json"]) == 0
+    assert not home.exists()
