@@ -27,11 +27,14 @@ export class Host {
     this.ctx = null;
   }
 
-  /** Says something to the user. Where Pi has no screen, warnings and errors go to stderr. */
-  notify(level: NoticeLevel, text: string): void {
+  /**
+   * Says something to the user. Where Pi has no screen, warnings and errors go to stderr.
+   * @param unseen what to say there in place of `text`, whatever the level
+   */
+  notify(level: NoticeLevel, text: string, unseen?: string): void {
     try {
       if (this.ctx?.hasUI) this.ctx.ui.notify(text, level);
-      else if (level !== "info") console.error(`foredeck: ${text}`);
+      else if (unseen || level !== "info") console.error(`foredeck: ${unseen ?? text}`);
     } catch {
       // The session was replaced while we spoke.
     }

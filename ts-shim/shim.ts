@@ -18,6 +18,11 @@ import { Host } from "./host.ts";
 const OPEN_MS = 30_000;
 const CLOSE_MS = 1000;
 
+const SETTING_UP = "foredeck sets its engine up, once. Pi works as usual meanwhile.";
+/** Where Pi has no screen it ends with the answer, and the set-up with it. */
+const SETTING_UP_UNSEEN =
+  "not set up yet, so this run is plain Pi; `pi -p '/foredeck setup'` does it once";
+
 /**
  * `/foredeck off` holds for this Pi process, also over /new and /resume.
  *
@@ -137,10 +142,7 @@ export class Shim {
       onBuild: () => {
         how.settingUp();
         this.host.status("fd: setting up");
-        this.host.notify(
-          "info",
-          "foredeck sets its engine up (once). Pi works as usual meanwhile.",
-        );
+        this.host.notify("info", SETTING_UP, SETTING_UP_UNSEEN);
       },
     });
   }
