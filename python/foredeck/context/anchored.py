@@ -12,7 +12,7 @@ from foredeck.context.items import Item, text_block
 from foredeck.context.layout import Placed, Scene, full_part, reference_part
 from foredeck.context.parts import Part
 from foredeck.context.savings import MIN_SAVING_CHARS, contains_lines, short_difference, shown_lines
-from foredeck.context.wording import contained, difference, newer_copy, unchanged
+from foredeck.context.wording import contained, difference, newer_copy, older_copy, unchanged
 
 
 class Anchored:
@@ -25,7 +25,7 @@ class Anchored:
         """Content under its handle, or less where a visible copy says it already."""
         item = scene.conversation.items[placed.index]
         part = self._saving(scene, placed, item) or full_part(
-            item, placed, self._newer_head(scene, placed)
+            item, placed, self._head(scene, placed)
         )
         scene.render(placed.index, part)
         if part.base is not None:
@@ -51,13 +51,16 @@ class Anchored:
         del scene
         return {}
 
-    def _newer_head(self, scene: Scene, placed: Placed) -> str | None:
-        """A head that says so, where an older version of the object stays visible."""
+    def _head(self, scene: Scene, placed: Placed) -> str | None:
+        """A head that names the version, where another one of the object stays visible."""
         if placed.subject is None or placed.version is None:
             return None
-        older = scene.conversation.newest_holder(placed.subject)
-        if older is None or scene.conversation.parts[older].version in (None, placed.version):
+        other = scene.conversation.newest_holder(placed.subject)
+        shown = None if other is None else scene.conversation.parts[other].version
+        if shown is None or shown == placed.version:
             return None
+        if shown > placed.version:
+            return older_copy(placed.subject, placed.version)
         return newer_copy(placed.subject, placed.version)
 
     def _saving(self, scene: Scene, placed: Placed, item: Item) -> Part | None:

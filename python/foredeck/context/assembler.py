@@ -18,6 +18,7 @@ from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
+from foredeck.context.parts import Part
 from foredeck.context.policy import History, Holding, Policy
 from foredeck.context.rebase import (
     DEFAULT_TTL_S,
@@ -163,9 +164,8 @@ class Assembler:
     def _place(self, scene: Scene, index: int, fact: Fact) -> None:
         conversation = scene.conversation
         if fact.leans_on is not None:
-            base = conversation.newest_holder(fact.leans_on)
-            if base is not None:
-                conversation.lean(base, index)
+            self._lean(scene, index, fact.leans_on)
+            return
         placed = Placed(index, fact.subject, fact.version, fact.text_hash)
         if fact.known and fact.subject is not None and fact.subject not in scene.sets.active:
             conversation.parts[index].subject = fact.subject
@@ -174,6 +174,13 @@ class Assembler:
         self.layout.place(scene, placed)
         if fact.subject is not None and conversation.parts[index].form != "same":
             conversation.watch(index, fact.subject)
+
+    def _lean(self, scene: Scene, index: int, ordinal: int) -> None:
+        """A context tool says that an object is in view: that is a use of what is in view."""
+        base = scene.conversation.newest_holder(ordinal)
+        scene.render(index, Part("note", base=base))
+        if base is not None:
+            scene.conversation.lean(base, index)
 
     def _moment(self, request: Request, alignment: Alignment, last: Fields | None) -> Moment:
         model = request.model

@@ -106,7 +106,8 @@ def _superseded(scene: Scene, indexes: list[int]) -> set[int]:
 def _covers(scene: Scene, newer: int, older: int) -> bool:
     """Whether the newer message shows at least the range of the file that the older one does."""
     new, old = scene.conversation.items[newer], scene.conversation.items[older]
-    if scene.conversation.parts[newer].form == "diff":
+    part, other = scene.conversation.parts[newer], scene.conversation.parts[older]
+    if part.form == "diff" or (part.version or 0) < (other.version or 0):
         return False
     ranges = [(i.arguments.get("offset"), i.arguments.get("limit")) for i in (new, old)]
     if ranges[0] == ranges[1] or ranges[0] == (None, None):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.conversation import CONTEXT_TOOLS
-from foredeck.context.index import Seen
+from foredeck.context.index import Entry, Seen
 from foredeck.context.items import Call, Item, Key
 from foredeck.context.session import Observation, Session
 from foredeck.context.wording import args_display
@@ -75,28 +75,24 @@ class Ingest:
 
     def result(self, item: Item) -> Fact:
         """A tool result: its object, the files that the tool touched, and the sets."""
+        session = self._session
         call, object_id = self._call_of(item)
-        head = self._session.workspace.head(object_id)
-        if item.key.address in self._session.log.known and head is not None:
+        head = session.workspace.head(object_id)
+        if item.key.address in session.log.known and head is not None:
             return self._known(item, head)
-        sightings, token = self._sightings(item, call, head)
-        files = [self._meet_file(sighting, token) for sighting in sightings]
-        if head is not None and self._is_stored(head):
-            entry = self._session.see_head(head, call.id)
+        told = session.observed.pop(item.call_id, None)
+        if head is not None and told is None:
+            entry, files, shown = self._stored(item, head)
         else:
-            document = self._toolcall(item, call, object_id, sightings)
-            self._session.workspace.put(document)
-            entry = self._session.see_document(document, call.id)
+            entry, files, shown = self._new(item, call, object_id, head, told)
         if item.tool in CONTEXT_TOOLS:
             return self._apply(item)
-        self._session.sets.activate(entry.ordinal)
-        for ordinal, sighting in zip(files, sightings, strict=True):
-            if sighting.role == "read" and _shows_file(item, sighting):
-                self._session.sets.activate(ordinal)
-                self._session.sets.expire(entry.ordinal)
-                pin = self._session.index.entries[ordinal].pin
-                return Fact(ordinal, pin.version, hash_text(item.text))
-        return Fact(entry.ordinal, entry.pin.version, hash_text(item.text))
+        for file in files:
+            session.sets.show(file.ordinal)
+        session.sets.show(entry.ordinal)
+        subject = entry if shown is None else shown
+        session.sets.activate(subject.ordinal)
+        return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
 
     def observe(self, event: ToolEvent, call_id: str, blocks: list[dict[str, Any]]) -> None:
         """A tool has run and its result is not in the list yet: store what it left behind."""
@@ -106,8 +102,14 @@ class Ingest:
         for sighting in sightings:
             if sighting.document is not None:
                 session.workspace.put(sighting.document)
+            ordinal = session.index.by_object.get(sighting.object_id)
+            if ordinal is None:
+                continue
             if sighting.role in ("read", "written"):
-                session.notices.pop(session.index.by_object.get(sighting.object_id, -1), None)
+                session.notices.pop(ordinal, None)
+            elif sighting.document is not None:
+                # Another tool of the agent did it, perhaps without the agent's knowing.
+                session.notices[ordinal] = "deleted" if sighting.state == "deleted" else "changed"
         if session.workspace.head(call_id) is None:
             call = Call(call_id, event.tool, dict(event.input))
             item = _observed_item(event, call_id, blocks)
@@ -196,6 +198,49 @@ class Ingest:
         version = newest.version if newest.content_hash == pin.get("content_hash") else None
         return Fact(ordinal, version, text_hash, known=True)
 
+    def _new(
+        self, item: Item, call: Call, object_id: str, head: Head | None, told: Observation | None
+    ) -> tuple[Entry, list[Entry], Entry | None]:
+        """A result met for the first time: its entry, its files', and the file that it shows."""
+        session = self._session
+        if told is None:
+            event = ToolEvent(
+                item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
+            )
+            told = Observation(_objects(session.recall(event, session.workspace.pending)))
+        files = [self._meet_file(sighting, told.token) for sighting in told.sightings]
+        shown = next(
+            (
+                entry
+                for entry, sighting in zip(files, told.sightings, strict=True)
+                if sighting.role == "read" and _shows_file(item, sighting)
+            ),
+            None,
+        )
+        if head is not None and self._is_stored(head):
+            return session.see_head(head, call.id), files, shown
+        document = self._toolcall(item, call, object_id, told.sightings)
+        session.workspace.put(document)
+        return session.see_document(document, call.id), files, shown
+
+    def _stored(self, item: Item, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
+        """A result that was stored before it could be met: by an engine that has died since, or
+        in a session that this one is a copy of."""
+        session = self._session
+        at = None if head.token == PENDING else head.token
+        files: dict[str, Entry] = {}
+        for object_id in head.fields.get("file_refs") or ():
+            file = session.store.head(object_id, at)
+            if file is not None:
+                source = file.fields.get("source") or {}
+                files[object_id] = session.see_head(file, source.get("path") or "")
+        pin = head.fields.get("file_pin") or {}
+        return (
+            session.see_head(head, item.call_id),
+            [*files.values()],
+            files.get(pin.get("object") or ""),
+        )
+
     def _is_stored(self, head: Head) -> bool:
         """Whether the object needs no further version: what was indexed first is trusted."""
         fields = head.fields
@@ -203,38 +248,18 @@ class Ingest:
             return True
         return fields.get("turn_ref") == f"turn:{self._session.id}:{self._session.turns}"
 
-    def _sightings(
-        self, item: Item, call: Call, head: Head | None
-    ) -> tuple[list[Sighting], Token | None]:
-        """The files that a tool touched: as told when it ran, else as its own words tell.
-
-        The token is that of the transaction that stored them already, if one did.
-        """
-        session = self._session
-        told = session.observed.pop(item.call_id, None)
-        if told is not None:
-            return told.sightings, told.token
-        event = ToolEvent(
-            item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
-        )
-        return (
-            [] if head is not None else _objects(session.recall(event, session.workspace.pending))
-        ), None
-
-    def _meet_file(self, sighting: Sighting, token: Token | None) -> int:
+    def _meet_file(self, sighting: Sighting, token: Token | None) -> Entry:
+        """A file's entry; its new version is written unless `token` has stored it already."""
         session = self._session
         document = sighting.document
         if document is not None:
             if token is None:
                 session.workspace.put(document)
-            entry = session.see(_seen_file(document, sighting, token))
-        else:
-            head = sighting.head or session.workspace.head(sighting.object_id)
-            if head is None:
-                raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
-            entry = session.see_head(head, sighting.path)
-        session.sets.show(entry.ordinal)
-        return entry.ordinal
+            return session.see(_seen_file(document, sighting, token))
+        head = sighting.head or session.workspace.head(sighting.object_id)
+        if head is None:
+            raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
+        return session.see_head(head, sighting.path)
 
     def _toolcall(
         self, item: Item, call: Call, object_id: str, sightings: list[Sighting]

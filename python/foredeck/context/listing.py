@@ -6,7 +6,7 @@ from foredeck.context.handles import resolve
 from foredeck.context.index import Entry
 from foredeck.context.session import Session
 from foredeck.errors import ToolError
-from foredeck.model.documents import Document
+from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, nickname_id
 from foredeck.store.protocol import Batch
 
@@ -65,7 +65,7 @@ def name_object(session: Session, arguments: str) -> str:
         return f"@{entry.ordinal} is called {name} already."
     if owner is not None:
         raise ToolError(f"The name {name!r} belongs to another object.")
-    document = session.store.get(entry.object, Document)
+    document = session.store.get(entry.object, kind_of(entry.type))
     if document is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
     batch = Batch(expect={nickname_id(name): None if claim is None else claim.token})

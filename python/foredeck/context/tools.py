@@ -8,13 +8,14 @@ that they follow the branch and survive a crash (design 1 section 2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.handles import Wanted, resolve
 from foredeck.context.index import Entry
 from foredeck.context.ingest import apply_decision
+from foredeck.context.reconcile import take_sightings
 from foredeck.context.session import Session
 from foredeck.context.versions import Content, content_of
 from foredeck.errors import ToolError
@@ -83,6 +84,9 @@ class ContextTools:
     def _bring(self, op: str, wanted: Wanted) -> ToolAnswer:
         """The content, unless the very version can be read in the prompt already."""
         entry = wanted.entry
+        if entry.type == "file":
+            # The tracker may lag behind: what is given out is what is there now.
+            take_sightings(self._session, self._session.source.reconcile([entry.object]))
         content = content_of(self._session, wanted)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
@@ -90,10 +94,12 @@ class ContextTools:
         if self._visible(entry, content):
             text = wording.already_visible(entry.ordinal, pinned=op == "pin")
             return ToolAnswer(text, _decision(op, entry, content, form="visible"))
-        shown = content.text[: self._max_chars]
-        if len(shown) < len(content.text):
-            shown += wording.cut_short(len(shown), len(content.text))
-        text = shown or wording.empty(entry.ordinal)
+        if len(content.text) > self._max_chars:
+            text = content.text[: self._max_chars]
+            text += wording.cut_short(len(text), len(content.text))
+            partial = replace(content, text_hash=None)
+            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+        text = content.text or wording.empty(entry.ordinal)
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
 
     def _visible(self, entry: Entry, content: Content) -> bool:

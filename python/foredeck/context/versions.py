@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,20 +53,42 @@ def content_of(session: Session, wanted: Wanted) -> Content:
 def pin_of(store: Store, session: str, ordinal: int, version: int) -> tuple[Pin, Token]:
     """The pin of `@ordinal v<version>` with the token to read it by.
 
-    A forked session has the older ones from its parent. Raises `ToolError` where there is none.
+    Raises `ToolError` where there is none.
     """
     known = 0
+    for pin, token in pins_of(store, session, ordinal):
+        known = max(known, pin.version)
+        if pin.version == version:
+            return pin, token
+    raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
+
+
+def pins_of(store: Store, session: str, ordinal: int) -> Iterator[tuple[Pin, Token]]:
+    """Every version of `@ordinal` that a session has seen, with the token to read it by.
+
+    A forked session has the older ones from its parent. What the parent met after the fork is
+    left out: newer versions, or another object under the same handle.
+    """
+    member = store.head(member_id(session, ordinal))
+    object = None if member is None else member.fields["object"]
     current: str | None = session
+    lowest: int | None = None
     while current is not None:
-        for head in store.history(member_id(current, ordinal)):
-            pin = Pin.model_validate(head.fields["pin"])
-            known = max(known, pin.version)
-            if pin.version == version:
-                token = head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
-                return pin, token
+        for pin, token in _own_pins(store, current, ordinal):
+            if pin.object == object and (lowest is None or pin.version < lowest):
+                yield pin, token
+        first = next(_own_pins(store, current, ordinal), None)
+        if first is not None and first[0].object == object:
+            lowest = first[0].version
         wrapper = store.head(session_object_id(current))
         current = None if wrapper is None else wrapper.fields.get("parent_session")
-    raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
+
+
+def _own_pins(store: Store, session: str, ordinal: int) -> Iterator[tuple[Pin, Token]]:
+    """The versions that this very session has met, oldest first."""
+    for head in store.history(member_id(session, ordinal)):
+        pin = Pin.model_validate(head.fields["pin"])
+        yield pin, head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
 
 
 def _as_of_call(session: Session, entry: Entry, call: int) -> Content:

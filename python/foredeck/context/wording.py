@@ -34,6 +34,11 @@ def newer_copy(ordinal: int, version: int) -> str:
     return f"@{ordinal} v{version}, replaces the older copy above"
 
 
+def older_copy(ordinal: int, version: int) -> str:
+    """Head of an old version while a newer one is visible."""
+    return f"@{ordinal} v{version}, older than the copy above"
+
+
 def reference(
     ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: str = "", images: int = 0
 ) -> str:
