@@ -7,13 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+from foredeck.store.protocol import Store
 from foredeck.store.sqlite import open_sqlite
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract
 from .contract_processes import ProcessContract
 from .factory import StoreFactory
+from .model import StoreComparison
 
 __all__ = ["store"]
 
@@ -44,3 +47,15 @@ class TestOrigins(OriginContract):
 
 class TestProcesses(ProcessContract):
     """Several processes, killed ones."""
+
+
+class SqliteComparison(StoreComparison):
+    """SQLite against a few dicts."""
+
+    def open_store(self, folder: Path) -> Store:
+        """The database in `folder`."""
+        return open_sqlite(folder / "store.db")
+
+
+TestComparison = SqliteComparison.TestCase
+TestComparison.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
