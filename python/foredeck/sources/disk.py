@@ -157,9 +157,7 @@ class DiskSource:
                     yield named, known[named.object_id]
                 yield real, known[real.object_id]
             elif known[target].exists:
-                place = location_of(known[target], None)
-                local = self._filesystems.local_path(place.source)
-                yield Location(place.filesystem_id, place.path, local), known[target]
+                yield location_of(target, known[target], self._filesystems), known[target]
 
     def _sight(self, place: Location, role: Role, known: Known, by: _By) -> Sighting:
         if place.local is None:

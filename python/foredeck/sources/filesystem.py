@@ -44,21 +44,24 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a file is: its identity, and the path to open here (None: out of this side's reach)."""
+    """Where a file is: its identity, and the path to open here (None: out of this side's reach).
+
+    `object_id`, the id of the file's object, follows from the identity.
+    """
 
     filesystem_id: str
     path: str
     local: str | None
+    object_id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.object_id:
+            object.__setattr__(self, "object_id", file_id(self.filesystem_id, self.path))
 
     @property
     def source(self) -> FilesystemSource:
         """The source binding of the file's object."""
         return FilesystemSource(filesystemId=self.filesystem_id, path=self.path)
-
-    @property
-    def object_id(self) -> str:
-        """The id of the file's object."""
-        return file_id(self.filesystem_id, self.path)
 
 
 def file_id(filesystem_id: str, path: str) -> str:
@@ -125,10 +128,14 @@ class FilesystemMap:
 
     def local_path(self, source: FilesystemSource) -> str | None:
         """Where this process finds a known file now; None when its file system is not here."""
-        found = self._range_here(source.path)
-        if not found.reachable or not _can_exist(source.path):
+        return self.local_at(source.filesystemId, source.path)
+
+    def local_at(self, filesystem_id: str, path: str) -> str | None:
+        """As `local_path`, from the two parts of the source binding."""
+        found = self._range_here(path)
+        if not found.reachable or not _can_exist(path):
             return None
-        return source.path if self._id_here(source.path, found) == source.filesystemId else None
+        return path if self._id_here(path, found) == filesystem_id else None
 
     def absolute(self, path: str, cwd: str | None = None) -> str:
         """The path made absolute and free of `.`, `..` and doubled separators, lexically."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import subprocess
 import sys
 from pathlib import Path
 
 MACHINE_ID_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
-CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
 FALLBACK_NAME = "filesystem-id"
 
 _HEX_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -54,13 +52,8 @@ def container_id() -> str | None:
     if sys.platform in ("darwin", "win32"):
         return None
     return find_container_id(
-        _read("/proc/self/cgroup"), _read("/proc/self/mountinfo"), _read(CONTAINER_MARKS[1])
+        _read("/proc/self/cgroup"), _read("/proc/self/mountinfo"), _read("/run/.containerenv")
     )
-
-
-def in_container() -> bool:
-    """Whether this process runs in a container, by any of the usual marks."""
-    return container_id() is not None or any(Path(mark).exists() for mark in CONTAINER_MARKS)
 
 
 def find_container_id(cgroup: str, mountinfo: str, containerenv: str = "") -> str | None:
@@ -112,6 +105,8 @@ def _read(name: str) -> str:
 
 
 def _mac_platform_uuid() -> str | None:
+    import subprocess
+
     try:
         done = subprocess.run(
             ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"],

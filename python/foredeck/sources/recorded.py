@@ -6,6 +6,7 @@ A successful `write` gives the whole file, a `read` that shows all lines gives i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -30,6 +31,9 @@ from foredeck.store.protocol import Store
 
 REPLACEMENT_SHARE = 20
 """One replacement character in so many and the text is what a host made of binary data."""
+
+
+_OBJECT_ID = re.compile("[0-9a-f]{64}")
 
 
 class _Told(NamedTuple):
@@ -92,7 +96,11 @@ class RecordedSource:
         """What is known of these files: a recording has nothing to compare them with."""
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
         known = lookup(self._store, ids, pending)
-        return [_as_known(location_of(k, None), "mentioned", k) for k in known.values() if k.exists]
+        return [
+            _as_known(location_of(id, found), "mentioned", found)
+            for id, found in known.items()
+            if found.exists
+        ]
 
     def _told(self, event: ToolEvent, role: Role, id: str, pending: Pending) -> _Told | None:
         if event.is_error or role not in ("read", "written"):
@@ -113,13 +121,14 @@ class RecordedSource:
 
 def is_object_id(target: str) -> bool:
     """Whether a target of `reconcile` is an object's id rather than a path."""
-    return len(target) == 64 and all(c in "0123456789abcdef" for c in target)
+    return _OBJECT_ID.fullmatch(target) is not None
 
 
-def location_of(known: Known, local: str | None) -> Location:
-    """The place of a known file, to be opened at `local`."""
-    source = FilesystemSource.model_validate(known.fields["source"])
-    return Location(source.filesystemId, source.path, local)
+def location_of(id: str, known: Known, filesystems: FilesystemMap | None = None) -> Location:
+    """The place of a known file; without `filesystems` it is out of reach."""
+    source = known.fields["source"]
+    name, path = source["filesystemId"], source["path"]
+    return Location(name, path, filesystems.local_at(name, path) if filesystems else None, id)
 
 
 def _told_by_read(event: ToolEvent) -> _Told | None:
