@@ -10,7 +10,7 @@ import pytest
 from working import FILESYSTEM, Work
 
 from foredeck.model.documents import FileDocument, Provenance
-from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, ToolEvent
+from foredeck.sources import DiskSource, FilesystemMap, Mount, ToolEvent
 from foredeck.store.protocol import Batch, Store
 
 
@@ -323,103 +323,6 @@ class TestListed:
         work.write("a.py", "two")
         work.commit(work.disk.sight("a.py", "listed"))
         assert work.stored(id).content == "two"
-
-
-class TestAfterTool:
-    """What a tool call touched."""
-
-    def after(self, work: Work, tool: str, text: str = "", **arguments: object) -> list[str]:
-        event = ToolEvent(tool, arguments, text, cwd=str(work.folder))
-        sightings = work.disk.after_tool(event)
-        work.commit(*sightings)
-        return [f"{Path(s.path).name}:{s.role}:{s.state}" for s in sightings]
-
-    def test_read_write_edit(self, work: Work) -> None:
-        work.write("a", "one")
-        assert self.after(work, "read", "one", path="a") == ["a:read:text"]
-        work.write("a", "two")
-        assert self.after(work, "write", "ok", path="a", content="two") == ["a:written:text"]
-        id = work.disk.identify("a")[0]
-        assert work.stored(id).provenance.generator == "agent"
-        assert work.stored(id).provenance.origin == "write"
-
-    def test_ls_leaves_folders_out(self, work: Work) -> None:
-        work.write("src/a")
-        work.write("src/b/c")
-        (work.folder / "src" / "l").symlink_to("b")
-        assert self.after(work, "ls", "a\nb/\nl\ngone", path="src") == ["a:listed:listed"]
-
-    def test_find_and_grep(self, work: Work) -> None:
-        work.write("src/a.py")
-        work.write("src/lib/b.py")
-        assert self.after(work, "find", "a.py\nlib/\nlib/b.py", pattern="*", path="src") == [
-            "a.py:listed:listed",
-            "b.py:listed:listed",
-        ]
-        assert self.after(work, "grep", "a.py:1: one", pattern="one", path="src/a.py") == [
-            "a.py:listed:listed"
-        ]
-
-    def test_bash_refreshes_known_files_and_lists_others(self, work: Work) -> None:
-        work.write("known.py", "one")
-        id = work.read("known.py").object_id
-        work.write("known.py", "two")
-        work.write("other.py", "x")
-        found = self.after(work, "bash", "", command="sed -i s/one/two/ known.py other.py gone.py")
-        assert found == ["known.py:mentioned:text", "other.py:mentioned:listed"]
-        assert work.stored(id).content == "two"
-        assert work.stored(id).provenance.generator == "tool"
-
-    def test_bash_notices_a_removal(self, work: Work) -> None:
-        path = work.write("a.py")
-        work.read("a.py")
-        Path(path).unlink()
-        assert self.after(work, "bash", "", command="rm a.py") == ["a.py:mentioned:deleted"]
-
-    def test_bash_links_a_rename(self, work: Work) -> None:
-        work.write("a.py", "content")
-        old = work.read("a.py").object_id
-        (work.folder / "a.py").rename(work.folder / "b.py")
-        assert self.after(work, "bash", "", command="git mv a.py b.py") == [
-            "a.py:mentioned:deleted",
-            "b.py:mentioned:text",
-        ]
-        new = work.disk.identify("b.py")[0]
-        assert work.stored(old).moved_to == new
-        assert work.stored(new).provenance.parent_refs == [f"moved_from:{old}"]
-
-    def test_a_failed_call_only_looks_at_known_files(self, work: Work) -> None:
-        path = work.write("a")
-        event = ToolEvent("read", {"path": "a"}, "EIO", is_error=True, cwd=str(work.folder))
-        assert work.disk.after_tool(event) == []
-        work.read("a")
-        Path(path).unlink()
-        (sighting,) = work.disk.after_tool(event)
-        assert sighting.state == "deleted"
-
-    def test_a_missing_or_odd_path_is_left_out(self, work: Work) -> None:
-        assert self.after(work, "read", "", path="gone") == []
-        assert self.after(work, "read", "", path="a\0b") == []
-        assert self.after(work, "read", "", path=7) == []
-        assert self.after(work, "read", "", path=str(work.folder)) == []
-
-    def test_one_sighting_per_object(self, work: Work) -> None:
-        work.write("a.py")
-        found = self.after(work, "bash", "", command="cat a.py ./a.py $PWD/a.py")
-        assert found == ["a.py:mentioned:listed"]
-
-    def test_discovery_is_bounded(self, work: Work) -> None:
-        names = [f"f{n}" for n in range(30)]
-        for name in names:
-            work.write(name)
-        disk = DiskSource(work.store, work.filesystems, Limits(discovered_paths=10))
-        event = ToolEvent("ls", {}, "\n".join(names), cwd=str(work.folder))
-        assert len(disk.after_tool(event)) == 10
-
-    def test_a_name_that_the_host_spells_otherwise(self, work: Work) -> None:
-        work.write("re\u0301sume\u0301.md", "x")
-        found = self.after(work, "read", "x", path="r\u00e9sum\u00e9.md")
-        assert found == ["re\u0301sume\u0301.md:read:text"]
 
 
 def test_unknown_targets_are_left_out(work: Work) -> None:
