@@ -17,14 +17,13 @@ from typing import Any
 
 from foredeck.bench.demo_story import TESTS, story
 from foredeck.bench.demo_table import (
+    CONTEXT_TOOLS,
     call_rows,
-    fixed_tokens,
     newest_session,
     plain_calls,
     render,
-    request_tokens,
 )
-from foredeck.bench.scripted import ScriptedModel, write_agent_dir
+from foredeck.bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
 from foredeck.bench.scripted.pi_process import VERSIONS, PiInstall, Workspace, checkout_pi
 from foredeck.bench.scripted.pi_rpc import RpcError, RpcPi
 
@@ -93,9 +92,9 @@ def run_interactive(install: PiInstall, workspace: Workspace, checkout: Path) ->
     code = subprocess.run(command, cwd=workspace.repo, env=environment, check=False).returncode
     session = newest_session(workspace.foredeck_home)
     rows = call_rows(workspace.foredeck_home, session[0]) if session else []
-    if rows:
+    if session and rows:
         print(render(rows, [], []))
-        _print_hints(workspace, checkout)
+        _print_hints(workspace, checkout, session[0])
         print(_summary(len(rows), rows[-1].sent_tokens, rows[-1].host_tokens))
     return code
 
@@ -158,16 +157,25 @@ def _report(workspace: Workspace, checkout: Path, model: ScriptedModel) -> int:
         return _fail("foredeck recorded nothing", workspace)
     rows = call_rows(workspace.foredeck_home, session[0])
     bodies = [recorded.request.body for recorded in model.requests if not recorded.side]
-    seen = [request_tokens(body) for body in bodies]
-    plain = plain_calls(session[1], fixed_tokens(bodies[0], own_tools=False))
+    seen = [prompt_tokens(body) for body in bodies]
+    plain = plain_calls(session[1], _fixed_tokens(bodies[0]))
     print(render(rows, seen, plain))
-    _print_hints(workspace, checkout)
+    _print_hints(workspace, checkout, session[0])
     if model.violations:
         return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
-    if model.steps_left or not _tests_pass(workspace):
-        return _fail("the story did not come to its end", workspace)
+    if model.steps_left:
+        statuses = " ".join(str(recorded.status) for recorded in model.requests)
+        return _fail(f"the story did not come to its end, HTTP statuses {statuses}", workspace)
+    if not _tests_pass(workspace):
+        return _fail("the sample's tests do not pass", workspace)
     print(_summary(len(rows), seen[-1], plain[-1].tokens))
     return 0
+
+
+def _fixed_tokens(body: Json) -> int:
+    """Tokens of the system prompt and of Pi's own tools."""
+    tools = [tool for tool in body.get("tools") or () if tool["name"] not in CONTEXT_TOOLS]
+    return prompt_tokens({"system": body.get("system"), "tools": tools, "messages": []})
 
 
 def _tests_pass(workspace: Workspace) -> bool:
@@ -177,10 +185,11 @@ def _tests_pass(workspace: Workspace) -> bool:
     ).returncode
 
 
-def _print_hints(workspace: Workspace, checkout: Path) -> None:
-    print("\nTokens are estimates (characters / 4). The records are kept; to look at them:")
+def _print_hints(workspace: Workspace, checkout: Path, session: str) -> None:
+    program = checkout / ".venv" / "bin" / "foredeck"
+    print("\nTokens are estimates (characters / 4). To see exactly what the model saw at a call:")
     print(f"  export FOREDECK_HOME={workspace.foredeck_home}")
-    print(f"  {checkout / '.venv' / 'bin' / 'foredeck'} --help\n")
+    print(f"  {program} show {session} --call 1\n")
 
 
 def _summary(calls: int, sent: int, plain: int) -> str:

@@ -2,7 +2,7 @@
 
 What foredeck did and why is read from the call records in its store, what the model saw from the
 requests that reached it, plain Pi's side from the session file, in which Pi keeps every message
-in full. All three are counted alike: characters of text and arguments / 4.
+in full. Tokens are estimated alike: characters of text and arguments / 4.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foredeck.bench.scripted.cache import block_tokens, estimate_tokens
 from foredeck.config import load_config
 from foredeck.model.records import CallDocument
 from foredeck.stores import open_store
@@ -84,8 +85,8 @@ def _rows(records: Iterable[CallDocument]) -> Iterator[CallRow]:
         stats = record.stats
         yield CallRow(
             record.ordinal,
-            tokens(stats["chars_host"]),
-            tokens(stats["chars_sent"]),
+            _tokens(stats["chars_host"]),
+            _tokens(stats["chars_sent"]),
             stats["active"],
             stats["collapsed"],
             stats["pinned"],
@@ -106,8 +107,8 @@ def _why(record: CallDocument, before: Json, shown: set[int]) -> str:
         notes.append(f"{folded} outputs folded: {_REASONS.get(reason, reason)}")
     elif before:
         spared = _grown(stats, before, "chars_host") - _grown(stats, before, "chars_sent")
-        if tokens(spared) >= 30:
-            notes.append(f"{tokens(spared):,} tokens not sent twice")
+        if _tokens(spared) >= 30:
+            notes.append(f"{_tokens(spared):,} tokens not sent twice")
     notes += _set_changes(record, shown)
     return "; ".join(notes)
 
@@ -124,6 +125,10 @@ def _set_changes(record: CallDocument, shown: set[int]) -> list[str]:
 
 
 _SET_WORDS = (("pinned+", "pinned"), ("pinned-", "unpinned"))
+
+
+def _tokens(chars: int) -> int:
+    return -(-chars // CHARS_PER_TOKEN)
 
 
 def _handles(ordinals: Iterable[int]) -> str:
@@ -149,21 +154,6 @@ class _Store:
         self._store.close()
 
 
-# ---------------------------------------------------------------- the model's side
-
-
-def request_tokens(body: Json) -> int:
-    """Tokens of a request to the Anthropic Messages API: system prompt, tools, messages."""
-    chars = sum(_message_chars(message) for message in body["messages"])
-    return fixed_tokens(body, own_tools=True) + tokens(chars)
-
-
-def fixed_tokens(body: Json, *, own_tools: bool) -> int:
-    """Tokens of a request's system prompt and tools, with or without foredeck's own tools."""
-    tools = [t for t in body.get("tools") or () if own_tools or t["name"] not in CONTEXT_TOOLS]
-    return tokens(_message_chars({"content": body.get("system")}) + len(json.dumps(tools)))
-
-
 # ---------------------------------------------------------------- plain Pi's side
 
 
@@ -173,7 +163,7 @@ def plain_calls(session_file: Path, fixed: int) -> list[PlainCall]:
     `fixed` is what system prompt and tools take, in tokens. Calls of foredeck's own tools and
     their results are left out: plain Pi has none.
     """
-    chars = 0
+    sum_so_far = fixed
     found = []
     lines = session_file.read_text(encoding="utf-8").split("\n")
     for entry in (json.loads(line) for line in lines if line):
@@ -181,36 +171,26 @@ def plain_calls(session_file: Path, fixed: int) -> list[PlainCall]:
         if entry.get("type") != "message" or message.get("role") == "system":
             continue
         if message.get("role") == "assistant":
-            found.append(PlainCall(fixed + tokens(chars), _answer(message)))
-        chars += _message_chars(message)
+            found.append(PlainCall(sum_so_far, _answer(message)))
+        sum_so_far += _message_tokens(message)
     return found
 
 
-def tokens(chars: int) -> int:
-    """Tokens that so many characters make, by the usual estimate."""
-    return chars // CHARS_PER_TOKEN
-
-
-def _message_chars(message: Json) -> int:
+def _message_tokens(message: Json) -> int:
     if message.get("role") == "toolResult" and message.get("toolName") in CONTEXT_TOOLS:
         return 0
     content = message.get("content")
     if isinstance(content, str):
-        return len(content)
-    return sum(_block_chars(block) for block in content or ())
+        return estimate_tokens(content)
+    return sum(_block_tokens(block) for block in content or ())
 
 
-def _block_chars(block: Json) -> int:
-    """Characters of a block in Pi's shape or in Anthropic's."""
-    kind = block.get("type")
-    if kind in ("toolCall", "tool_use"):
-        if kind == "toolCall" and block.get("name") in CONTEXT_TOOLS:
-            return 0
-        arguments = block.get("arguments", block.get("input"))
-        return len(str(block.get("name"))) + len(json.dumps(arguments))
-    if kind == "tool_result":
-        return _message_chars(block)
-    return len(block.get("text") or block.get("thinking") or "")
+def _block_tokens(block: Json) -> int:
+    if block.get("type") != "toolCall":
+        return block_tokens(dict(block))
+    if block.get("name") in CONTEXT_TOOLS:
+        return 0
+    return estimate_tokens(block["name"]) + estimate_tokens(block["arguments"])
 
 
 def _answer(message: Json) -> str:

@@ -5,21 +5,23 @@ marker of a new request for the longest entry that is still alive. OpenAI matche
 prefix in steps of 128 tokens. Beside the hit by the rule, the ideal one is reported: the longest
 prefix, block by block, that any live request had.
 
-Tokens are estimated as characters of the canonical JSON / 4.
+Tokens are estimated: characters of text, arguments and tool definitions / 4.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.bench.scripted.reasoning import normalized
-from foredeck.bench.scripted.request import Request
+from foredeck.bench.scripted.request import Request, content_text
 
 LOOKBACK_BLOCKS = 20
 OPENAI_STEP_TOKENS = 128
+IMAGE_TOKENS = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,23 @@ def estimate_tokens(value: Any) -> int:
     return -(-len(text) // 4)
 
 
+def block_tokens(block: dict[str, Any]) -> int:
+    """Estimated tokens of one block of a message or of the system prompt, or of a tool."""
+    kind = block.get("type")
+    if kind == "tool_use":
+        return estimate_tokens(block["name"]) + estimate_tokens(block["input"])
+    if kind == "tool_result":
+        content = block.get("content")
+        parts = content if isinstance(content, list) else ()
+        images = len([part for part in parts if part.get("type") == "image"])
+        return estimate_tokens(content_text(content)) + images * IMAGE_TOKENS
+    if kind in ("image", "image_url"):
+        return IMAGE_TOKENS
+    if kind in ("text", "thinking"):
+        return estimate_tokens(block[kind])
+    return estimate_tokens({k: v for k, v in block.items() if k != "cache_control"})
+
+
 def prompt_tokens(body: dict[str, Any]) -> int:
     """Estimated tokens of a whole request: tools, system prompt and messages."""
     segments = _segments(body)
@@ -107,28 +126,36 @@ def _longest(segments: list[_Segment], prefixes: set[str]) -> int:
     return max((s.tokens for s in segments if s.prefix in prefixes), default=0)
 
 
-def _blocks(body: dict[str, Any]) -> list[Any]:
-    """The prompt's blocks in the order in which the provider lays them out."""
-    system = body.get("system") or []
-    blocks = list(body.get("tools") or [])
-    blocks += [{"type": "text", "text": system}] if isinstance(system, str) else system
+def _blocks(body: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The prompt's blocks in the order in which the provider lays them out.
+
+    Each comes with what its message holds beside the content, which counts for equality only.
+    """
+    for tool in body.get("tools") or ():
+        yield tool, {}
+    for block in _content_blocks(body.get("system")):
+        yield block, {}
     for message in body["messages"]:
-        content = message.get("content") or ""
-        if isinstance(content, str):
-            content = [{"type": "text", "text": content}]
         rest = {k: v for k, v in message.items() if k != "content"}
-        blocks += [{**block, "message": rest} for block in content]
-    return blocks
+        for block in _content_blocks(message.get("content")):
+            yield block, rest
+        for call in message.get("tool_calls") or ():
+            yield call, {"role": message["role"]}
+
+
+def _content_blocks(content: Any) -> list[dict[str, Any]]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if content else []
 
 
 def _segments(body: dict[str, Any]) -> list[_Segment]:
     digest = hashlib.sha256()
     tokens = 0
     segments = []
-    for block in _blocks(body):
-        marked = "cache_control" in block
-        text = json.dumps(normalized(block), sort_keys=True, ensure_ascii=False)
+    for block, rest in _blocks(body):
+        text = json.dumps(normalized([block, rest]), sort_keys=True, ensure_ascii=False)
         digest.update(text.encode("utf-8", "surrogatepass"))
-        tokens += estimate_tokens(text)
-        segments.append(_Segment(digest.hexdigest(), tokens, marked))
+        tokens += block_tokens(block)
+        segments.append(_Segment(digest.hexdigest(), tokens, "cache_control" in block))
     return segments
