@@ -1,0 +1,355 @@
+"""What the model sees of every kind of message and file (issue section 4)."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import struct
+import zlib
+from pathlib import Path
+from threading import Event
+
+import pytest
+from harness import Pi, one_version
+from observed import (
+    answered,
+    assert_recorded,
+    assert_stable,
+    calls_of,
+    errors,
+    handle,
+    last_result,
+    messages,
+    results,
+    session_of,
+    stored,
+)
+
+from foredeck.bench.scripted import Reply, Request, Text, Thinking, call
+from foredeck.bench.scripted.request import Api
+from foredeck.bench.scripted.steps import Step
+
+LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(120))
+HUGE = "".join(f"entry {n}: nothing of note has happened since\n" for n in range(70_000))
+NO_COMPACTION = {"compaction": {"enabled": False}}
+"""Pi's own compaction would come first in a window as small as these tests need."""
+
+
+def png() -> bytes:
+    """A valid image of one red pixel."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    pixel = chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + pixel + chunk(b"IEND", b"")
+
+
+def test_a_reread_after_an_edit_is_a_difference(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(LONG)
+    edit = call("edit", path="a.txt", edits=[{"oldText": "line 60:", "newText": "line sixty:"}])
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            edit,
+            call("read", path="a.txt"),
+            call("read", path="a.txt"),
+            call("read", path="a.txt", offset=1, limit=30),
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    at = handle(pi, "/a.txt")
+    whole, _, changed, again, part = results(model.requests[-1])
+    assert whole == f"{at}\n{LONG}"
+    assert changed.startswith(f"{at} v2, changed since the copy above:\n")
+    assert "-line 60: the quick" in changed
+    assert "+line sixty: the quick" in changed
+    assert len(changed) < 500
+    assert again == f"Unchanged: the same as {at} above."
+    assert part == f"Unchanged: these lines stand in {at} above."
+    assert_stable(answered(model))
+
+
+def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
+    for name in "abc":
+        (pi.repo / f"{name}.txt").write_text(LONG.replace("line", f"{name}-line"))
+    model = pi.serve(
+        [
+            [
+                Text("all at once"),
+                *(call("read", path=f"{name}.txt") for name in "abc"),
+                call("read", path="a.txt"),
+                call("bash", command="exit 1"),
+                call("read", path="missing.txt"),
+            ],
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    a, b, c, again, *failed = results(model.requests[-1])
+    for name, text in zip("abc", (a, b, c), strict=True):
+        expected = LONG.replace("line", f"{name}-line")
+        assert text == f"{handle(pi, f'/{name}.txt')}\n{expected}"
+    assert again == f"Unchanged: the same as {handle(pi, '/a.txt')} above."
+    assert errors(model.requests[-1]) == failed
+    assert len(failed) == 2
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), model.requests)
+
+
+@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
+def test_an_image_passes_as_it_is(pi: Pi, api: Api) -> None:
+    (pi.repo / "red.png").write_bytes(png())
+    model = pi.serve([call("read", path="red.png"), call("read", path="red.png"), "done"], api=api)
+    assert pi.print("look", foredeck=True).code == 0
+    assert model.violations == []
+    data = base64.b64encode(png()).decode()
+    sent = [str(message) for message in model.requests[-1].request.messages]
+    assert sum(data in text for text in sent) == 2
+    with stored(pi) as store:
+        (first, second) = store.query("toolcall", {"tool": "read"})
+        (image,) = first.fields["images"]
+        assert second.fields["images"] == [image]
+        assert store.blob(image) == png()
+
+
+@pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
+def test_empty_results_and_errors_pass_valid(pi: Pi, api: Api) -> None:
+    (pi.repo / "empty.txt").write_text("")
+    model = pi.serve(
+        [
+            [call("read", path="empty.txt"), call("bash", command="true")],
+            [call("bash", command="false"), call("nonsense", x=1), call("read")],
+            "done",
+        ],
+        api=api,
+    )
+    assert pi.print("go", foredeck=True).stdout.strip() == "done"
+    assert model.violations == []
+    assert len(results(model.requests[-1])) == 5
+
+
+@one_version
+def test_long_sessions_over_chat_completions_stay_valid(pi: Pi) -> None:
+    model = pi.serve(
+        [
+            *([Thinking("hm"), call("bash", command=f"seq {n}000 {n}900")] for n in range(1, 8)),
+            "done",
+        ],
+        api="openai-completions",
+        context_window=7000,
+        reasoning=True,
+        settings=NO_COMPACTION,
+    )
+    assert pi.print("count", foredeck=True).code == 0
+    assert model.violations == []
+    assert "toolcall_ref" in model.requests[-1].request.text
+
+
+def test_an_aborted_run_goes_on(pi: Pi) -> None:
+    """Esc while a tool runs, and while the model answers; then the user goes on."""
+    asked, released = Event(), Event()
+
+    def slow(_: Request) -> str:
+        asked.set()
+        released.wait(60)
+        return "too late"
+
+    model = pi.serve(
+        [
+            call("bash", command="echo begun; sleep 60"),
+            slow,
+            call("bash", command="echo hi"),
+            "done",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    start = len(rpc.events)
+    rpc.send("prompt", message="start")
+    rpc.wait_event(lambda event: event["type"] == "tool_execution_start", start)
+    rpc.abort()
+    rpc.wait_idle(start)
+    start = len(rpc.events)
+    rpc.send("prompt", message="again")
+    assert asked.wait(60)
+    rpc.abort()
+    rpc.wait_idle(start)
+    released.set()
+    rpc.prompt("go on")
+    assert model.violations == []
+    last = model.requests[-1].request
+    assert [text for text in ("start", "again", "go on") if text not in last.text] == []
+    assert last_result(model.requests[-1]) == "hi\n"
+    assert_stable(model.requests)
+    assert rpc.notifications() == []
+
+
+def test_signed_thinking_keeps_its_prefix_inside_a_turn(pi: Pi) -> None:
+    """The window is small: rebases must happen, and only between the user's turns."""
+
+    def turn(first: int) -> list[Step]:
+        return [
+            [Thinking(f"step {n}"), call("bash", command=f"seq {n}000 {n}500")]
+            for n in range(first, first + 3)
+        ]
+
+    script: list[Step] = []
+    for prompt in range(4):
+        script += [*turn(1 + 3 * prompt), [Thinking("enough"), Text(f"answer {prompt}")]]
+    model = pi.serve(script, context_window=6000, reasoning=True, settings=NO_COMPACTION)
+    ended = pi.print(*(f"prompt {n}" for n in range(4)), foredeck=True)
+    assert (ended.code, model.violations) == (0, [])
+    with stored(pi) as store:
+        decisions = [call.fields["decision"] for call in calls_of(store)]
+    rebased = [n for n, decision in enumerate(decisions) if decision["kind"] == "rebase"]
+    assert rebased
+    assert all(n % 4 == 0 for n in rebased), decisions
+
+
+def test_redacted_thinking_passes_as_it_is(pi: Pi) -> None:
+    model = pi.serve(
+        [
+            [Thinking("secret", redacted=True), call("bash", command="seq 300")],
+            [Thinking("plain"), Thinking("more", redacted=True), call("bash", command="seq 300")],
+            "done",
+            "again",
+        ],
+        reasoning=True,
+    )
+    assert pi.print("go", "and on", foredeck=True).code == 0
+    assert model.violations == []
+
+
+CUSTOM = """
+export default function (pi) {
+  pi.on("before_agent_start", () => ({
+    message: { customType: "note", content: "A note of another extension.", display: true },
+  }));
+}
+"""
+
+
+def test_custom_messages_of_another_extension_pass(pi: Pi, tmp_path: Path) -> None:
+    extension = tmp_path / "note.ts"
+    extension.write_text(CUSTOM)
+    model = pi.serve([call("bash", command="seq 300"), "done", "fine"])
+    assert pi.print("go", "and on", foredeck=True, extensions=[extension]).code == 0
+    assert model.violations == []
+    assert model.requests[-1].request.text.count("A note of another extension.") == 2
+    assert_stable(answered(model))
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), model.requests)
+
+
+def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
+    """`!command` reaches the model, `!!command` does not."""
+    model = pi.serve(["one", call("bash", command="seq 300"), "two"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("hello")
+    rpc.send("bash", command="echo seen by the model")
+    rpc.send("bash", command="echo kept from the model", excludeFromContext=True)
+    rpc.prompt("go on")
+    assert model.violations == []
+    text = model.requests[-1].request.text
+    assert "seen by the model" in text
+    assert "kept from the model" not in text
+    assert_stable(answered(model))
+
+
+def test_a_binary_file_is_metadata_only(pi: Pi) -> None:
+    (pi.repo / "data.bin").write_bytes(bytes(range(256)) * 40)
+    model = pi.serve([call("read", path="data.bin"), "done"])
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    with stored(pi) as store:
+        (file,) = store.query("file")
+        (read,) = store.query("toolcall")
+    assert (file.fields["state"], file.fields["text_hash"]) == ("binary", None)
+    assert read.fields["file_refs"] == [file.id]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_reading_a_fifo_is_refused_and_the_run_goes_on(pi: Pi) -> None:
+    """Plain Pi would wait on it for ever."""
+    os.mkfifo(pi.repo / "pipe")
+    (pi.repo / "link").symlink_to("pipe")
+    model = pi.serve([[call("read", path="pipe"), call("read", path="./link")], "done"])
+    ended = pi.print("go", foredeck=True)
+    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
+    refused = errors(model.requests[-1])
+    assert len(refused) == 2
+    assert all("is a named pipe (FIFO), not a file" in text for text in refused)
+
+
+@one_version
+def test_a_huge_file_is_cut_by_pi_and_kept_out_of_the_store(pi: Pi) -> None:
+    (pi.repo / "huge.log").write_text(HUGE)
+    model = pi.serve(
+        [
+            call("read", path="huge.log"),
+            call("read", path="huge.log", offset=60000, limit=5),
+            call("activate", id="huge.log"),
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    first, second, third = results(model.requests[-1])
+    at = handle(pi, "/huge.log")
+    assert first.startswith(f"{at}\n{HUGE[:10_000]}")
+    assert "offset=" in first
+    assert second.startswith(f"{at}\n{HUGE.splitlines()[59_999]}\n")
+    assert third == f"{at} has no content to show: it is too large."
+    with stored(pi) as store:
+        (file,) = store.query("file")
+    assert (file.fields["state"], file.fields["text_hash"]) == ("huge", None)
+
+
+@one_version
+def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:
+    os.mkdir(os.fsencode(pi.repo) + b"/caf\xe9")
+    (Path(os.fsdecode(os.fsencode(pi.repo) + b"/caf\xe9")) / "a.txt").write_text("in a folder\n")
+    (pi.repo / "loop").symlink_to("loop")
+    (pi.repo / "folder").mkdir()
+    model = pi.serve(
+        [
+            [call("bash", command="ls -R; cat caf*/a.txt"), call("read", path="loop")],
+            [call("read", path="folder"), call("bash", command="find . -name '*.txt'")],
+            "done",
+        ]
+    )
+    ended = pi.print("go", foredeck=True)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert len(results(model.requests[-1])) == 4
+
+
+@one_version
+def test_a_long_text_is_kept_once_however_often_it_is_read(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(LONG)
+    model = pi.serve([*[call("read", path="a.txt")] * 3, call("bash", command="cat a.txt"), "done"])
+    assert pi.print("go", foredeck=True).code == 0
+    sent = messages(model.requests[-1])
+    assert str(sent).count("line 119: the quick brown fox") == 1
+    assert (
+        results(model.requests[-1])[-1] == f"Unchanged: the same as {handle(pi, '/a.txt')} above."
+    )
+
+
+@one_version
+def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
+    def last(request: Request) -> Reply:
+        assert re.search(r"@\d+\n1\n2\n", request.text)
+        return Reply((Text("done"),))
+
+    model = pi.serve(
+        [call("bash", command="seq 300"), Reply((Text("x" * 4000),), cut=True), last, "more"]
+    )
+    ended = pi.print("go", "on", foredeck=True)
+    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "more", [])
+    assert_stable([r for r in answered(model) if r.complete])

@@ -1,0 +1,351 @@
+"""The model's own tools inside the real Pi: activate, deactivate, pin, unpin (issue section 5)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from harness import Pi, one_version
+from observed import (
+    answered,
+    assert_stable,
+    calls_of,
+    errors,
+    handle,
+    last_result,
+    member,
+    results,
+    stored,
+)
+
+from foredeck.bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
+from foredeck.bench.scripted.steps import Script
+
+TOOLS = ["activate", "deactivate", "pin", "unpin"]
+
+
+def lines(word: str, count: int = 60) -> str:
+    """A text long enough to be worth folding."""
+    return "".join(f"{word} {number}\n" for number in range(count))
+
+
+def run(pi: Pi, script: Script, *prompts: str, window: int = 200_000) -> ScriptedModel:
+    """Run a script in print mode with foredeck; it must end well and be refused nothing."""
+    model = pi.serve(script, context_window=window)
+    ended = pi.print(*(prompts or ("go",)), foredeck=True)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert model.steps_left == 0
+    return model
+
+
+@one_version
+def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
+    names = [
+        "by-handle",
+        "by-path",
+        "by-absolute-path",
+        "by-tail",
+        "by-nickname",
+        "by-id",
+        "by-pre",
+    ]
+    texts = {name: lines(name) for name in names}
+
+    def said(name: str) -> str:
+        label = f"/deep/er/{name}.txt"
+        return {
+            "by-handle": handle(pi, label),
+            "by-path": f"deep/er/{name}.txt",
+            "by-absolute-path": str(pi.repo / "deep" / "er" / f"{name}.txt"),
+            "by-tail": f"er/{name}.txt",
+            "by-nickname": "spec",
+            "by-id": member(pi, label).fields["object"],
+            "by-pre": member(pi, label).fields["object"][:10],
+        }[name]
+
+    model = pi.serve(
+        [
+            [
+                call("write", path=f"deep/er/{name}.txt", content=text)
+                for name, text in texts.items()
+            ],
+            "written",
+            lambda _: [call("activate", id=said(name)) for name in names],
+            "done",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("write them")
+    nicknamed = handle(pi, "/by-nickname.txt")
+    rpc.command(f"/foredeck name {nicknamed} spec")
+    assert rpc.notifications()[-1] == f"{nicknamed} is called spec."
+    rpc.prompt("show them")
+    assert model.violations == []
+    shown = results(model.requests[-1])[-len(names) :]
+    for text, (name, content) in zip(shown, texts.items(), strict=True):
+        assert text == f"{handle(pi, f'/{name}.txt')}\n{content}"
+
+
+def test_an_old_version_comes_back_after_an_edit(pi: Pi) -> None:
+    old, new = lines("old"), lines("new")
+    script: Script = [
+        call("write", path="a.txt", content=old),
+        call("write", path="a.txt", content=new),
+        lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v1"),
+        lambda _: call("activate", id=handle(pi, "/a.txt")),
+        lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v9"),
+        "done",
+    ]
+    model = run(pi, script)
+    at = handle(pi, "/a.txt")
+    *_, first, second, third = results(model.requests[-1])
+    assert first == f"{at}\n{old}"
+    assert second == f"{at} v2, replaces the older copy above\n{new}"
+    assert third == f"{at} has no v9: this session has seen v1 to v2."
+    assert_stable(answered(model))
+
+
+@one_version
+def test_a_version_comes_back_as_of_a_call(pi: Pi) -> None:
+    old, new = lines("old"), lines("new")
+    model = run(
+        pi,
+        [
+            call("write", path="a.txt", content=old),
+            call("write", path="a.txt", content=new),
+            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} call 2"),
+            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} as of call 1"),
+            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} call 99"),
+            "done",
+        ],
+    )
+    *_, second, first, none = results(model.requests[-1])
+    assert second == f"{handle(pi, '/a.txt')}\n{old}"
+    assert first == f"{handle(pi, '/a.txt')} did not exist yet at call 1."
+    assert none == "There is no call 99; calls go from 1 to 5."
+
+
+@one_version
+def test_a_wrong_name_is_an_error_that_lists_the_nearest(pi: Pi) -> None:
+    model = run(
+        pi,
+        [
+            [call("write", path=f"{name}.txt", content="x\n") for name in ("report", "rapport")],
+            [
+                call("activate", id="reprot.txt"),
+                call("pin", id="@99"),
+                call("deactivate", id="zzz"),
+                call("unpin", id=""),
+                call("activate", id=str(pi.repo)[:8]),
+            ],
+            "done",
+        ],
+    )
+    report, rapport = handle(pi, "/report.txt"), handle(pi, "/rapport.txt")
+    near, unknown, nothing, empty, ambiguous = errors(model.requests[-1])
+    assert near.startswith("No object is called 'reprot.txt'. Nearest: ")
+    assert f"{report} {pi.repo / 'report.txt'}" in near
+    assert f"{rapport} {pi.repo / 'rapport.txt'}" in near
+    assert re.fullmatch(r"There is no @99; handles go from @1 to @\d+\.", unknown)
+    assert nothing == "No object is called 'zzz'. Handles look like @12."
+    assert empty == "Say which object: a handle such as @12, a path, or a nickname."
+    assert "fits several objects" in ambiguous
+    assert f"{report} {pi.repo / 'report.txt'}" in ambiguous
+
+
+@one_version
+def test_locked_objects_refuse_and_say_so(pi: Pi) -> None:
+    script: Script = [
+        lambda _: [call(tool, id=f"system_prompt:{sessions(pi)}") for tool in TOOLS],
+        lambda _: call("deactivate", id=f"chat:{sessions(pi)}"),
+        "done",
+    ]
+    model = run(pi, script)
+    refused = errors(model.requests[-1])
+    assert len(refused) == 5
+    assert all(re.match(r"@\d+ is locked: the (system_prompt|chat) ", text) for text in refused)
+
+
+def sessions(pi: Pi) -> str:
+    """Id of the session that is running."""
+    with stored(pi) as store:
+        return str(store.query("session")[0].fields["session_id"])
+
+
+@one_version
+def test_objects_without_text_say_why(pi: Pi) -> None:
+    (pi.repo / "data.bin").write_bytes(bytes(range(256)) * 40)
+    (pi.repo / "other.txt").write_text("never read\n")
+    (pi.repo / "gone.txt").write_text(lines("gone"))
+    model = run(
+        pi,
+        [
+            [call("read", path="data.bin"), call("bash", command="ls")],
+            call("bash", command="cat gone.txt > copy.txt; rm gone.txt"),
+            [call("activate", id="data.bin"), call("activate", id="other.txt")],
+            "done",
+        ],
+    )
+    binary, listed = results(model.requests[-1])[-2:]
+    assert binary == f"{handle(pi, '/data.bin')} has no content to show: it is not text."
+    assert (
+        listed == f"{handle(pi, '/other.txt')} has no content to show: it was only listed; read it."
+    )
+
+
+@one_version
+def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(lines("a"))
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("deactivate", id="a.txt"),
+            "one",
+            call("deactivate", id="a.txt"),
+            "two",
+            call("activate", id="a.txt"),
+            "three",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    states = []
+    for prompt in ("read and drop", "drop again", "bring back"):
+        rpc.prompt(prompt)
+        rpc.command("/foredeck list")
+        (line,) = re.findall(r"^(@\d+ +\w+) +\S+/a\.txt$", rpc.notifications()[-1], re.MULTILINE)
+        states.append(line.split()[1])
+    at = handle(pi, "/a.txt")
+    assert states == ["inactive", "indexed", "active"]
+    last = results(model.requests[-1])
+    assert last[1] == f"{at} is inactive; its content leaves when the prompt is next rewritten."
+    assert last[2] == f"{at} was inactive; it is off the list now."
+    assert last[3] == f"{at} stands above."
+    assert model.violations == []
+    assert_stable(answered(model))
+
+
+def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(lines("pinned", 200))
+    fill = [call("bash", command=f"seq {n}000 {n}700") for n in range(1, 10)]
+    model = run(
+        pi,
+        [
+            call("read", path="a.txt"),
+            call("pin", id="a.txt"),
+            *fill[:5],
+            call("unpin", id="a.txt"),
+            *fill[5:],
+            "done",
+        ],
+        window=6500,
+    )
+    at = handle(pi, "/a.txt")
+    with stored(pi) as store:
+        reasons = [c.fields["decision"].get("reason") for c in calls_of(store)]
+        pinned = {c.fields["ordinal"]: c.fields["stats"]["pinned"] for c in calls_of(store)}
+    assert "high-water" in reasons
+    before = model.requests[7].request
+    assert results(model.requests[7])[0] == f"{at}\n{lines('pinned', 200)}"
+    assert re.search(r"toolcall_ref id=@\d+ tool=bash .*seq 1000 1700", before.text)
+    assert results(model.requests[7])[1] == f"{at} is pinned where it stands above."
+    assert results(model.requests[-1])[0].startswith(f"toolcall_ref id={at} tool=read")
+    assert (pinned[3], pinned[8], pinned[10]) == (1, 1, 0)
+
+
+def test_a_model_that_uses_no_tool_of_ours_loses_nothing(pi: Pi) -> None:
+    """Every result is what plain Pi gave, under a handle at most, or a line that refers to it."""
+    (pi.repo / "mod.py").write_text(lines("value =", 100))
+    script: list[ToolCall] = [
+        call("read", path="mod.py"),
+        call("bash", command="grep -n 'value' mod.py"),
+        call("edit", path="mod.py", edits=[{"oldText": "value = 7\n", "newText": "value = 70\n"}]),
+        call("read", path="mod.py"),
+        call("bash", command="python3 -c 'raise SystemExit(\"boom\")'"),
+        call("write", path="new.py", content=lines("x =")),
+        call("bash", command="grep -n 'value' mod.py"),
+        call("read", path="mod.py", offset=20, limit=30),
+    ]
+    managed = run(pi, [*script, "all done"])
+    original = [m["content"] for m in own_results(pi)]
+    assert len(original) == len(script)
+    told_shorter = 0
+    for text, blocks in zip(results(managed.requests[-1]), original, strict=True):
+        own = "\n".join(block["text"] for block in blocks)
+        whole = re.sub(r"\A@\d+\n", "", text) == own
+        assert whole or re.match(r"(Unchanged: |@\d+ v\d+, changed since)", text)
+        told_shorter += not whole
+    assert told_shorter == 2
+    assert_stable(answered(managed))
+
+
+def own_results(pi: Pi) -> list[dict[str, list[dict[str, str]]]]:
+    """The tool results as Pi keeps them in its session file."""
+    entries = pi.workspace.session_entries()
+    found = [e["message"] for e in entries if e["type"] == "message"]
+    return [m for m in found if m["role"] == "toolResult"]
+
+
+def test_the_user_still_sees_the_full_output(pi: Pi) -> None:
+    """What foredeck leaves out of the prompt stays whole in Pi's session and events."""
+    (pi.repo / "a.txt").write_text(lines("whole", 80))
+    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
+    rpc = pi.rpc(foredeck=True)
+    events = rpc.prompt("look twice")
+    assert results(model.requests[-1])[1].startswith("Unchanged: ")
+    ended = [e["result"] for e in events if e["type"] == "tool_execution_end"]
+    shown = [result["content"][0]["text"] for result in ended]
+    assert shown == [lines("whole", 80)] * 2
+    assert [r["content"][0]["text"] for r in own_results(pi)] == shown
+
+
+def test_definitions_are_constant_and_small(pi: Pi, tmp_path: Path) -> None:
+    """From the first request on: with an engine, without one, and switched off."""
+    declared = []
+    for name, environment in {
+        "ready": {},
+        "missing": {"FOREDECK_ENGINE": str(tmp_path / "no-such-engine")},
+        "off": {"FOREDECK": "off"},
+    }.items():
+        model = pi.serve([call("bash", command="echo hi"), "done"])
+        ended = pi.print(name, foredeck=True, environment=environment)
+        assert (ended.code, model.violations) == (0, [])
+        declared += [recorded.request.body["tools"] for recorded in model.requests]
+    assert len(declared) == 6
+    assert all(tools == declared[0] for tools in declared)
+    ours = [tool for tool in declared[0] if tool["name"] in TOOLS]
+    assert [tool["name"] for tool in ours] == TOOLS
+    told = [{k: t[k] for k in ("name", "description", "input_schema")} for t in ours]
+    size = len(json.dumps(told, separators=(",", ":")))
+    print(f"definitions: {size} characters, about {size // 4} tokens")
+    assert size / 4 < 150
+
+
+@one_version
+@pytest.mark.parametrize("tool", TOOLS)
+def test_without_an_engine_a_tool_says_how_to_go_on(pi: Pi, tmp_path: Path, tool: str) -> None:
+    model = pi.serve([call(tool, id="@1"), "done"])
+    environment = {"FOREDECK_ENGINE": str(tmp_path / "no-such-engine")}
+    assert pi.print("go", foredeck=True, environment=environment).stdout.strip() == "done"
+    (text,) = errors(model.requests[-1])
+    assert text.startswith("The context manager is not available right now. Go on without it")
+    assert last_result(model.requests[-1]) == text
+
+
+@one_version
+def test_a_copied_fold_marker_is_refused(pi: Pi) -> None:
+    """Models imitate what they see: our marker must not end up in a file."""
+    marker = "<@12: 4,120 chars, folded by foredeck>"
+
+    def second(request: Request) -> Reply:
+        assert errors_of(request) == 1
+        return Reply((call("write", path="a.txt", content="real text\n"),))
+
+    run(pi, [call("write", path="a.txt", content=marker), second, "done"])
+    assert (pi.repo / "a.txt").read_text() == "real text\n"
+
+
+def errors_of(request: Request) -> int:
+    """How many results speak of the marker."""
+    return sum("Write the real text in its place" in text for text in request.results.values())
