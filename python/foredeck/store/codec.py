@@ -150,7 +150,7 @@ def _inflate_body(data: bytes) -> bytes:
         return rest
     if kind != _DEFLATED:
         raise ValueError(f"unknown encoding {kind}")
-    return zlib.decompressobj(-15, DICTIONARY_1).decompress(rest)
+    return _inflate(zlib.decompressobj(-15, DICTIONARY_1), rest)
 
 
 def encode_blob(data: bytes) -> tuple[int, bytes]:
@@ -180,12 +180,24 @@ def _shrinks(data: bytes) -> bool:
 
 def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
     """The bytes that were put, not yet checked against their hash. Raises `Corrupt`."""
-    if encoding == _PLAIN:
-        return data
     try:
-        return zlib.decompressobj().decompress(data, size + 1)
+        if encoding == _DEFLATED:
+            data = _inflate(zlib.decompressobj(), data, size + 1)
+        elif encoding != _PLAIN:
+            raise ValueError(f"unknown encoding {encoding}")
+        if len(data) != size:
+            raise ValueError(f"{len(data)} bytes instead of {size}")
     except (zlib.error, ValueError) as error:
         raise Corrupt(f"blob {digest}: the stored bytes are damaged ({error})") from error
+    return data
+
+
+def _inflate(unpacker: Any, data: bytes, limit: int = 0) -> bytes:
+    """Inflate a whole stream, to at most `limit` bytes (0: any)."""
+    found: bytes = unpacker.decompress(data, limit)
+    if not unpacker.eof or unpacker.unused_data:
+        raise ValueError("the deflated bytes do not end where they should")
+    return found
 
 
 def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:

@@ -217,7 +217,7 @@ class SqliteStore:
         ] or [codec.type_key(type)]
         rest = {n: v for n, v in conditions.items() if v is None or n not in codec.INDEXED}
         with self._translated():
-            rows = self._db.execute(_lookup_statement(len(keys)), [*keys[1:], keys[0]])
+            rows = self._db.execute(lookup_statement(len(keys)), [*keys[1:], keys[0]])
             heads = (
                 head
                 for head in map(_head, rows)
@@ -290,7 +290,7 @@ class SqliteStore:
             yield
 
 
-def _lookup_statement(keys: int) -> str:
+def lookup_statement(keys: int) -> str:
     """Newest heads that have all of so many index entries; `CROSS JOIN` keeps this order."""
     more = "".join(
         f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
