@@ -30,6 +30,7 @@ from foredeck.bench.scripted.pi_rpc import RpcError, RpcPi
 SAMPLE = Path(__file__).parent / "sample"
 WINDOW_TOKENS = 12_000
 """The scripted model's context window: small, so that a short story fills it."""
+START_TIMEOUT_S = 300.0
 
 Json = dict[str, Any]
 
@@ -132,8 +133,15 @@ def _play(install: PiInstall, workspace: Workspace, checkout: Path, prompts: lis
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     with RpcPi(
-        install, workspace, extensions=[checkout], environment=environment, on_event=_narrate
+        install,
+        workspace,
+        extensions=[checkout],
+        environment=environment,
+        timeout_s=START_TIMEOUT_S,
+        on_event=_narrate,
     ) as pi:
+        # Pi would go on without the engine; the story is about what it does once it is there.
+        pi.command("/foredeck setup")
         for prompt in prompts:
             print(f"> {prompt}", flush=True)
             pi.prompt(prompt)
