@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Pi
 
 from foredeck.bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
+from harness import Pi
 
 
 @pytest.fixture(params=VERSIONS)

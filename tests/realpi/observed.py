@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
-
-from harness import Pi
 
 from foredeck.bench.scripted import Recorded, ScriptedModel
 from foredeck.bench.scripted.reasoning import normalized
@@ -14,6 +13,7 @@ from foredeck.config import Config
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.store.protocol import Head, Store
 from foredeck.stores import open_store
+from harness import Pi
 
 Json = dict[str, Any]
 
@@ -53,6 +53,11 @@ def handle(pi: Pi, label: str) -> str:
     return f"@{member(pi, label).fields['ordinal']}"
 
 
+def object_id(pi: Pi, label: str) -> str:
+    """The full id of that object."""
+    return str(member(pi, label).fields["object"])
+
+
 def answered(model: ScriptedModel) -> list[Recorded]:
     """The requests of the agent's own calls that got an answer, summaries left out."""
     return [r for r in model.requests if r.status == 200 and not r.side]
@@ -66,9 +71,11 @@ def messages(recorded: Recorded) -> list[Json]:
 
 def assert_stable(requests: Sequence[Recorded]) -> None:
     """Every request repeats the one before it byte for byte and goes on from there."""
-    for earlier, later in zip(requests, requests[1:], strict=False):
+    for earlier, later in pairwise(requests):
         before, after = messages(earlier), messages(later)
-        assert after[: len(before)] == before, f"request {later.request.index} changes what was sent"
+        assert after[: len(before)] == before, (
+            f"request {later.request.index} changes what was sent"
+        )
         assert later.request.body.get("tools") == earlier.request.body.get("tools")
 
 
@@ -130,5 +137,8 @@ def _joined(content: Any) -> str:
     """Text of a content, images as a word of their own."""
     if isinstance(content, str):
         return content
-    kinds = {"text": lambda b: b["text"], "image": lambda _b: "<image>"}
-    return "\n".join(kinds[b["type"]](b) for b in content if b["type"] in kinds)
+    return "\n".join(
+        "<image>" if block["type"] == "image" else str(block["text"])
+        for block in content
+        if block["type"] in ("text", "image")
+    )

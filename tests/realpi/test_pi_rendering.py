@@ -11,6 +11,10 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+
+from foredeck.bench.scripted import Reply, Request, Text, Thinking, call
+from foredeck.bench.scripted.request import Api
+from foredeck.bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,
@@ -25,10 +29,6 @@ from observed import (
     session_of,
     stored,
 )
-
-from foredeck.bench.scripted import Reply, Request, Text, Thinking, call
-from foredeck.bench.scripted.request import Api
-from foredeck.bench.scripted.steps import Step
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(120))
 HUGE = "".join(f"entry {n}: nothing of note has happened since\n" for n in range(70_000))
@@ -137,11 +137,11 @@ def test_empty_results_and_errors_pass_valid(pi: Pi, api: Api) -> None:
 
 @one_version
 def test_long_sessions_over_chat_completions_stay_valid(pi: Pi) -> None:
+    steps: list[Step] = [
+        [Thinking("hm"), call("bash", command=f"seq {n}000 {n}900")] for n in range(1, 8)
+    ]
     model = pi.serve(
-        [
-            *([Thinking("hm"), call("bash", command=f"seq {n}000 {n}900")] for n in range(1, 8)),
-            "done",
-        ],
+        [*steps, "done"],
         api="openai-completions",
         context_window=7000,
         reasoning=True,
@@ -313,8 +313,9 @@ def test_a_huge_file_is_cut_by_pi_and_kept_out_of_the_store(pi: Pi) -> None:
 
 @one_version
 def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:
-    os.mkdir(os.fsencode(pi.repo) + b"/caf\xe9")
-    (Path(os.fsdecode(os.fsencode(pi.repo) + b"/caf\xe9")) / "a.txt").write_text("in a folder\n")
+    odd = pi.repo / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (odd / "a.txt").write_text("in a folder\n")
     (pi.repo / "loop").symlink_to("loop")
     (pi.repo / "folder").mkdir()
     model = pi.serve(

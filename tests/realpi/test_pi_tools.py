@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+
+from foredeck.bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
+from foredeck.bench.scripted.steps import Script
 from harness import Pi, one_version
 from observed import (
     answered,
@@ -15,13 +18,10 @@ from observed import (
     errors,
     handle,
     last_result,
-    member,
+    object_id,
     results,
     stored,
 )
-
-from foredeck.bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
-from foredeck.bench.scripted.steps import Script
 
 TOOLS = ["activate", "deactivate", "pin", "unpin"]
 
@@ -61,8 +61,8 @@ def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
             "by-absolute-path": str(pi.repo / "deep" / "er" / f"{name}.txt"),
             "by-tail": f"er/{name}.txt",
             "by-nickname": "spec",
-            "by-id": member(pi, label).fields["object"],
-            "by-pre": member(pi, label).fields["object"][:10],
+            "by-id": object_id(pi, label),
+            "by-pre": object_id(pi, label)[:10],
         }[name]
 
     model = pi.serve(

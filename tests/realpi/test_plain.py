@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from harness import Pi
 
 from foredeck.bench.scripted import (
     Reply,
@@ -19,6 +18,7 @@ from foredeck.bench.scripted import (
 )
 from foredeck.bench.scripted.pi_process import MARK
 from foredeck.bench.scripted.request import Api
+from harness import Pi
 
 
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
