@@ -1,0 +1,202 @@
+"""Hashes, identity and metadata views of documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from foredeck.model.canonical import hash_text, hash_value, sha256_hex
+from foredeck.model.documents import (
+    ENVELOPE,
+    HASHES,
+    Document,
+    FileDocument,
+    FilesystemSource,
+    Provenance,
+    ToolcallDocument,
+    chat_id,
+    content_hash,
+    identity_hash,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.model.kinds import KINDS, kind_of
+from foredeck.model.records import MemberDocument, Pin, call_id, member_id, nickname_id
+
+from .strategies import JSON, TEXT
+
+PROVENANCE = Provenance(origin="test", generator="tool")
+FILE_SOURCE = FilesystemSource(filesystemId="fs", path="/a.py")
+
+
+def make(**fields: Any) -> Document:
+    """A sealed note."""
+    return Document(id="a", type="note", provenance=PROVENANCE, **fields).seal()
+
+
+def make_file(**fields: Any) -> FileDocument:
+    """A sealed file."""
+    id = identity_hash("file", FILE_SOURCE)
+    return FileDocument(id=id, source=FILE_SOURCE, provenance=PROVENANCE, **fields).seal()
+
+
+class TestIdentity:
+    """The envelope: type and source, and nothing else."""
+
+    def test_the_bytes_that_are_hashed(self) -> None:
+        expected = (
+            b'{"source":{"filesystemId":"fs","path":"/a.py","type":"filesystem"},"type":"file"}'
+        )
+        assert identity_hash("file", FILE_SOURCE) == sha256_hex(expected)
+        assert identity_hash("file", FILE_SOURCE.model_dump()) == sha256_hex(expected)
+        assert identity_hash("chat", None) == sha256_hex(b'{"source":null,"type":"chat"}')
+
+    @given(TEXT, TEXT, TEXT, TEXT)
+    def test_one_identity_for_one_place(self, fs1: str, path1: str, fs2: str, path2: str) -> None:
+        one = FilesystemSource(filesystemId=fs1, path=path1)
+        other = FilesystemSource(filesystemId=fs2, path=path2)
+        same = (fs1, path1) == (fs2, path2)
+        assert (identity_hash("file", one) == identity_hash("file", other)) == same
+        assert identity_hash("file", one) != identity_hash("link", one)
+
+    @given(st.one_of(st.none(), TEXT), TEXT)
+    def test_content_does_not_change_it(self, content: str | None, nickname: str) -> None:
+        assert make_file(content=content, nickname=nickname).identity_hash == make_file().id
+
+    def test_a_source_is_closed_and_frozen(self) -> None:
+        with pytest.raises(ValidationError):
+            FilesystemSource(filesystemId="fs", path="/a", more=1)  # type: ignore[call-arg]
+        with pytest.raises(ValidationError):
+            FILE_SOURCE.path = "/b"  # type: ignore[misc]
+
+    def test_assigned_ids(self) -> None:
+        assert chat_id("s") == "chat:s"
+        assert session_object_id("s") == "session:s"
+        assert system_prompt_id("s") == "system_prompt:s"
+        assert (member_id("s", 3), call_id("s", 4)) == ("member:s:3", "call:s:4")
+        assert nickname_id("n") == "nickname:n"
+
+
+class TestHashes:
+    """Each hash covers what design 1 section 2 gives it, and nothing more."""
+
+    @given(TEXT)
+    def test_text_hash_is_over_the_content_alone(self, content: str) -> None:
+        assert make(content=content).text_hash == hash_text(content)
+        assert make(content=content, nickname="n").text_hash == hash_text(content)
+
+    def test_no_content_has_no_text_hash(self) -> None:
+        assert make(content=None).text_hash is None
+        assert make(content="").text_hash == hash_text("")
+
+    @given(st.dictionaries(st.sampled_from(["x", "y", "z"]), JSON), JSON)
+    def test_content_hash_covers_every_payload_field(self, fields: Any, value: Any) -> None:
+        one = make(**fields)
+        other = make(**{**fields, "x": value})
+        same = hash_value(fields.get("x")) == hash_value(value)
+        assert (one.content_hash == other.content_hash) == same
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("content", "x"),
+            ("locked", True),
+            ("nickname", "n"),
+            ("view", ["locked"]),
+            ("provenance", Provenance(origin="other", generator="tool")),
+            ("provenance", Provenance.model_validate({**PROVENANCE.model_dump(), "trust": 1})),
+        ],
+    )
+    def test_content_hash_changes_with(self, name: str, value: Any) -> None:
+        changed = make().model_copy(update={name: value}).seal()
+        assert changed.content_hash != make().content_hash
+
+    @pytest.mark.parametrize("name", sorted(ENVELOPE | HASHES))
+    def test_content_hash_leaves_out_envelope_and_hashes(self, name: str) -> None:
+        body = make(content="x").model_dump()
+        assert content_hash({**body, name: "other"}) == content_hash(body)
+
+    def test_none_and_absent_are_the_same_payload(self) -> None:
+        assert make(content=None, extra=None).content_hash == make().content_hash
+
+    @given(st.one_of(st.none(), TEXT), st.dictionaries(st.sampled_from(["x", "y"]), JSON))
+    def test_sealing_again_changes_nothing(self, content: str | None, fields: Any) -> None:
+        document = make(content=content, **fields)
+        before = document.model_dump()
+        assert document.seal().model_dump() == before
+        assert Document.model_validate(before).seal().model_dump() == before
+
+    def test_unknown_fields_are_kept(self) -> None:
+        assert make(flavour={"a": [1]}).model_dump()["flavour"] == {"a": [1]}
+
+
+class TestMetadataView:
+    """What stands for an object while its content is not loaded."""
+
+    def test_defaults_of_a_file(self) -> None:
+        document = make_file(content="text", file_type="py", char_count=4)
+        assert document.metadata_view() == [
+            ["id", document.id],
+            ["type", "file"],
+            ["path", "/a.py"],
+            ["file_type", "py"],
+            ["char_count", 4],
+            ["nickname", None],
+        ]
+
+    def test_defaults_of_a_tool_call(self) -> None:
+        document = ToolcallDocument(
+            id="t", tool="bash", args_display="ls", provenance=PROVENANCE
+        ).seal()
+        names = [name for name, _ in document.metadata_view()]
+        assert names == ["id", "type", "tool", "args_display", "status"]
+
+    def test_a_view_of_one_s_own(self) -> None:
+        document = make_file(view=["path", "locked", "unknown"])
+        shown = {pair[0]: pair[1] for pair in document.metadata_view()}
+        assert shown == {
+            "id": document.id,
+            "type": "file",
+            "path": "/a.py",
+            "locked": False,
+            "unknown": None,
+        }
+
+    def test_its_hash_changes_only_with_what_it_shows(self) -> None:
+        base = make_file(content="one", char_count=3)
+        assert make_file(content="two", char_count=3).metadata_view_hash == base.metadata_view_hash
+        assert make_file(content="one", char_count=4).metadata_view_hash != base.metadata_view_hash
+        assert make_file(char_count=3, nickname="n").metadata_view_hash != base.metadata_view_hash
+
+    def test_a_document_without_a_source_has_no_path_of_one(self) -> None:
+        assert make(view=["path"], path="given").metadata_view()[-1] == ["path", "given"]
+        assert make(view=["path"]).metadata_view()[-1] == ["path", None]
+
+
+class TestKinds:
+    """Classes by type."""
+
+    def test_every_class_stands_under_its_own_type(self) -> None:
+        for type, kind in KINDS.items():
+            assert kind.model_fields["type"].default == type
+            assert kind_of(type) is kind
+        assert kind_of("unknown") is Document
+
+    def test_a_member_keeps_its_pin(self) -> None:
+        file = make_file(content="x")
+        pin = Pin(
+            object=file.id,
+            version=1,
+            token="self",
+            content_hash=file.content_hash,
+            text_hash=file.text_hash,
+            metadata_view_hash=file.metadata_view_hash,
+        )
+        member = MemberDocument(
+            id="member:s:1", session="s", ordinal=1, object=file.id, object_type="file", pin=pin
+        ).seal()
+        assert MemberDocument.model_validate(member.model_dump()) == member

@@ -1,0 +1,108 @@
+"""Stored messages: packed into blobs and back."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from foredeck.model.canonical import canonical_json, encode_text, sha256_hex
+from foredeck.model.messages import (
+    LONG_STRING,
+    load_message,
+    message_hash,
+    pack,
+    store_message,
+    unpack,
+)
+
+from .strategies import JSON, MESSAGES, same
+
+
+@given(JSON)
+def test_any_value_comes_back(value: Any) -> None:
+    blobs: dict[str, bytes] = {}
+    packed = pack(value, blobs)
+    assert same(unpack(packed, blobs.__getitem__), value)
+    assert all(sha256_hex(data) == digest for digest, data in blobs.items())
+
+
+@given(JSON)
+def test_packing_is_deterministic_and_leaves_the_value_alone(value: Any) -> None:
+    before = canonical_json(value)
+    first: dict[str, bytes] = {}
+    second: dict[str, bytes] = {}
+    assert canonical_json(pack(value, first)) == canonical_json(pack(value, second))
+    assert first == second
+    assert canonical_json(value) == before
+
+
+@given(JSON)
+def test_no_long_string_is_left(value: Any) -> None:
+    stack = [pack(value, {})]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        else:
+            assert not isinstance(item, str) or len(item) < LONG_STRING
+
+
+@given(MESSAGES)
+def test_any_message_is_loaded_as_it_was(message: dict[str, Any]) -> None:
+    blobs: dict[str, bytes] = {}
+    address = store_message(message, blobs)
+    assert same(load_message(address, blobs.__getitem__), message)
+    assert store_message(message, {}) == address
+    assert message_hash(message) == sha256_hex(canonical_json(message))
+
+
+def test_a_message_that_looks_like_a_mark() -> None:
+    message = {"$text": "not ours"}
+    blobs: dict[str, bytes] = {}
+    assert load_message(store_message(message, blobs), blobs.__getitem__) == message
+
+
+def test_texts_share_a_blob_with_equal_content() -> None:
+    text = "a line\n" * 100
+    blobs: dict[str, bytes] = {}
+    one = pack({"role": "toolResult", "content": [{"type": "text", "text": text}]}, blobs)
+    pack({"content": text, "other": 1}, blobs)
+    assert list(blobs) == [sha256_hex(encode_text(text))]
+    assert one["content"][0]["text"] == {"$text": next(iter(blobs))}
+
+
+def test_an_image_is_stored_as_its_bytes_and_only_so() -> None:
+    data = os.urandom(3_000)
+    message = {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": "image/png"}
+    blobs: dict[str, bytes] = {}
+    packed = pack(message, blobs)
+    assert list(blobs.values()) == [data]
+    assert packed["data"] == {"$base64": sha256_hex(data)}
+    assert unpack(packed, blobs.__getitem__) == message
+
+
+@pytest.mark.parametrize("end", ["\n", "=", "!", " "])
+def test_base64_that_is_not_plain_stays_text(end: str) -> None:
+    message = {"type": "image", "data": base64.b64encode(b"x" * 900).decode() + end}
+    blobs: dict[str, bytes] = {}
+    packed = pack(message, blobs)
+    assert "$text" in packed["data"]
+    assert unpack(packed, blobs.__getitem__) == message
+
+
+def test_a_missing_blob_is_told_by_the_caller_s_error() -> None:
+    blobs: dict[str, bytes] = {}
+    address = store_message({"text": "x" * 900}, blobs)
+    with pytest.raises(KeyError):
+        load_message(address, {address: blobs[address]}.__getitem__)
+
+
+def test_what_is_no_message() -> None:
+    with pytest.raises(TypeError, match="message"):
+        load_message("a", {"a": b"[1]"}.__getitem__)
