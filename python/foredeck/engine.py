@@ -25,6 +25,7 @@ from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.tools import ContextTools
 from foredeck.errors import ForedeckError, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
+from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.protocol import Store
@@ -128,7 +129,7 @@ class Engine:
         )
         call_id = str(params["id"])
         try:
-            Ingest(session).observe(event, call_id, blocks)
+            Ingest(session).observe(event, call_id, blocks, full_output(event.details))
             token = session.workspace.commit()
         except Exception:
             self._forget()

@@ -94,11 +94,21 @@ class Ingest:
         session.sets.activate(subject.ordinal)
         return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
 
-    def observe(self, event: ToolEvent, call_id: str, blocks: list[dict[str, Any]]) -> None:
-        """A tool has run and its result is not in the list yet: store what it left behind."""
+    def observe(
+        self,
+        event: ToolEvent,
+        call_id: str,
+        blocks: list[dict[str, Any]],
+        full_output: bytes | None = None,
+    ) -> None:
+        """A tool has run and its result is not in the list yet: store what it left behind.
+
+        `full_output`: all that it wrote, where the host has cut the result.
+        """
         session = self._session
         sightings = _objects(session.source.after_tool(event, pending=session.workspace.pending))
-        session.observed[call_id] = Observation(sightings)
+        full = None if full_output is None else session.workspace.put_bytes(full_output)
+        session.observed[call_id] = Observation(sightings, full_output=full)
         for sighting in sightings:
             if sighting.document is not None:
                 session.workspace.put(sighting.document)
@@ -113,7 +123,7 @@ class Ingest:
         if session.workspace.head(call_id) is None:
             call = Call(call_id, event.tool, dict(event.input))
             item = _observed_item(event, call_id, blocks)
-            document = self._toolcall(item, call, call_id, sightings)
+            document = self._toolcall(item, call, call_id, sightings, full)
             document.turn_ref = f"turn:{session.id}:{session.turns + 1}"
             session.workspace.put(document.seal())
 
@@ -219,7 +229,7 @@ class Ingest:
         )
         if head is not None and self._is_stored(head):
             return session.see_head(head, call.id), files, shown
-        document = self._toolcall(item, call, object_id, told.sightings)
+        document = self._toolcall(item, call, object_id, told.sightings, told.full_output)
         session.workspace.put(document)
         return session.see_document(document, call.id), files, shown
 
@@ -262,7 +272,12 @@ class Ingest:
         return session.see_head(head, sighting.path)
 
     def _toolcall(
-        self, item: Item, call: Call, object_id: str, sightings: list[Sighting]
+        self,
+        item: Item,
+        call: Call,
+        object_id: str,
+        sightings: list[Sighting],
+        full_output: str | None,
     ) -> ToolcallDocument:
         session = self._session
         blobs = session.workspace.blobs
@@ -283,6 +298,7 @@ class Ingest:
             provider_call_id=call.id,
             details=pack(item.details, blobs),
             images=images,
+            full_output=full_output,
         )
         return document.seal()
 

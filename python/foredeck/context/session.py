@@ -31,10 +31,14 @@ MAX_RECALLED = 50
 
 @dataclass(slots=True)
 class Observation:
-    """The files that a tool touched, and the transaction that stored them."""
+    """The files that a tool touched, and the transaction that stored them.
+
+    `full_output`: hash of the blob with all that the tool wrote, where the result is cut.
+    """
 
     sightings: list[Sighting]
     token: Token | None = None
+    full_output: str | None = None
 
 
 @dataclass(slots=True)
