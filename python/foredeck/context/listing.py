@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from foredeck.context.handles import resolve
 from foredeck.context.index import Entry
+from foredeck.context.nicknames import give_nickname
 from foredeck.context.session import Session
 from foredeck.errors import ToolError
-from foredeck.model.kinds import kind_of
-from foredeck.model.records import NicknameDocument, nickname_id
-from foredeck.store.protocol import Batch
 
 SHOWN = 60
 
@@ -59,26 +57,11 @@ def name_object(session: Session, arguments: str) -> str:
     if len(words) != 2 or words[1].startswith("@"):
         raise ToolError("Usage: name @12 NICKNAME")
     entry, name = resolve(session, words[0]).entry, words[1]
-    claim = session.store.head(nickname_id(name))
-    owner = None if claim is None else claim.fields.get("object")
-    if owner == entry.object:
-        return f"@{entry.ordinal} is called {name} already."
-    if owner is not None:
-        raise ToolError(f"The name {name!r} belongs to another object.")
-    document = session.store.get(entry.object, kind_of(entry.type))
-    if document is None:
+    head = session.store.head(entry.object)
+    if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
-    batch = Batch(expect={nickname_id(name): None if claim is None else claim.token})
-    if document.nickname:
-        batch.puts.append(_claim(document.nickname, None))
-    document.nickname = name
-    batch.puts += [_claim(name, entry.object), document.seal()]
-    session.store.commit(batch)
-    return f"@{entry.ordinal} is called {name}."
-
-
-def _claim(name: str, owner: str | None) -> NicknameDocument:
-    return NicknameDocument(id=nickname_id(name), object=owner).seal()
+    new = give_nickname(session.store, head, name)
+    return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."
 
 
 def why(session: Session, arguments: str) -> str:
