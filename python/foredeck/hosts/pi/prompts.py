@@ -26,6 +26,10 @@ class Prompt:
     tools: list[Any]
     messages: list[Message]
     record: dict[str, Any]
+    edited: frozenset[int]
+    """Positions in `messages` of those whose content is ours, in part or in whole."""
+    inserted: frozenset[int]
+    """Positions of those that are not the host's, but ours."""
 
 
 def prompt_at(store: Store, session: str, call: int) -> Prompt:
@@ -40,7 +44,13 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     folded = CallLog().fold(head.id, lambda id: _fields(store, id))
     messages = [load_message(key.address, store.blob) for key in folded.keys]
     system, tools = _system(store, head)
-    return Prompt(call, system, tools, _apply(store, folded, messages), dict(head.fields))
+    edits, inserts = _edits(store, folded), _inserts(folded, messages)
+    sent = apply_edits(messages, edits, inserts, folded.drops)
+    host = {id(message) for message in messages}
+    ours = {id(message) for group in inserts.values() for message in group}
+    inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
+    edited = frozenset(n for n, message in enumerate(sent) if id(message) not in host) - inserted
+    return Prompt(call, system, tools, sent, dict(head.fields), edited, inserted)
 
 
 def _fields(store: Store, id: str) -> Any:
@@ -50,15 +60,18 @@ def _fields(store: Store, id: str) -> Any:
     return head.fields
 
 
-def _apply(store: Store, folded: Folded, messages: list[Message]) -> list[Message]:
+def _edits(store: Store, folded: Folded) -> dict[int, list[Block]]:
     edits: dict[int, list[Block]] = {}
     for row in folded.rows.values():
         index, part = Part.from_row(row, store.blob)
         if part.blocks is not None:
             edits[index] = part.blocks
+    return edits
+
+
+def _inserts(folded: Folded, messages: list[Message]) -> dict[int, list[Message]]:
     times = [int(message.get("timestamp") or 0) for message in messages]
-    inserts = {index: to_messages(ours, times, index) for index, ours in folded.inserts.items()}
-    return apply_edits(messages, edits, inserts, folded.drops)
+    return {index: to_messages(ours, times, index) for index, ours in folded.inserts.items()}
 
 
 def _system(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
