@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,21 @@ def add_project_flags(parser: ArgumentParser) -> None:
     )
 
 
+def add_object(parser: ArgumentParser) -> None:
+    """OBJECT and `--session`: which object a command is about (`foredeck.cli.find`)."""
+    parser.add_argument(
+        "object",
+        metavar="OBJECT",
+        help="a path (absolute, relative to the current folder, or the end of one), a nickname, "
+        "an id or the start of one, or SESSION:@12",
+    )
+    parser.add_argument(
+        "--session",
+        metavar="SESSION",
+        help="the session whose handles (@12) and versions (v2) are meant",
+    )
+
+
 def config_flags(args: Namespace) -> list[str]:
     """The KEY=VALUE settings that `--home` and `--set` ask for."""
     home = [f"home={args.home}"] if args.home else []
@@ -60,3 +75,10 @@ def resolve_config(args: Namespace) -> Resolved:
         trusted=getattr(args, "trusted", False),
         flags=config_flags(args),
     )
+
+
+def positive(text: str) -> int:
+    """An argument's type: a whole number from 1 on."""
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)

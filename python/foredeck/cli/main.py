@@ -13,7 +13,7 @@ from foredeck.errors import ForedeckError
 
 EXIT_CODES = {
     0: "success",
-    1: "failure, or findings (doctor)",
+    1: "failure, or something found (doctor, replay)",
     2: "wrong usage, or a configuration that cannot be used",
     3: "the store cannot be opened, refused, or failed",
     4: "not found: no such session, object or version",

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TextIO
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All control characters but tab and line feed."""
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON value, indented; paths and other plain objects as text."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+def print_json(value: Any, stream: TextIO | None = None) -> None:
+    """Print one JSON value, indented; paths and other plain objects as text.
+
+    Characters that the stream (stdout) cannot take, lone surrogates say, are escaped as JSON
+    has it.
+    """
+    target = stream or sys.stdout
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    try:
+        text.encode(target.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2, default=str)
+    print(text, file=target)
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -51,3 +65,16 @@ def short_count(count: int) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 call`, `1,234 calls`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def when(time_ms: int) -> str:
+    """A time in milliseconds since 1970 as local date and time; one out of all range as given."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
+
+
+def printable(text: str) -> str:
+    """Text without what would steer a terminal: control characters are written as escapes."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -10,10 +10,27 @@ from importlib import import_module
 COMMANDS: dict[str, str] = {
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
     "config": "print every setting with its value and where it came from",
+    "sessions": "list the stored sessions",
+    "show": "print what the model saw at a call",
+    "history": "list the versions of an object",
+    "cat": "print the content of an object, as it is or was",
+    "diff": "show what changed between two versions of an object",
+    "name": "give an object a nickname",
+    "export": "write a session with all its objects to a file",
+    "import": "read a session that was exported",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "doctor": "check this machine and say what to do about each finding",
 }
 """`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND."""
+
+_SHARED = {
+    "history": "history",
+    "cat": "history",
+    "diff": "history",
+    "export": "transfer",
+    "import": "transfer",
+}
+"""Commands that share a module, where COMMANDS has them by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +51,7 @@ class Command:
 
 def load(name: str) -> Command:
     """The command of a name in COMMANDS."""
-    command = import_module(f"foredeck.cli.{name}_command").COMMAND
+    module = import_module(f"foredeck.cli.{_SHARED.get(name, name)}_command")
+    command = module.COMMANDS[name] if name in _SHARED else module.COMMAND
     assert isinstance(command, Command)
     return command

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from foredeck.cli.common import add_json_flag
+from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import coloured, counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -124,12 +124,6 @@ def _verdict(total: dict[str, Any]) -> str:
     return f"{text}: {invalid}, {counted(total['errors'], 'error')}."
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
-    return int(text)
-
-
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "paths",
@@ -148,7 +142,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--restart-every",
         metavar="N",
-        type=_positive,
+        type=positive,
         help="close the engine every N calls and resume it from its store; the prompts stay the "
         "same",
     )
@@ -168,7 +162,7 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--window",
         metavar="TOKENS",
-        type=_positive,
+        type=positive,
         default=200_000,
         help="context window of the recorded models, which no recording tells (default: "
         "%(default)s)",

@@ -1,0 +1,256 @@
+"""From what a user types to a session, an object, or one of its versions.
+
+An object goes by its id or the start of it, a nickname, a path (absolute, relative to the current
+folder, or just the end of it), or a handle of a session: `SESSION:@12`, or `@12` where the
+session is given apart. A session goes by its id, the start of it, or Pi's session file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from foredeck.cli.stored import NotFound
+from foredeck.context.versions import pins_of
+from foredeck.model.documents import session_object_id
+from foredeck.model.records import member_id, nickname_id
+from foredeck.store.protocol import Head, Store, Token
+
+OBJECT_TYPES = ("file", "toolcall", "chat", "system_prompt", "session")
+MIN_PREFIX = 4
+SHOWN = 6
+_HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object, with the session and handle by which it was asked for, or that it is known by."""
+
+    head: Head
+    session: str | None = None
+    ordinal: int | None = None
+
+    @property
+    def id(self) -> str:
+        """The object's id."""
+        return self.head.id
+
+    @property
+    def name(self) -> str:
+        """What a user would call it: a path, or type and id."""
+        source = self.head.fields.get("source")
+        return source["path"] if source else f"{self.head.type} {self.head.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of an object: `number` counts its own history from 1."""
+
+    number: int
+    head: Head
+
+
+def find_session(store: Store, text: str) -> str:
+    """The id of a stored session. Raises `NotFound` that names the nearest."""
+    name = text.removeprefix("session:")
+    if store.head(session_object_id(name)) is not None:
+        return name
+    for path in dict.fromkeys((text, os.path.abspath(text))):  # noqa: PTH100  (text as typed)
+        at = store.query("session", {"host_file": path}, limit=1)
+        if at:
+            return _session_of(at[0])
+    known = [_session_of(head) for head in store.query("session")]
+    found = [id for id in known if name and id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"{text!r} begins several sessions: {_listed(found)}. Give more of the id.")
+    if not known:
+        raise NotFound("no session is stored here.")
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[::-1][:3]
+    raise NotFound(
+        f"no session {text!r} is stored; nearest: {_listed(near)}. `foredeck sessions` lists all."
+    )
+
+
+def find_object(store: Store, text: str, session: str | None = None) -> Found:
+    """The object that `text` names; `session` is an id from `find_session`.
+
+    Raises `NotFound` that names the candidates where none or several fit.
+    """
+    handle = _HANDLE.fullmatch(text)
+    if handle:
+        if handle["session"]:
+            session = find_session(store, handle["session"])
+        return _by_handle(store, session, int(handle["ordinal"]))
+    head = store.head(text) or _by_nickname(store, text)
+    if head is not None:
+        return _in_session(store, head, session)
+    heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
+    if session is not None and len(heads) > 1:
+        heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
+    if len(heads) == 1:
+        return _in_session(store, heads[0], session)
+    if heads:
+        raise NotFound(f"{text!r} fits several objects: {_listed(map(_named, heads))}. Use an id.")
+    raise NotFound(_nothing_like(store, text))
+
+
+def find_asked(store: Store, args: Namespace) -> Found:
+    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
+    session = None if args.session is None else find_session(store, args.session)
+    return find_object(store, args.object, session)
+
+
+def find_version(store: Store, found: Found, text: str | None) -> Version:
+    """The version that `text` names: a token, `v3`, a number from 1, or None for the newest.
+
+    Raises `NotFound` where the object has no such version.
+    """
+    history = store.history(found.id)
+    if text is None:
+        return Version(len(history), history[-1])
+    if text.isascii() and text.isdecimal():
+        number = int(text)
+        if not 1 <= number <= len(history):
+            raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+        return Version(number, history[number - 1])
+    if re.fullmatch(r"v\d+", text):
+        return _session_version(store, found, history, int(text[1:]))
+    if not store.transactions([Token(text)]):
+        raise NotFound(
+            f"{text!r} is no version: give a number from 1 to {len(history)}, a session's version "
+            f"such as v2, or a token. `foredeck history {found.id}` lists them."
+        )
+    return _as_of(store, found, history, Token(text))
+
+
+def session_versions(store: Store, found: Found) -> dict[Token, int]:
+    """What the session calls the object's versions: number behind the `v`, by token."""
+    if found.session is None or found.ordinal is None:
+        return {}
+    named: dict[Token, int] = {}
+    for pin, token in pins_of(store, found.session, found.ordinal):
+        head = store.head(found.id, token)
+        if head is not None:
+            named.setdefault(head.token, pin.version)
+    return named
+
+
+def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:
+    if found.session is None or found.ordinal is None:
+        raise NotFound(
+            f"v{wanted} is a version as a session counts them: say which with --session, or give "
+            f"a number from 1 to {len(history)} of the object's own history."
+        )
+    seen = []
+    for pin, token in pins_of(store, found.session, found.ordinal):
+        seen.append(pin.version)
+        if pin.version == wanted:
+            return _as_of(store, found, history, token)
+    raise NotFound(
+        f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "
+        + ", ".join(f"v{number}" for number in sorted(seen))
+        + "."
+    )
+
+
+def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) -> Version:
+    head = store.head(found.id, token)
+    if head is None:
+        raise NotFound(f"{found.name} did not exist yet at {token}.")
+    number = next(n for n, known in enumerate(history, start=1) if known.token == head.token)
+    return Version(number, head)
+
+
+def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:
+    if session is None:
+        raise NotFound(
+            f"@{ordinal} is a handle within a session: write SESSION:@{ordinal}, or use --session."
+        )
+    member = store.head(member_id(session, ordinal))
+    head = None if member is None else store.head(member.fields["object"])
+    if head is None:
+        count = len(store.query("member", {"session": session}))
+        raise NotFound(f"session {session} has no @{ordinal}; its handles: @1 to @{count}.")
+    return Found(head, session, ordinal)
+
+
+def _in_session(store: Store, head: Head, session: str | None) -> Found:
+    """With the handle in the session that was asked for, or in the only one that knows it."""
+    if session is None:
+        members = store.query("member", {"object": head.id}, limit=2)
+        if len(members) != 1:
+            return Found(head)
+        session = members[0].fields["session"]
+    return Found(head, session, _ordinal(store, head.id, session))
+
+
+def _ordinal(store: Store, object: str, session: str) -> int | None:
+    members = store.query("member", {"object": object, "session": session}, limit=1)
+    return int(members[0].fields["ordinal"]) if members else None
+
+
+def _by_nickname(store: Store, text: str) -> Head | None:
+    claim = store.head(nickname_id(text))
+    owner = None if claim is None else claim.fields.get("object")
+    return None if owner is None else store.head(owner)
+
+
+def _by_path(store: Store, text: str) -> list[Head]:
+    """Files at this path; one on each of several file systems is possible."""
+    paths = dict.fromkeys((text, os.path.abspath(text), os.path.realpath(text)))  # noqa: PTH100
+    found = (head for path in paths for head in store.query("file", {"source.path": path}))
+    return list({head.id: head for head in found}.values())
+
+
+def _by_prefix(store: Store, text: str) -> list[Head]:
+    if len(text) < MIN_PREFIX:
+        return []
+    return [head for type in OBJECT_TYPES for head in store.query(type) if head.id.startswith(text)]
+
+
+def _by_tail(store: Store, text: str) -> list[Head]:
+    tail = "/" + text.removeprefix("./").lstrip("/")
+    return [head for head in store.query("file") if _path(head).endswith(tail)]
+
+
+def _nothing_like(store: Store, text: str) -> str:
+    names: dict[str, str] = {}
+    for head in store.query("file"):
+        names[_path(head)] = names[PurePath(_path(head)).name] = _named(head)
+    for claim in store.query("nickname"):
+        if claim.fields.get("object"):
+            name = claim.id.removeprefix("nickname:")
+            names[name] = name
+    near = difflib.get_close_matches(text, names, n=SHOWN, cutoff=0.5)
+    nearest = _listed(dict.fromkeys(names[name] for name in near))
+    hint = f" Nearest: {nearest}." if near else ""
+    return (
+        f"no object is called {text!r}.{hint} An object goes by a path, a nickname, an id or the "
+        f"start of one ({MIN_PREFIX} characters or more), or SESSION:@12."
+    )
+
+
+def _path(head: Head) -> str:
+    return str((head.fields.get("source") or {}).get("path") or "")
+
+
+def _named(head: Head) -> str:
+    path = _path(head)
+    return f"{path} ({head.id[:12]})" if path else head.id
+
+
+def _session_of(head: Head) -> str:
+    return head.id.removeprefix("session:")
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = len(every) - SHOWN
+    return ", ".join(every[:SHOWN]) + (f" and {more} more" if more > 0 else "")

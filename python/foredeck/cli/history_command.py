@@ -1,0 +1,241 @@
+"""`foredeck history`, `cat` and `diff`: the versions of one object."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, add_object
+from foredeck.cli.output import coloured, counted, print_json, printable, table, when
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NoContent, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.cli.find import Found, Version
+    from foredeck.store.protocol import Head, Store
+
+_VERSION = "a number from 1, v2 as a session counts, or a store token"
+
+
+def _history(args: Namespace) -> int:
+    from foredeck.cli.find import find_asked, session_versions
+
+    with opened_store(args) as store:
+        found = find_asked(store, args)
+        named = session_versions(store, found)
+        versions = [
+            _described(number, head, named.get(head.token))
+            for number, head in enumerate(store.history(found.id), start=1)
+        ]
+    if args.json:
+        print_json({**_identity(found), "versions": versions})
+    else:
+        _print_history(found, versions)
+    return 0
+
+
+def _described(number: int, head: Head, seen: int | None) -> dict[str, Any]:
+    fields = head.fields
+    hashes = ("content_hash", "text_hash", "source_hash", "metadata_view_hash")
+    return {
+        "version": number,
+        "session_version": None if seen is None else f"v{seen}",
+        "token": head.token,
+        "time_ms": head.time_ms,
+        "note": _note(head),
+        "nickname": fields.get("nickname"),
+        "locked": fields.get("locked"),
+        "provenance": fields.get("provenance"),
+        **{name: fields.get(name) for name in hashes},
+    }
+
+
+def _note(head: Head) -> str:
+    """What a version is, in a few words."""
+    fields = head.fields
+    match head.type:
+        case "file":
+            size = counted(fields.get("char_count") or 0, "character")
+            moved = f", moved to {fields['moved_to'][:12]}" if fields.get("moved_to") else ""
+            return (size if fields.get("state") == "text" else str(fields.get("state"))) + moved
+        case "toolcall":
+            args = fields.get("args_display") or ""
+            return f"{fields.get('tool')} {args} ({fields.get('status')})"
+        case "chat":
+            return counted(fields.get("turn_count") or 0, "turn")
+        case "system_prompt":
+            return counted(len(fields.get("tools") or ()), "tool")
+    return head.type
+
+
+def _identity(found: Found) -> dict[str, Any]:
+    fields = found.head.fields
+    handle = None if found.ordinal is None else f"@{found.ordinal}"
+    return {
+        "object": found.id,
+        "type": found.head.type,
+        "source": fields.get("source"),
+        "session": found.session,
+        "handle": handle,
+    }
+
+
+def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
+    print(coloured(printable(found.name), "bold"))
+    if found.name != f"{found.head.type} {found.id}":
+        print(f"{found.head.type} {found.id}")
+    if found.session is not None and found.ordinal is not None:
+        print(f"@{found.ordinal} in session {found.session}")
+    head = ("version", "session", "stored", "from", "token", "")
+    print()
+    print(table([head, *map(_row, versions)]))
+
+
+def _row(version: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        str(version["version"]),
+        version["session_version"] or "-",
+        when(version["time_ms"]),
+        str((version["provenance"] or {}).get("origin") or "-"),
+        version["token"],
+        printable(version["note"]).replace("\n", " "),
+    )
+
+
+def _cat(args: Namespace) -> int:
+    from foredeck.cli.find import find_asked, find_version
+    from foredeck.model.canonical import encode_text
+
+    with opened_store(args) as store:
+        found = find_asked(store, args)
+        version = find_version(store, found, args.at)
+        text = _content(store, found, version)
+    if args.json:
+        print_json({**_identity(found), **_place(version), "content": text})
+        return 0
+    sys.stdout.flush()
+    sys.stdout.buffer.write(encode_text(text))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _diff(args: Namespace) -> int:
+    from foredeck.cli.find import find_asked, find_version
+
+    with opened_store(args) as store:
+        found = find_asked(store, args)
+        new = find_version(store, found, args.new)
+        old = find_version(store, found, args.old or str(max(1, new.number - 1)))
+        texts = [_content(store, found, version) for version in (old, new)]
+    lines = _unified(found.name, old, new, texts)
+    if args.json:
+        places = {"old": _place(old), "new": _place(new)}
+        print_json({**_identity(found), **places, "diff": "\n".join(lines)})
+    elif lines:
+        print("\n".join(map(_coloured_line, lines)))
+    else:
+        print(f"Versions {old.number} and {new.number} have the same text.", file=sys.stderr)
+    return 0
+
+
+def _unified(name: str, old: Version, new: Version, texts: list[str]) -> list[str]:
+    before, after = (text.split("\n") for text in texts)
+    labels = [f"{name} (version {version.number})" for version in (old, new)]
+    times = [when(version.head.time_ms) for version in (old, new)]
+    return list(
+        difflib.unified_diff(
+            before,
+            after,
+            fromfile=labels[0],
+            tofile=labels[1],
+            fromfiledate=times[0],
+            tofiledate=times[1],
+            lineterm="",
+        )
+    )
+
+
+def _coloured_line(line: str) -> str:
+    shown = printable(line)
+    if line.startswith(("--- ", "+++ ")):
+        return coloured(shown, "bold")
+    if line.startswith("+"):
+        return coloured(shown, "green")
+    return coloured(shown, "red") if line.startswith("-") else shown
+
+
+def _place(version: Version) -> dict[str, Any]:
+    head = version.head
+    return {"version": version.number, "token": head.token, "time_ms": head.time_ms}
+
+
+def _content(store: Store, found: Found, version: Version) -> str:
+    """The text of a version; a chat's is written from its turns. Raises `NoContent`."""
+    from foredeck.context.versions import WHY_NO_CONTENT
+    from foredeck.hosts.pi.chat import render_chat
+    from foredeck.model.documents import Document
+
+    head = version.head
+    if head.type == "chat":
+        return render_chat(store, head.fields["session_ref"], head.fields["turn_count"])
+    document = store.get(found.id, Document, head.token)
+    if document is not None and document.content is not None:
+        return document.content
+    state = str(head.fields.get("state") or "")
+    why = WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+    raise NoContent(f"{found.name} has no content at version {version.number}: {why}.")
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_object(parser)
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+def _configure_cat(parser: ArgumentParser) -> None:
+    _configure(parser)
+    parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
+
+
+def _configure_diff(parser: ArgumentParser) -> None:
+    _configure(parser)
+    parser.add_argument(
+        "old", metavar="A", nargs="?", help=f"{_VERSION} (default: the one before B)"
+    )
+    parser.add_argument("new", metavar="B", nargs="?", help=f"{_VERSION} (default: the newest)")
+
+
+COMMANDS = {
+    "history": Command(
+        description=(
+            "List every version of an object, oldest first: its number in the object's own\n"
+            "history, what a session calls it, when it was stored, what it came from, and the\n"
+            "token of its transaction. `cat` and `diff` take any of the three names."
+        ),
+        example="foredeck history src/main.ts",
+        configure=_configure,
+        run=_history,
+    ),
+    "cat": Command(
+        description=(
+            "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
+            "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
+            "from its turns, those of all branches. Exit code 1 where a version has no content\n"
+            "(deleted, not text)."
+        ),
+        example="foredeck cat 0199aaaa:@12 --at v1",
+        configure=_configure_cat,
+        run=_cat,
+    ),
+    "diff": Command(
+        description=(
+            "Show what changed between two versions of an object, as a unified diff. Exit code 0\n"
+            "whether they differ or not, 1 where one of them has no content."
+        ),
+        example="foredeck diff src/main.ts 1 3",
+        configure=_configure_diff,
+        run=_diff,
+    ),
+}

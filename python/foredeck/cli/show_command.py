@@ -1,0 +1,174 @@
+"""`foredeck show`: what the model saw at a call, from the store."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.cli.output import coloured, counted, print_json, printable, short_count, when
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.hosts.pi.prompts import Prompt
+    from foredeck.store.protocol import Store
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.cli.find import find_session
+    from foredeck.hosts.pi.prompts import prompt_at
+
+    with opened_store(args) as store:
+        session = find_session(store, args.session)
+        calls = _count_calls(store, session)
+        call = _choose(session, args.call, calls)
+        prompt = prompt_at(store, session, call)
+    if args.json:
+        print_json(
+            {
+                "call": prompt.call,
+                "system": prompt.system,
+                "tools": prompt.tools,
+                "messages": prompt.messages,
+            }
+        )
+    else:
+        _print_text(session, prompt, calls)
+    return 0
+
+
+def _count_calls(store: Store, session: str) -> int:
+    return len(store.query("call", {"session": session}))
+
+
+def _choose(session: str, call: int | None, calls: int) -> int:
+    """The call that was asked for, or the last. Raises `NotFound`."""
+    if calls == 0:
+        raise NotFound(f"session {session} has made no call yet.")
+    if call is not None and call > calls:
+        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
+    return call or calls
+
+
+def _print_text(session: str, prompt: Prompt, calls: int) -> None:
+    print(coloured(_title(session, prompt, calls), "bold"))
+    for message in prompt.system:
+        _print_section("system", _content(message.get("content")))
+    for tool in prompt.tools:
+        text = [str(tool.get("description") or ""), _json(tool.get("parameters"))]
+        _print_section(f"tool {tool.get('name')}", text)
+    for number, message in enumerate(prompt.messages):
+        _print_section(_heading(number, message, prompt), list(_message(message)))
+    print()
+    print(coloured(_summary(prompt), "dim"))
+
+
+def _title(session: str, prompt: Prompt, calls: int) -> str:
+    record = prompt.record
+    decision = record["decision"]
+    reason = f" ({decision['reason']})" if decision.get("reason") else ""
+    model = record["model"].get("name") or "an unknown model"
+    return (
+        f"session {session}, call {prompt.call} of {calls}, {when(record['time_ms'])}, {model}, "
+        f"{record['layout']}, {decision['kind']}{reason}"
+    )
+
+
+def _summary(prompt: Prompt) -> str:
+    stats = prompt.record["stats"]
+    return (
+        f"{counted(len(prompt.messages), 'message')}, {len(prompt.edited)} edited and "
+        f"{len(prompt.inserted)} inserted by foredeck; {short_count(stats['chars_sent'])} "
+        f"characters of the host's {short_count(stats['chars_host'])}; "
+        f"{counted(stats['objects'], 'object')}, {stats['active']} active, "
+        f"{stats['pinned']} pinned, {stats['collapsed']} folded"
+    )
+
+
+def _print_section(heading: str, lines: list[str]) -> None:
+    print()
+    print(coloured(f"--- {heading}", "bold"))
+    for line in lines:
+        print(printable(line))
+
+
+def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:
+    words = [str(number + 1), str(message.get("role"))]
+    if message.get("role") == "toolResult":
+        words += [str(message.get("toolName")), str(message.get("toolCallId"))]
+        words += ["failed"] if message.get("isError") else []
+    notes = []
+    if message.get("stopReason") in ("error", "aborted"):
+        notes.append(f"{message['stopReason']}: the host does not send it")
+    if message.get("excludeFromContext"):
+        notes.append("the host does not send it")
+    if number in prompt.edited:
+        notes.append("edited by foredeck")
+    if number in prompt.inserted:
+        notes.append("inserted by foredeck")
+    return " ".join(words) + (f" [{', '.join(notes)}]" if notes else "")
+
+
+def _message(message: dict[str, Any]) -> Iterator[str]:
+    if "content" in message:
+        yield from _content(message["content"])
+        return
+    if "command" in message:
+        yield f"$ {message['command']}"
+    for name in ("output", "summary"):
+        if message.get(name):
+            yield str(message[name])
+
+
+def _content(content: Any) -> list[str]:
+    if not isinstance(content, list):
+        return [str(content or "")]
+    return [_block(block) for block in content]
+
+
+def _block(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    match kind:
+        case "text":
+            return str(block.get("text") or "")
+        case "thinking":
+            return f"[thinking] {block.get('thinking') or '(redacted)'}"
+        case "toolCall":
+            return f"[call {block.get('id')}] {block.get('name')} {_json(block.get('arguments'))}"
+        case "image":
+            size = len(str(block.get("data") or "")) * 3 // 4
+            return f"[image {block.get('mimeType')}, {short_count(size)} bytes]"
+    return _json(block)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
+    parser.add_argument(
+        "--call",
+        metavar="N",
+        type=positive,
+        help="which model call, counted from 1 over all branches of the session (default: the "
+        "last)",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Print exactly what the model saw at one call: system prompt, tools and messages, put\n"
+        "together again from the store. Messages that foredeck edited or added say so in their\n"
+        'heading. --json gives {"call", "system", "tools", "messages"}, messages in the shape\n'
+        "that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not missing."
+    ),
+    example="foredeck show 0199 --call 12",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,60 @@
+"""The configured store, opened for a command that reads or changes what is in it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import resolve_config
+from foredeck.errors import ForedeckError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.protocol import Store
+
+
+class NotFound(ForedeckError):
+    """There is no such session, object, call or version in the store."""
+
+    exit_code = 4
+
+
+class NoContent(ForedeckError):
+    """A version has no text to show."""
+
+
+@contextmanager
+def opened_store(args: Namespace) -> Iterator[Store]:
+    """The store that the configuration names. It is never made here.
+
+    Raises `StoreUnavailable` where there is none yet, or it is no store of ours.
+    """
+    config = resolve_config(args).config
+    if config.store == "sqlite" and not config.sqlite_file.exists():
+        raise StoreUnavailable(
+            f"nothing is stored yet: {config.sqlite_file} does not exist. It is made when Pi runs "
+            "with foredeck; --home or FOREDECK_HOME name another state folder."
+        )
+    with _opened(config) as store:
+        yield store
+
+
+@contextmanager
+def made_store(args: Namespace) -> Iterator[Store]:
+    """As `opened_store`, but the state folder and the store are made where there are none."""
+    from foredeck.config import ensure_home
+
+    config = resolve_config(args).config
+    ensure_home(config.home)
+    with _opened(config) as store:
+        yield store
+
+
+@contextmanager
+def _opened(config: Config) -> Iterator[Store]:
+    from foredeck.stores import open_store
+
+    with closing(open_store(config)) as store:
+        yield store

@@ -1,0 +1,175 @@
+"""`foredeck export` and `import`: a session with all that belongs to it, as a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO
+
+from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import made_store, opened_store
+from foredeck.errors import ForedeckError
+
+STANDARD = "-"
+"""Stands for stdout and stdin."""
+
+
+class FileError(ForedeckError):
+    """A file cannot be read or written."""
+
+
+def _export(args: Namespace) -> int:
+    from foredeck.cli.find import find_session
+    from foredeck.store.portable import export_session
+
+    with opened_store(args) as store, Progress("exporting, line") as progress:
+        session = find_session(store, args.session)
+        with _target(args.file) as write:
+
+            def line(text: str) -> None:
+                write(text)
+                progress.advance()
+
+            summary = export_session(store, session, line)
+    told = sys.stderr if args.file == STANDARD else sys.stdout
+    if args.json:
+        print_json({**asdict(summary), "file": args.file}, told)
+    else:
+        print(
+            f"{args.file}: session {session}, {counted(summary.documents, 'version')} of its "
+            f"objects in {counted(summary.transactions, 'transaction')}, "
+            f"{counted(summary.blobs, 'blob')}, {short_count(summary.bytes)} bytes",
+            file=told,
+        )
+    return 0
+
+
+@contextmanager
+def _target(name: str) -> Iterator[Callable[[str], object]]:
+    """Where lines go: stdout, or a private file that is in place only once it is whole."""
+    if name == STANDARD:
+        yield lambda text: sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    with _file_errors(name):
+        path = Path(name).absolute()
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                yield file.write
+            Path(draft).replace(path)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _file_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"{name}: {error.strerror or error}") from error
+
+
+def _import(args: Namespace) -> int:
+    from foredeck.store.portable import import_file
+
+    with (
+        _source(args.file) as file,
+        made_store(args) as store,
+        Progress("importing, line") as progress,
+    ):
+        summary = import_file(store, Watched(file, progress), as_new=args.as_new)
+    if args.json:
+        print_json({**asdict(summary), "file": args.file})
+    elif summary.new_documents == 0:
+        print(f"Session {summary.session} is here already, equal in everything.")
+    else:
+        print(
+            f"Session {summary.session}: {counted(summary.new_documents, 'version')} of "
+            f"{summary.documents:,} were new; {counted(summary.blobs, 'blob')}"
+        )
+    return 0
+
+
+class Watched:
+    """A file whose lines are counted as they are read."""
+
+    def __init__(self, file: IO[bytes], progress: Progress) -> None:
+        self._file = file
+        self._progress = progress
+
+    def readline(self, limit: int = -1) -> bytes:
+        """One line, of at most `limit` bytes."""
+        self._progress.advance()
+        return self._file.readline(limit)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.readline, b"")
+
+
+@contextmanager
+def _source(name: str) -> Iterator[IO[bytes]]:
+    if name == STANDARD:
+        yield sys.stdin.buffer
+        return
+    with _file_errors(name):
+        file = Path(name).open("rb")  # noqa: SIM115  (closed below)
+    with file:
+        yield file
+
+
+def _configure_export(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
+    parser.add_argument("file", metavar="FILE", help="the file to write, - for stdout")
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+def _configure_import(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="a file that `export` has written, - for stdin"
+    )
+    parser.add_argument(
+        "--as-new",
+        action="store_true",
+        help="give the session, its calls and its tool results fresh ids, beside those that are "
+        "here",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMANDS = {
+    "export": Command(
+        description=(
+            "Write a session with its objects and their whole version history to a file of JSON\n"
+            "lines that can be read, searched, and imported into another store. The file holds\n"
+            "what the model saw and what its tools returned: treat it as confidential. An\n"
+            "existing file is replaced. With FILE - what was written is told on stderr."
+        ),
+        example="foredeck export 0199aaaa session.foredeck.jsonl",
+        configure=_configure_export,
+        run=_export,
+    ),
+    "import": Command(
+        description=(
+            "Read a session that `export` has written. Every hash is checked before anything is\n"
+            "stored; a damaged or forged file is refused (exit code 5). What is here already and\n"
+            "equal stays as it is; what contradicts it is refused, unless --as-new gives the\n"
+            "session fresh ids. The store is made if there is none."
+        ),
+        example="foredeck import session.foredeck.jsonl --as-new",
+        configure=_configure_import,
+        run=_import,
+    ),
+}

@@ -1,0 +1,247 @@
+"""`foredeck history`, `cat` and `diff`, on every name that an object and a version can have."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_session import FIRST, SECOND, SESSION, copy_home, make_home
+
+from foredeck.cli.main import main
+from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
+from foredeck.store.protocol import Batch
+from foredeck.store.sqlite import open_sqlite
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_home(tmp_path_factory.mktemp("history"))
+
+
+def run(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:
+    assert main([*arguments, "--home", str(home)]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str, code: int = 4) -> str:
+    assert main([*arguments, "--home", str(home)]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+def history(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> Any:
+    return json.loads(run(capsys, home, "history", *arguments, "--json"))
+
+
+def cat_bytes(home: Path, *arguments: str) -> bytes:
+    command = [sys.executable, "-m", "foredeck.cli.main", "cat", *arguments, "--home", str(home)]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert done.stderr == b""
+    return done.stdout
+
+
+def add_file(home: Path, filesystem: str, path: str, content: str) -> str:
+    """A file of another file system; returns its id."""
+    source = FilesystemSource(filesystemId=filesystem, path=path)
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        document = FileDocument(
+            id=identity_hash("file", source),
+            source=source,
+            content=content,
+            provenance=Provenance(origin="test", generator="tool"),
+        ).seal()
+        store.commit(Batch(puts=[document]))
+    return document.id
+
+
+def test_history_lists_numbers_session_versions_and_tokens(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = history(capsys, home, "/repo/src/a.txt")
+    assert (value["type"], value["session"], value["handle"]) == ("file", SESSION, "@3")
+    assert value["source"]["path"] == "/repo/src/a.txt"
+    versions = value["versions"]
+    assert [version["version"] for version in versions] == [1, 2]
+    assert [version["session_version"] for version in versions] == ["v1", "v2"]
+    assert len({version["token"] for version in versions}) == 2
+    text = run(capsys, home, "history", "/repo/src/a.txt")
+    assert text.startswith("/repo/src/a.txt\nfile ")
+    assert f"@3 in session {SESSION}" in text
+    assert versions[0]["token"] in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/repo/src/a.txt", "src/a.txt", "./src/a.txt", "a.txt", f"{SESSION}:@3", "0199cc:@3"],
+)
+def test_an_object_goes_by_many_names(
+    home: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history(capsys, home, name)["source"]["path"] == "/repo/src/a.txt"
+
+
+def test_an_object_goes_by_handle_id_and_the_start_of_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = history(capsys, home, "@3", "--session", SESSION)
+    for name in (whole["object"], whole["object"][:8]):
+        assert history(capsys, home, name) == whole
+    assert history(capsys, home, "toolu_b")["type"] == "toolcall"
+
+
+def test_a_path_is_relative_to_the_current_folder(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+    here = tmp_path / "work"
+    here.mkdir()
+    (tmp_path / "link").symlink_to(here)
+    id = add_file(home, "this machine", str(here / "notes.md"), "mine")
+    monkeypatch.chdir(here)
+    for name in ("notes.md", "./notes.md", "../work/notes.md", "../link/notes.md"):
+        assert history(capsys, home, name)["object"] == id
+
+
+def test_one_path_on_two_file_systems_is_asked_back(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+    other = add_file(home, "another machine", "/repo/src/a.txt", "theirs")
+    told = refused(capsys, home, "cat", "/repo/src/a.txt")
+    assert "fits several objects" in told
+    assert other[:12] in told
+    assert cat_bytes(home, "/repo/src/a.txt", "--session", SESSION) == SECOND.encode()
+    assert cat_bytes(home, other) == b"theirs"
+
+
+def test_cat_prints_the_bytes_and_nothing_else(home: Path, tmp_path: Path) -> None:
+    assert cat_bytes(home, "/repo/src/a.txt") == SECOND.encode()
+    assert cat_bytes(home, "toolu_c") == b"1 failed \x1b[31mred\x1b[0m"
+    home = copy_home(home, tmp_path / "home")
+    odd = "no newline at the end \ud83d\r\n\0 é"
+    id = add_file(home, "x", "/odd", odd)
+    assert cat_bytes(home, id) == odd.encode(errors="surrogatepass")
+    assert (
+        json.loads(
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "foredeck.cli.main",
+                    "cat",
+                    id,
+                    "--json",
+                    "--home",
+                    str(home),
+                ],
+                env={**os.environ, "PYTHONIOENCODING": "ascii"},
+                capture_output=True,
+                check=True,
+            ).stdout
+        )["content"]
+        == odd
+    )
+
+
+def test_cat_at_a_version_by_number_session_version_or_token(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = history(capsys, home, "a.txt")["versions"]
+    for name in ("1", "v1", versions[0]["token"]):
+        assert run(capsys, home, "cat", "a.txt", "--at", name, "--json")
+        assert cat_bytes(home, "a.txt", "--at", name) == FIRST.encode()
+    for name in ("2", "v2", versions[1]["token"]):
+        assert cat_bytes(home, "a.txt", "--at", name) == SECOND.encode()
+    newest = history(capsys, home, f"chat:{SESSION}")["versions"][-1]["token"]
+    assert cat_bytes(home, "a.txt", "--at", newest) == SECOND.encode()
+
+
+def test_content_that_is_not_there_is_exit_code_1(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = refused(capsys, home, "cat", f"session:{SESSION}", code=1)
+    assert "has no content at version 1" in told
+    home = copy_home(home, tmp_path / "home")
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        (head,) = store.query("file", {"source.path": "/repo/src/a.txt"})
+        document = store.get(head.id, FileDocument)
+        assert document is not None
+        document.content, document.state = None, "deleted"
+        store.commit(Batch(puts=[document.seal()]))
+    assert "it was deleted" in refused(capsys, home, "cat", "a.txt", code=1)
+    assert "it was deleted" in refused(capsys, home, "diff", "a.txt", "1", "3", code=1)
+    assert cat_bytes(home, "a.txt", "--at", "2") == SECOND.encode()
+    assert history(capsys, home, "a.txt")["versions"][2]["note"] == "deleted"
+
+
+def test_a_chat_is_written_as_markdown_from_its_turns(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = cat_bytes(home, f"chat:{SESSION}").decode(errors="surrogatepass")
+    assert text.splitlines() == [
+        "--- user",
+        "Read it, \ud83d please.",
+        '--- toolcall @4 tool=read args="src/a.txt" status=ok',
+        '--- toolcall @5 tool=write args="src/a.txt" status=ok',
+        '--- toolcall @6 tool=bash args="make test" status=fail',
+        '--- toolcall @7 tool=bash args="rm src/a.txt" status=ok',
+    ]
+    count = len(history(capsys, home, f"chat:{SESSION}")["versions"])
+    assert cat_bytes(home, f"chat:{SESSION}", "--at", "2").count(b"toolcall") == 1
+    assert count > 3
+
+
+def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = ["@@ -1,5 +1,5 @@", " one", "-two", "+2", " three", " filler", " filler"]
+    for versions in (["1", "2"], ["v1", "v2"], []):
+        lines = run(capsys, home, "diff", "a.txt", *versions).splitlines()
+        assert lines[0].startswith("--- /repo/src/a.txt (version 1)\t")
+        assert lines[1].startswith("+++ /repo/src/a.txt (version 2)\t")
+        assert lines[2:] == expected
+    value = json.loads(run(capsys, home, "diff", "a.txt", "2", "1", "--json"))
+    assert (value["old"]["version"], value["new"]["version"]) == (2, 1)
+    assert "-2\n+two" in value["diff"]
+    assert main(["diff", "a.txt", "1", "1", "--home", str(home)]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, "have the same text" in captured.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["cat", "b.txt"], "Nearest: /repo/src/a.txt"),
+        (["cat", "nothing like it"], "no object is called"),
+        (["cat", "tool"], "'tool' fits several objects: toolu_a, toolu_b"),
+        (["cat", "@3"], "write SESSION:@3, or use --session"),
+        (["cat", f"{SESSION}:@99"], "has no @99; its handles: @1 to @7"),
+        (["cat", "nobody:@1"], "no session 'nobody' is stored"),
+        (["cat", "@1", "--session", "nobody"], "no session 'nobody' is stored"),
+        (["cat", "a.txt", "--at", "3"], "has versions 1 to 2, no 3"),
+        (["cat", "a.txt", "--at", "0"], "has versions 1 to 2, no 0"),
+        (["cat", "a.txt", "--at", "v9"], "has no v9: session 0199cccc"),
+        (["cat", "a.txt", "--at", "yesterday"], "'yesterday' is no version"),
+        (["diff", "a.txt", "1", "7"], "has versions 1 to 2, no 7"),
+    ],
+)
+def test_what_is_not_there_is_told_with_the_nearest(
+    home: Path, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = refused(capsys, home, *arguments)
+    assert told in text
+
+
+def test_a_version_before_the_object_is_told(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = history(capsys, home, f"chat:{SESSION}")["versions"][0]["token"]
+    assert "did not exist yet" in refused(capsys, home, "cat", "toolu_d", "--at", first)

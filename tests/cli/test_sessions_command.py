@@ -1,0 +1,133 @@
+"""`foredeck sessions` and `foredeck show`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_session import SESSION, START_MS, make_home
+
+from foredeck.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_home(tmp_path_factory.mktemp("sessions"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return code, captured.err
+
+
+def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value: Any = json.loads(run(capsys, "sessions", "--json", "--home", str(home)))
+    assert value == {
+        "sessions": [
+            {
+                "session": SESSION,
+                "cwd": "/repo",
+                "calls": 5,
+                "objects": 7,
+                "first_ms": START_MS + 1000,
+                "last_ms": START_MS + 9000,
+                "parent": None,
+                "host_file": None,
+            }
+        ]
+    }
+    text = run(capsys, "sessions", "--home", str(home))
+    assert [line.split()[0] for line in text.splitlines()[:2]] == ["session", SESSION]
+    assert "1 session;" in text
+
+
+def test_the_newest_session_stands_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = make_home(tmp_path / "1", "old-one")
+    new = make_home(tmp_path / "2", "new", START_MS * 2, "call_")
+    for session, source in (("old-one", old), ("new", new)):
+        assert main(["export", session, str(tmp_path / session), "--home", str(source)]) == 0
+        assert main(["import", str(tmp_path / session), "--home", str(tmp_path / "both")]) == 0
+    capsys.readouterr()
+    value = json.loads(run(capsys, "sessions", "--json", "--home", str(tmp_path / "both")))
+    assert [session["session"] for session in value["sessions"]] == ["new", "old-one"]
+
+
+def test_show_prints_a_call_for_people(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "show", SESSION, "--call", "2", "--home", str(home))
+    assert f"session {SESSION}, call 2 of 5" in text
+    assert "--- 1 user" in text
+    assert '[call toolu_a] read {"path": "src/a.txt"}' in text
+    assert "--- 3 toolResult read toolu_a [edited by foredeck]\n@3\none\ntwo" in text
+    assert "toolu_b" not in text
+
+
+def test_show_without_a_call_is_the_last_and_takes_the_start_of_an_id(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = run(capsys, "show", SESSION[:6], "--home", str(home))
+    assert "call 5 of 5" in text
+    assert "toolResult bash toolu_c failed" in text
+    assert "1 failed \\x1b[31mred" in text
+    value = json.loads(run(capsys, "show", SESSION, "--json", "--home", str(home)))
+    assert value["call"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["show", "0199dddd"], 4, f"no session '0199dddd' is stored; nearest: {SESSION}"),
+        (["show", SESSION, "--call", "6"], 4, "has no call 6; its calls: 1 to 5"),
+        (["show", SESSION, "--call", "0"], 2, "must be a whole number from 1 on"),
+        (["show"], 2, "SESSION"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    home: Path,
+    arguments: list[str],
+    code: int,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    got, text = refused(capsys, *arguments, "--home", str(home))
+    assert (got, told in text) == (code, True), text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sessions"],
+        ["show", "s"],
+        ["history", "x"],
+        ["cat", "x"],
+        ["diff", "x"],
+        ["export", "s", "-"],
+        ["name", "x", "y"],
+    ],
+)
+def test_a_store_that_is_missing_foreign_or_damaged_is_exit_code_3(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
+    assert (code, "nothing is stored yet" in text) == (3, True), text
+    assert list(tmp_path.iterdir()) == []
+    database = tmp_path / "foredeck.db"
+    with sqlite3.connect(database) as other:
+        other.execute("CREATE TABLE theirs (a)")
+    other.close()
+    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
+    assert (code, "another program" in text) == (3, True), text
+    database.write_bytes(b"no database at all" * 500)
+    code, text = refused(capsys, *arguments, "--home", str(tmp_path))
+    assert (code, "damaged" in text) == (3, True), text

@@ -1,0 +1,139 @@
+"""`foredeck export`, `import` and `name`."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_session import SECOND, SESSION, copy_home, make_home
+
+from foredeck.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_home(tmp_path_factory.mktemp("transfer"))
+
+
+@pytest.fixture
+def exported(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    file = tmp_path / "session.jsonl"
+    assert main(["export", SESSION[:8], str(file), "--home", str(home)]) == 0
+    capsys.readouterr()
+    return file
+
+
+def shown(capsys: pytest.CaptureFixture[str], home: Path, session: str = SESSION) -> Any:
+    assert main(["show", session, "--json", "--home", str(home)]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_round_trip_is_equal_and_a_second_import_a_no_op(
+    home: Path, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stat.S_IMODE(exported.stat().st_mode) == 0o600
+    other = tmp_path / "state" / "other"
+    assert main(["import", str(exported), "--home", str(other), "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["session"] == SESSION
+    assert summary["new_documents"] == summary["documents"] > 20
+    assert stat.S_IMODE(other.stat().st_mode) == 0o700
+    assert shown(capsys, other) == shown(capsys, home)
+    again = tmp_path / "again.jsonl"
+    assert main(["export", SESSION, str(again), "--home", str(other)]) == 0
+    assert again.read_bytes() == exported.read_bytes()
+    capsys.readouterr()
+    assert main(["import", str(exported), "--home", str(other)]) == 0
+    assert "is here already, equal in everything" in capsys.readouterr().out
+
+
+def test_fresh_ids_stand_beside_the_old_ones(
+    home: Path, exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = copy_home(home, tmp_path / "home")
+    assert main(["import", str(exported), "--as-new", "--home", str(both), "--json"]) == 0
+    session = json.loads(capsys.readouterr().out)["session"]
+    assert session != SESSION
+    assert shown(capsys, both, session) == shown(capsys, both)
+    assert main(["sessions", "--json", "--home", str(both)]) == 0
+    assert len(json.loads(capsys.readouterr().out)["sessions"]) == 2
+
+
+def test_a_file_that_was_tampered_with_is_exit_code_5_and_stores_nothing(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported.write_text(exported.read_text().replace("three", "threw"))
+    other = tmp_path / "other"
+    assert main(["import", str(exported), "--home", str(other)]) == 5
+    assert capsys.readouterr().err.startswith("foredeck: ")
+    assert main(["sessions", "--json", "--home", str(other)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"sessions": []}
+
+
+def test_standard_streams(
+    home: Path,
+    tmp_path: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "session.jsonl"
+    assert main(["export", SESSION, str(file), "--home", str(home)]) == 0
+    capsysbinary.readouterr()
+    assert main(["export", SESSION, "-", "--home", str(home)]) == 0
+    captured = capsysbinary.readouterr()
+    assert captured.out == file.read_bytes()
+    assert b"versions of its objects" in captured.err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(captured.out)))
+    assert main(["import", "-", "--home", str(tmp_path / "other")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["export", "nobody", "x.jsonl"], 4, "no session 'nobody'"),
+        (["export", SESSION, "no/such/folder/x"], 1, "no/such/folder/x: No such file"),
+        (["import", "nowhere.jsonl"], 1, "nowhere.jsonl: No such file"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    home: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "--home", str(home)]) == code
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_nickname_is_unique_and_can_move(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+
+    def name(object: str, nickname: str) -> tuple[int, str]:
+        code = main(["name", object, nickname, "--home", str(home)])
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
+
+    assert name("a.txt", "spec") == (0, "/repo/src/a.txt is called spec.\n")
+    assert name("a.txt", "spec") == (0, "/repo/src/a.txt is called spec already.\n")
+    code, told = name("toolu_c", "spec")
+    assert (code, "belongs to another object" in told) == (1, True)
+    assert name("spec", "notes")[0] == 0
+    assert name("toolu_c", "spec")[0] == 0
+    for wrong in ("@4", "two words", "src/a", "12", "v3", "", "deadbeefdeadbeef", "a" * 101):
+        code, told = name("a.txt", wrong)
+        assert (code, "cannot be a nickname" in told) == (1, True), wrong
+    assert main(["cat", "notes", "--json", "--home", str(home)]) == 0
+    assert json.loads(capsys.readouterr().out)["content"] == SECOND
+    assert main(["name", "notes", "final", "--json", "--home", str(home)]) == 0
+    assert json.loads(capsys.readouterr().out)["new"] is True
