@@ -14,16 +14,16 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
-from foredeck.context.ingest import Ingest
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
+from foredeck.context.observing import observe
 from foredeck.context.policy import make_policy
 from foredeck.context.rebase import Water, estimate_tokens
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.request import Answer
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.tools import ContextTools
-from foredeck.errors import ForedeckError, OutOfSync, ToolError, UnknownSession
+from foredeck.errors import OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request
@@ -65,9 +65,8 @@ class Engine:
         self._asked: dict[str, Any] = {}
 
     def initialize(self, params: Params) -> dict[str, Any]:
-        """Say who we are. Raises `ForedeckError` with code -32001 for another protocol."""
-        if params.get("protocol") != PROTOCOL:
-            raise ProtocolMismatch(params.get("protocol"))
+        """Say who we are; the wire has compared the protocols already."""
+        del params
         return {
             "protocol": PROTOCOL,
             "engine": __version__,
@@ -129,12 +128,10 @@ class Engine:
         )
         call_id = str(params["id"])
         try:
-            Ingest(session).observe(event, call_id, blocks, full_output(event.details))
-            token = session.workspace.commit()
+            observe(session, event, call_id, blocks, full_output(event.details))
         except Exception:
             self._forget()
             raise
-        session.observed[call_id].token = token
         self._follow()
 
     def command(self, params: Params) -> dict[str, Any]:
@@ -245,18 +242,6 @@ class Engine:
                 settings_of(config),
             )
         return self._assembler
-
-
-class ProtocolMismatch(ForedeckError):
-    """The shim speaks another version of the protocol."""
-
-    code = -32001
-
-    def __init__(self, asked: object) -> None:
-        super().__init__(
-            f"This engine speaks protocol {PROTOCOL}, the shim {asked!r}. "
-            "Update foredeck and start Pi again."
-        )
 
 
 def _recorded(source: FileSource) -> Recall:

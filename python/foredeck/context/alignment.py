@@ -13,7 +13,7 @@ from foredeck.context.branch import Folded
 from foredeck.context.conversation import Conversation
 from foredeck.context.items import Item, Key
 from foredeck.context.parts import Part
-from foredeck.context.request import Request
+from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
 from foredeck.errors import OutOfSync
 from foredeck.model.records import call_id
@@ -47,25 +47,46 @@ def align(session: Session, request: Request) -> Alignment:
     in_step = _holds_last_answer(session, request)
     if request.keep and not in_step:
         raise OutOfSync("The host does not hold the engine's last answer.")
-    if in_step and request.keep == len(conversation) and session.current is not None:
-        return Alignment(conversation.items + request.items, len(conversation), True, False)
     items = conversation.items[: request.keep] + request.items
+    hosted = _first_without_us(request, len(items))
+    if in_step and hosted is None and request.keep == len(conversation):
+        return Alignment(items, len(conversation), True, False)
+    for outcome in request.outcomes:
+        if outcome.kind == "aborted" and outcome.call is not None:
+            session.log.unsend(call_id(session.id, outcome.call))
     previous = session.current
-    keys = [item.key for item in items]
-    hosted = next((o for o in request.outcomes if o.kind in HOST_SENT), None)
-    matched_id, matched = session.log.longest_match(keys)
-    if hosted is not None:
-        matched_id = None if hosted.call is None else call_id(session.id, hosted.call)
-    folded = session.log.fold(matched_id, session.load_record)
-    if hosted is not None:
-        # What went out leaned on the edits of that call, whatever was decided after it.
-        matched = _common(folded.keys, keys)
-        folded.cut(matched)
-    replaced = matched == 0 and session.log.newest > 0 and hosted is None
-    if replaced:
+    matched_id, matched, folded = _match(session, hosted, [item.key for item in items])
+    if matched == 0 and session.log.newest > 0:
         _keep_sets(session, folded, previous)
     restore(session, folded, items[:matched], matched_id)
+    replaced = matched == 0 and session.log.newest > 0 and hosted is None
     return Alignment(items, matched, False, replaced)
+
+
+def _first_without_us(request: Request, length: int) -> Outcome | None:
+    """The first call of this list that went out, but not as we had said."""
+    found = (o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= length)
+    return next(found, None)
+
+
+def _match(
+    session: Session, hosted: Outcome | None, keys: list[Key]
+) -> tuple[str | None, int, Folded]:
+    """The call whose prompt goes on in `keys`, how far it reaches, and the state after it.
+
+    What went out without us leaned on the edits of the call that it names, whatever was decided
+    after that one.
+    """
+    log = session.log
+    named = None if hosted is None or hosted.call is None else call_id(session.id, hosted.call)
+    if named in log.records:
+        folded = log.fold(named, session.load_record)
+        matched = _common(folded.keys, keys)
+    else:
+        named, matched = log.longest_match(keys)
+        folded = log.fold(named, session.load_record)
+    folded.cut(matched)
+    return named, matched, folded
 
 
 def _holds_last_answer(session: Session, request: Request) -> bool:
@@ -100,13 +121,13 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
         if index < len(items):
             conversation.render(*Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):
-        if part.base is not None:
-            conversation.uses[part.base] = max(index, conversation.uses.get(part.base, 0))
         if part.subject is not None and part.form != "same" and index not in folded.expired:
             conversation.live[index] = part.subject
+    conversation.find_uses()
     session.conversation = conversation
     session.sets = folded.sets
     session.inserts = dict(folded.inserts)
     session.drops = set(folded.drops)
     session.policy_state = folded.state
+    session.applied.clear()
     session.current, session.stands = current, len(items)

@@ -70,7 +70,7 @@ class Assembler:
         if request.system is not None or request.tools is not None:
             self._fixed_chars = take_system(session, request.system, request.tools)
         alignment = align(session, request)
-        start = self._host_calls(request, alignment)
+        start, whole = self._host_calls(request, alignment)
         ready = self._repeated(request, alignment, start)
         if ready is not None:
             return ready
@@ -80,10 +80,10 @@ class Assembler:
         moment = self._moment(request, alignment, last)
         self._expire(request, moment)
         reason = self._rebase(scene, moment)
-        self._repair(scene, start)
+        self._repair(scene, whole)
         if start < len(session.conversation):
             attach_notices(session, scene)
-        return self._commit(scene, request, alignment, start, reason)
+        return self._commit(scene, request, alignment, start, whole, reason)
 
     def _scene(self) -> Scene:
         session = self.session
@@ -110,9 +110,12 @@ class Assembler:
         head = self.session.workspace.head(entry.object)
         return {} if head is None else {**head.fields, "type": head.type}
 
-    def _host_calls(self, request: Request, alignment: Alignment) -> int:
-        """Record the calls that went out without us; returns how much of the list stands."""
-        done = alignment.matched
+    def _host_calls(self, request: Request, alignment: Alignment) -> tuple[int, int]:
+        """Record the calls that went out without us.
+
+        Returns how much of the list stands, and how much of that stands with our own messages.
+        """
+        done = whole = alignment.matched
         for outcome in request.outcomes or _before_us(self.session, alignment):
             if outcome.kind not in ("fallback", "off") or outcome.messages > len(alignment.items):
                 continue
@@ -120,9 +123,9 @@ class Assembler:
                 continue
             scene = self._scene()
             self._take_in(scene, alignment.items[: outcome.messages], done)
-            done = outcome.messages
+            done, whole = outcome.messages, min(whole, outcome.edited)
             record_host_call(self.session, outcome, self.layout.name, self.policy.name)
-        return done
+        return done, min(done, whole)
 
     def _repeated(self, request: Request, alignment: Alignment, start: int) -> Answer | None:
         """The answer that was given before, where the very same list is asked for again."""
@@ -131,6 +134,8 @@ class Assembler:
             return None
         record = session.log.records[session.current]
         if record["decision"].get("kind") == "host" or record["layout"] != self.layout.name:
+            return None
+        if record["kept"] + len(record["keys"]) != start:
             return None
         if request.model is not None and record["model"].get("name") != request.model.name:
             return None
@@ -262,15 +267,17 @@ class Assembler:
         request: Request,
         alignment: Alignment,
         start: int,
+        whole: int,
         reason: Reason | None,
     ) -> Answer:
+        """`start`: first message that no call has held; `whole`: first whose repairs are new."""
         changed_from = min(scene.changed, default=start)
         stateless = not self.layout.keeps_bytes
         record = record_call(
             self.session,
             request,
             changed=sorted(scene.changed),
-            changed_from=0 if stateless else start,
+            changed_from=0 if stateless else whole,
             decision=_decision(reason, changed_from),
             layout=self.layout.name,
             policy=self.policy.name,

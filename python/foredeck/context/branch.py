@@ -60,13 +60,19 @@ class Folded:
             return
         del self.keys[length:]
         self.rows = {index: row for index, row in self.rows.items() if index < length}
+        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+        self.drops = {index for index in self.drops if index < length}
         self.expired = {index for index in self.expired if index < length}
 
     def _as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.rows.items():
-            if index >= edited:
-                self.rows[index] = [index, "host", None, *row[3:]]
+            _, form, _, subject, version, _, text_hash = row
+            if index >= edited and form != "note":
+                form = "host" if subject is not None else form
+                self.rows[index] = [index, form, None, subject, version, None, text_hash]
+        self.inserts = {index: ours for index, ours in self.inserts.items() if index < edited}
+        self.drops = {index for index in self.drops if index < edited}
 
 
 @dataclass(slots=True)
@@ -77,6 +83,8 @@ class CallLog:
     by_tip: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     """Addresses of all messages that any call has held."""
+    unsent: set[str] = field(default_factory=set)
+    """Ids of the calls that never went out."""
     newest: int = 0
 
     @classmethod
@@ -95,16 +103,18 @@ class CallLog:
         self.known.update(address for _, address in record["keys"])
         for ordinal, outcome in record.get("acks") or ():
             if outcome in UNSENT:
-                self._unsend(id.rsplit(":", 1)[0] + f":{ordinal}")
+                self.unsend(id.rsplit(":", 1)[0] + f":{ordinal}")
 
     def add_ancestor(self, other: CallLog) -> None:
         """Add the calls of a session that this one descends from; its own come first."""
         self.records = {**other.records, **self.records}
         self.by_tip = {**other.by_tip, **self.by_tip}
         self.known |= other.known
+        self.unsent |= other.unsent
 
-    def _unsend(self, id: str) -> None:
+    def unsend(self, id: str) -> None:
         """A call that never went out must not be found as what the provider has seen."""
+        self.unsent.add(id)
         record = self.records.get(id)
         if record is not None and self.by_tip.get(record["tip"]) == id:
             del self.by_tip[record["tip"]]
@@ -128,13 +138,40 @@ class CallLog:
         return folded
 
     def longest_match(self, keys: list[Key]) -> tuple[str | None, int]:
-        """The newest record whose message list is the longest prefix of `keys`.
+        """The record whose message list shares the longest beginning with `keys`.
 
-        Returns its id and the number of messages it covers, `(None, 0)` without a match.
+        Of several the one that ends there, the newest of those, else the oldest. Returns its id
+        and the number of messages shared, `(None, 0)` without a match.
         """
         tip, best, length = ROOT_TIP, None, 0
         for count, key in enumerate(keys, start=1):
             tip = next_tip(tip, key)
             if tip in self.by_tip:
                 best, length = self.by_tip[tip], count
+        if length == len(keys):
+            return best, length
+        for id, shared in self._shared(keys).items():
+            if shared > length and id not in self.unsent:
+                best, length = id, shared
         return best, length
+
+    def _shared(self, keys: list[Key]) -> dict[str, int]:
+        """By record, how many messages its list shares with `keys` from the beginning."""
+        found: dict[str, int] = {}
+        for id, record in self.records.items():
+            kept, parent = record["kept"], record.get("parent")
+            before = kept if kept == 0 else min(kept, found.get(parent or "", 0))
+            if before == kept:
+                before += _common(record["keys"], keys, kept)
+            found[id] = before
+        return found
+
+
+def _common(own: list[list[str | None]], keys: list[Key], start: int) -> int:
+    """How many of `own` stand in `keys` from `start` on."""
+    count = 0
+    for _, address in own:
+        if start + count >= len(keys) or keys[start + count].address != address:
+            break
+        count += 1
+    return count

@@ -111,6 +111,12 @@ class Conversation:
             self.live[base] = subject
             self._expiry[base] = False
 
+    def find_uses(self) -> None:
+        """Set `uses` from what the parts lean on."""
+        self.uses = {
+            part.base: index for index, part in enumerate(self.parts) if part.base is not None
+        }
+
     def last_use(self, index: int) -> int:
         """The newest message at which the content of `index` was given or leaned on."""
         return self.uses.get(index, index)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from foredeck.model.documents import Document
 from foredeck.model.records import SAME_TRANSACTION, MemberDocument, Pin, member_id
 from foredeck.store.protocol import Head
 
@@ -24,6 +25,19 @@ class Seen:
     text_hash: str | None
     metadata_view_hash: str
     token: str = SAME_TRANSACTION
+
+    @classmethod
+    def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> Seen:
+        """A document of this transaction, or of the one that `token` names."""
+        return cls(
+            document.id,
+            document.type,
+            label,
+            document.content_hash,
+            document.text_hash,
+            document.metadata_view_hash,
+            token,
+        )
 
 
 @dataclass(slots=True)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.conversation import CONTEXT_TOOLS
-from foredeck.context.index import Entry, Seen
-from foredeck.context.items import Call, Item, Key
+from foredeck.context.index import Entry
+from foredeck.context.items import Call, Item
 from foredeck.context.session import Observation, Session
-from foredeck.context.wording import args_display
+from foredeck.context.toolcalls import (
+    make_toolcall,
+    meet_file,
+    objects_among,
+    same_call,
+    shows_file,
+)
 from foredeck.context.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import (
-    ChatDocument,
-    FileDocument,
-    Provenance,
-    ToolcallDocument,
-    chat_id,
-)
+from foredeck.model.documents import ChatDocument, Provenance, chat_id
 from foredeck.model.ids import uuid7
-from foredeck.model.messages import pack
-from foredeck.model.records import SAME_TRANSACTION, TurnDocument
-from foredeck.sources import Sighting, ToolEvent
-from foredeck.store.protocol import Head, Token
-
-TOOL_ORIGIN = "toolcall"
+from foredeck.model.records import TurnDocument
+from foredeck.sources import ToolEvent
+from foredeck.store.protocol import Head
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ class Ingest:
         session = self._session
         self._assistant, self._objects = item, None
         if new and item.key.address not in session.log.known:
-            turn_id = f"turn:{session.id}:{session.turns + 1}"
+            turn_id = self._turn_id(session.turns + 1)
             self._objects = {
                 call.id: self._object_id(call, results.get(call.id), turn_id) for call in item.calls
             }
@@ -94,39 +89,6 @@ class Ingest:
         session.sets.activate(subject.ordinal)
         return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
 
-    def observe(
-        self,
-        event: ToolEvent,
-        call_id: str,
-        blocks: list[dict[str, Any]],
-        full_output: bytes | None = None,
-    ) -> None:
-        """A tool has run and its result is not in the list yet: store what it left behind.
-
-        `full_output`: all that it wrote, where the host has cut the result.
-        """
-        session = self._session
-        sightings = _objects(session.source.after_tool(event, pending=session.workspace.pending))
-        full = None if full_output is None else session.workspace.put_bytes(full_output)
-        session.observed[call_id] = Observation(sightings, full_output=full)
-        for sighting in sightings:
-            if sighting.document is not None:
-                session.workspace.put(sighting.document)
-            ordinal = session.index.by_object.get(sighting.object_id)
-            if ordinal is None:
-                continue
-            if sighting.role in ("read", "written"):
-                session.notices.pop(ordinal, None)
-            elif sighting.document is not None:
-                # Another tool of the agent did it, perhaps without the agent's knowing.
-                session.notices[ordinal] = "deleted" if sighting.state == "deleted" else "changed"
-        if session.workspace.head(call_id) is None:
-            call = Call(call_id, event.tool, dict(event.input))
-            item = _observed_item(event, call_id, blocks)
-            document = self._toolcall(item, call, call_id, sightings, full)
-            document.turn_ref = f"turn:{session.id}:{session.turns + 1}"
-            session.workspace.put(document.seal())
-
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
         session = self._session
@@ -159,7 +121,7 @@ class Ingest:
     def _object_id(self, call: Call, result: Item | None, turn_id: str) -> str:
         """The provider's id, or a new one where that names a different call already."""
         head = self._session.workspace.head(call.id)
-        if head is None or self._same_call(head, call, result, turn_id):
+        if head is None or same_call(self._session, head, call, result, turn_id):
             return call.id
         return uuid7()
 
@@ -182,16 +144,6 @@ class Ingest:
         turns = self._session.store.query("turn", where)
         ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
         return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}
-
-    def _same_call(self, head: Head, call: Call, result: Item | None, turn_id: str) -> bool:
-        fields = head.fields
-        if head.type != "toolcall" or fields.get("tool") != call.tool:
-            return False
-        if (fields.get("args") or {}) != pack(call.arguments, {}):
-            return False
-        if fields.get("chat_ref") == chat_id(self._session.id):
-            return fields.get("turn_ref") in (None, turn_id)
-        return result is None or fields.get("text_hash") == hash_text(result.text)
 
     def _known(self, item: Item, head: Head) -> Fact:
         """A result that the session has met before, on another branch or before a compaction."""
@@ -217,19 +169,28 @@ class Ingest:
             event = ToolEvent(
                 item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
             )
-            told = Observation(_objects(session.recall(event, session.workspace.pending)))
-        files = [self._meet_file(sighting, told.token) for sighting in told.sightings]
+            told = Observation(objects_among(session.recall(event, session.workspace.pending)))
+        files = [meet_file(session, sighting, told.token) for sighting in told.sightings]
         shown = next(
             (
                 entry
                 for entry, sighting in zip(files, told.sightings, strict=True)
-                if sighting.role == "read" and _shows_file(item, sighting)
+                if shows_file(item, sighting)
             ),
             None,
         )
         if head is not None and self._is_stored(head):
             return session.see_head(head, call.id), files, shown
-        document = self._toolcall(item, call, object_id, told.sightings, told.full_output)
+        document = make_toolcall(
+            session,
+            item,
+            call,
+            object_id,
+            told.sightings,
+            turn_ref=self._turn_id(session.turns),
+            token=told.token,
+            full_output=told.full_output,
+        )
         session.workspace.put(document)
         return session.see_document(document, call.id), files, shown
 
@@ -256,59 +217,10 @@ class Ingest:
         fields = head.fields
         if fields.get("chat_ref") != chat_id(self._session.id):
             return True
-        return fields.get("turn_ref") == f"turn:{self._session.id}:{self._session.turns}"
+        return bool(fields.get("turn_ref") == self._turn_id(self._session.turns))
 
-    def _meet_file(self, sighting: Sighting, token: Token | None) -> Entry:
-        """A file's entry; its new version is written unless `token` has stored it already."""
-        session = self._session
-        document = sighting.document
-        if document is not None:
-            if token is None:
-                session.workspace.put(document)
-            return session.see(_seen_file(document, sighting, token))
-        head = sighting.head or session.workspace.head(sighting.object_id)
-        if head is None:
-            raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
-        return session.see_head(head, sighting.path)
-
-    def _toolcall(
-        self,
-        item: Item,
-        call: Call,
-        object_id: str,
-        sightings: list[Sighting],
-        full_output: str | None,
-    ) -> ToolcallDocument:
-        session = self._session
-        blobs = session.workspace.blobs
-        texts = [block for block in item.blocks if block.get("type") == "text"]
-        images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
-        document = ToolcallDocument(
-            id=object_id,
-            provenance=Provenance(origin=TOOL_ORIGIN, generator="tool"),
-            content=item.text if texts or not images else None,
-            tool=item.tool or call.tool,
-            args=pack(call.arguments, blobs),
-            args_display=args_display(call.arguments, session.cwd),
-            status="fail" if item.failed else "ok",
-            chat_ref=chat_id(session.id),
-            turn_ref=f"turn:{session.id}:{session.turns}",
-            file_refs=[sighting.object_id for sighting in sightings],
-            file_pin=self._file_pin(item, sightings),
-            provider_call_id=call.id,
-            details=pack(item.details, blobs),
-            images=images,
-            full_output=full_output,
-        )
-        return document.seal()
-
-    def _file_pin(self, item: Item, sightings: list[Sighting]) -> dict[str, Any] | None:
-        """For a read: exactly which version of the file was current."""
-        for sighting in sightings:
-            if sighting.role == "read" and _shows_file(item, sighting):
-                fields = _version_fields(sighting)
-                return {"object": sighting.object_id, **fields}
-        return None
+    def _turn_id(self, ordinal: int) -> str:
+        return f"turn:{self._session.id}:{ordinal}"
 
     def _apply(self, item: Item) -> Fact:
         """A context tool's effect, as the tool itself decided and told in its details."""
@@ -340,70 +252,3 @@ def apply_decision(session: Session, decision: dict[str, Any]) -> None:
             session.sets.pin(ordinal)
         case "unpin":
             session.sets.unpin(ordinal)
-
-
-def _objects(sightings: list[Sighting]) -> list[Sighting]:
-    """Those that are objects: a folder, or a file that was never there, is none."""
-    return [s for s in sightings if s.document is not None or s.head is not None]
-
-
-def _shows_file(item: Item, sighting: Sighting) -> bool:
-    """Whether a read's result is the file's text, and not an image or an error."""
-    return not item.failed and not item.has_image and sighting.state in ("text", "listed", "huge")
-
-
-def _version_fields(sighting: Sighting) -> dict[str, Any]:
-    document, head = sighting.document, sighting.head
-    if document is not None:
-        token, fields = (
-            SAME_TRANSACTION,
-            {
-                "content_hash": document.content_hash,
-                "text_hash": document.text_hash,
-            },
-        )
-        return {"token": token, **fields}
-    if head is not None:
-        return {
-            "token": SAME_TRANSACTION if head.token == PENDING else head.token,
-            "content_hash": head.fields["content_hash"],
-            "text_hash": head.fields.get("text_hash"),
-        }
-    return {}
-
-
-def _seen_file(document: FileDocument, sighting: Sighting, token: Token | None) -> Seen:
-    return Seen(
-        document.id,
-        document.type,
-        sighting.path,
-        document.content_hash,
-        document.text_hash,
-        document.metadata_view_hash,
-        token or SAME_TRANSACTION,
-    )
-
-
-def _is_image(block: dict[str, Any]) -> bool:
-    return block.get("type") == "image" and isinstance(block.get("data"), str)
-
-
-def _image_blob(session: Session, block: dict[str, Any]) -> str:
-    try:
-        data = base64.b64decode(block["data"], validate=True)
-    except (binascii.Error, ValueError):
-        data = block["data"].encode(errors="surrogatepass")
-    return session.workspace.put_bytes(data)
-
-
-def _observed_item(event: ToolEvent, call_id: str, blocks: list[dict[str, Any]]) -> Item:
-    return Item(
-        Key(None, ""),
-        "result",
-        blocks,
-        call_id=call_id,
-        tool=event.tool,
-        failed=event.is_error,
-        details=event.details,
-        text=event.text,
-    )

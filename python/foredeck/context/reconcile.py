@@ -24,16 +24,7 @@ def take_sightings(session: Session, sightings: Iterable[Sighting]) -> None:
         ordinal = session.index.by_object.get(document.id)
         if ordinal is None:
             continue
-        session.see(
-            Seen(
-                document.id,
-                document.type,
-                sighting.path,
-                document.content_hash,
-                document.text_hash,
-                document.metadata_view_hash,
-            )
-        )
+        session.see(Seen.of(document, sighting.path))
         session.notices[ordinal] = "deleted" if document.state == "deleted" else "changed"
     if changed:
         session.workspace.commit()

@@ -10,6 +10,9 @@ from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
 from foredeck.model.records import CallDocument, call_id
 
+TOLD = ("applied", "aborted")
+"""Outcomes that speak of a call of ours; what went out without us has a record of its own."""
+
 
 def record_call(
     session: Session,
@@ -37,6 +40,7 @@ def record_call(
         layout=layout,
         policy=policy,
         stats=_stats(session, fixed_chars),
+        acks=[[o.call, o.kind] for o in request.outcomes if o.call and o.kind in TOLD],
     )
 
 
@@ -46,13 +50,16 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     kept = session.stands
     for index in range(outcome.edited, len(conversation)):
         part = conversation.parts[index]
-        if part.blocks is not None:
+        if part.form != "note":
             form = "host" if part.subject is not None else part.form
             conversation.render(index, replace(part, form=form, blocks=None, base=None))
+    conversation.find_uses()
+    session.inserts = {i: m for i, m in session.inserts.items() if i < outcome.edited}
+    session.drops = {i for i in session.drops if i < outcome.edited}
     return _commit(
         session,
         changed=[i for i in range(kept, len(conversation)) if conversation.parts[i].subject],
-        changed_from=kept,
+        changed_from=min(kept, outcome.edited),
         inserts=[],
         drops=[],
         decision={
@@ -100,12 +107,17 @@ def _last_model(session: Session) -> dict[str, Any]:
 
 
 def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
-    """The calls that we answered and that did not go out so: those after the edits in force."""
-    return [
-        [ordinal, outcome.kind]
-        for ordinal in range((outcome.call or 0) + 1, session.log.newest + 1)
-        if ordinal > session.opened_at
-    ]
+    """The calls that we answered and that did not go out: those after the edits in force."""
+    if outcome.kind == "off":
+        return []
+    first = session.opened_at if outcome.call is None else outcome.call
+    ordinals = range(first + 1, session.log.newest + 1)
+    return [[n, outcome.kind] for n in ordinals if not _is_hosts(session, n)]
+
+
+def _is_hosts(session: Session, ordinal: int) -> bool:
+    record = session.log.records.get(call_id(session.id, ordinal))
+    return record is None or record["decision"].get("kind") == "host"
 
 
 def _stats(session: Session, fixed_chars: int) -> dict[str, Any]:

@@ -89,16 +89,7 @@ class Session:
 
     def see_document(self, document: Document, label: str = "") -> Entry:
         """Meet a document of this very transaction."""
-        return self.see(
-            Seen(
-                document.id,
-                document.type,
-                label,
-                document.content_hash,
-                document.text_hash,
-                document.metadata_view_hash,
-            )
-        )
+        return self.see(Seen.of(document, label))
 
     def see_head(self, head: Head, label: str = "") -> Entry:
         """Meet a version that is stored already."""
