@@ -106,7 +106,7 @@ def assert_recorded(store: Store, session: str, requests: Sequence[Recorded]) ->
         shown = prompt_at(store, session, number)
         assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)
         assert {tool["name"] for tool in shown.tools} == set(recorded.request.tools)
-        assert shown.system
+        assert system_text(shown.system) == recorded.request.system
 
 
 def texts_of_shown(shown: list[Json]) -> list[str]:
@@ -142,3 +142,8 @@ def _joined(content: Any) -> str:
         for block in content
         if block["type"] in ("text", "image")
     )
+
+
+def system_text(shown: list[Json]) -> str:
+    """The system prompt as the store has it."""
+    return "\n\n".join(message["content"] for message in shown)

@@ -33,7 +33,7 @@ def full_output(details: Any) -> bytes | None:
 def _read(path: Path) -> bytes:
     # Without O_NONBLOCK a named pipe in the file's place would be waited for.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError(f"{path} is no regular file")
         data = file.read(MAX_BYTES + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 from foredeck.context.request import Model, Outcome, Request
 from foredeck.hosts.pi.messages import to_item
+from foredeck.hosts.pi.system import written_out
 
 Params = Mapping[str, Any]
 
@@ -15,6 +16,7 @@ def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
     """The request behind `context/assemble`; messages to be stored go to `blobs`."""
     messages = params.get("messages") or []
     entries = params.get("entries") or []
+    system = params.get("system")
     padded = [*entries, *([None] * (len(messages) - len(entries)))]
     return Request(
         keep=params.get("keep") or 0,
@@ -24,7 +26,7 @@ def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
         time_ms=int(params.get("time_ms") or 0),
         model=to_model(params.get("model")),
         outcomes=[to_outcome(outcome) for outcome in params.get("outcomes") or ()],
-        system=params.get("system"),
+        system=None if system is None else written_out(system),
         tools=params.get("tools"),
     )
 

@@ -1,0 +1,39 @@
+"""System messages as text (hosts/pi/system.py)."""
+
+from __future__ import annotations
+
+from foredeck.hosts.pi.system import written_out
+
+
+def test_sections_follow_the_content_in_their_own_order() -> None:
+    message = {
+        "role": "system",
+        "content": "",
+        "sections": {"preamble": "You help.", "tools": "<tools/>", "cwd": None, "a": "last"},
+        "timestamp": 7,
+    }
+    (written,) = written_out([message])
+    assert written == {
+        "role": "system",
+        "content": "You help.\n\n<tools/>\n\nlast",
+        "timestamp": 7,
+    }
+
+
+def test_later_messages_say_what_they_change() -> None:
+    _, update = written_out(
+        [
+            {"role": "system", "content": "You help."},
+            {"role": "system", "content": "Also:", "sections": {"cwd": "/b", "docs": None}},
+        ]
+    )
+    assert update["content"] == (
+        'Also:\n\nUpdated system prompt section "cwd":\n\n/b\n\n'
+        'Removed system prompt section "docs".'
+    )
+
+
+def test_contents_of_any_shape_are_text() -> None:
+    blocks = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+    messages = [{"role": "system", "content": blocks}, {"role": "system"}, "odd"]
+    assert [message["content"] for message in written_out(messages)] == ["one\ntwo", ""]

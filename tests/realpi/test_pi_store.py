@@ -1,0 +1,174 @@
+"""What the store holds after a real session: objects, links, pins (issue sections 2 and 4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.bench.scripted import ScriptedModel, Text, call
+from foredeck.hosts.pi.outputs import MAX_BYTES
+from foredeck.model.canonical import hash_text, sha256_hex
+from foredeck.model.documents import (
+    ChatDocument,
+    FileDocument,
+    SessionDocument,
+    SystemPromptDocument,
+    ToolcallDocument,
+)
+from foredeck.model.messages import load_message
+from foredeck.store.protocol import Store
+from harness import Pi, one_version
+from observed import answered, assert_recorded, calls_of, object_id, session_of, stored
+
+LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+
+
+def work(pi: Pi) -> ScriptedModel:
+    """A session of two prompts that reads, edits, runs and fails."""
+    (pi.repo / "a.txt").write_text(LONG)
+    model = pi.serve(
+        [
+            [Text("I look."), call("read", path="a.txt"), call("bash", command="exit 4")],
+            call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
+            "done",
+            call("pin", id="a.txt"),
+            "pinned",
+        ]
+    )
+    ended = pi.print("first question", "second question", foredeck=True)
+    assert (ended.code, model.violations) == (0, [])
+    return model
+
+
+def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
+    model = work(pi)
+    with stored(pi) as store:
+        session = session_of(store)
+        assert session == pi.workspace.session_entries()[0]["id"]
+        wrapper = store.get(f"session:{session}", SessionDocument)
+        assert wrapper is not None
+        assert (wrapper.harness, wrapper.session_id) == ("pi", session)
+        assert (wrapper.cwd, wrapper.parent_session) == (str(pi.repo), None)
+        assert wrapper.host_file == str(pi.workspace.session_files()[0])
+        prompt = store.get(wrapper.system_prompt_ref, SystemPromptDocument)
+        assert prompt is not None
+        assert prompt.locked
+        assert prompt.content == model.requests[0].request.system
+        assert [tool["name"] for tool in prompt.tools] == list(model.requests[0].request.tools)
+        chat = store.get(wrapper.chat_ref, ChatDocument)
+        assert chat is not None
+        assert (chat.locked, chat.session_ref, chat.turn_count) == (True, session, 4)
+
+
+def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
+    work(pi)
+    edited = LONG.replace("line 7:", "line seven:")
+    with stored(pi) as store:
+        id = object_id(pi, "/a.txt")
+        versions = [store.get(id, FileDocument, head.token) for head in store.history(id)]
+        assert [version.content for version in versions if version] == [LONG, edited]
+        for version in versions:
+            assert version is not None
+            assert version.source is not None
+            assert version.source.path == str(pi.repo / "a.txt")
+            assert version.source_hash == sha256_hex((version.content or "").encode())
+            assert version.text_hash == hash_text(version.content or "")
+            assert version.char_count == len(version.content or "")
+            assert version.state == "text"
+
+
+def test_turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
+    work(pi)
+    with stored(pi) as store:
+        session = session_of(store)
+        turns = sorted(
+            (head.fields for head in store.query("turn", {"session": session})),
+            key=lambda fields: int(fields["id"].rsplit(":")[-1]),
+        )
+        calls = [toolcalls(store, turn["toolcall_ids"]) for turn in turns]
+        assert [[c.tool for c in found] for found in calls] == [
+            ["read", "bash"],
+            ["edit"],
+            [],
+            ["pin"],
+        ]
+        (read, bash), (edit,), _, _ = calls
+        assert [turn["user_turn"] for turn in turns] == [1, 1, 1, 2]
+        assert {c.chat_ref for found in calls for c in found} == {f"chat:{session}"}
+        for turn, found in zip(turns, calls, strict=True):
+            assert all(c.turn_ref == turn["id"] for c in found)
+        file = object_id(pi, "/a.txt")
+        assert (read.file_refs, edit.file_refs) == ([file], [file])
+        first, second = store.history(file)
+        assert read.file_pin is not None
+        assert read.file_pin["object"] == file
+        assert read.file_pin["content_hash"] == first.fields["content_hash"]
+        assert second.fields["provenance"]["generator"] == "agent"
+        assert (bash.status, bash.content) == ("fail", "(no output)\n\nCommand exited with code 4")
+        assert (bash.args, bash.args_display) == ({"command": "exit 4"}, "exit 4")
+        assert edit.details["diff"]
+        questions = [load_message(t["user"], store.blob) for t in turns if t["user"]]
+        assert [q["content"][0]["text"] for q in questions] == ["first question", "second question"]
+
+
+def toolcalls(store: Store, ids: list[str]) -> list[ToolcallDocument]:
+    """Tool call objects by id."""
+    found = [store.get(id, ToolcallDocument) for id in ids]
+    assert all(found)
+    return [document for document in found if document is not None]
+
+
+def test_pins_visible_at_each_call_are_recorded(pi: Pi) -> None:
+    model = work(pi)
+    with stored(pi) as store:
+        calls = calls_of(store)
+        assert_recorded(store, session_of(store), answered(model))
+        assert [c.fields["stats"]["pinned"] for c in calls] == [0, 0, 0, 0, 1]
+        assert [c.fields["decision"]["kind"] for c in calls] == ["append"] * 5
+        parents = [c.fields["parent"] for c in calls]
+        assert parents == [None, *(c.id for c in calls[:-1])]
+        assert {c.fields["model"]["name"] for c in calls} == {"scripted/scripted-1"}
+        versions = [
+            (row[3], row[4]) for c in calls for row in c.fields["parts"] if row[3] is not None
+        ]
+        members = {m.fields["ordinal"]: m for m in store.query("member")}
+        for ordinal, version in versions:
+            assert ordinal in members
+            assert 1 <= version <= len(store.history(members[ordinal].id))
+
+
+def full_output_of(store: Store) -> tuple[ToolcallDocument, dict[str, Any]]:
+    """The only tool call of a session, and the details that Pi gave with it."""
+    (head,) = store.query("toolcall")
+    document = store.get(head.id, ToolcallDocument)
+    assert document is not None
+    return document, document.details
+
+
+def test_the_full_output_of_a_truncated_command_is_kept(pi: Pi) -> None:
+    model = pi.serve([call("bash", command="seq 30000"), "done"])
+    assert pi.print("count", foredeck=True).code == 0
+    assert model.violations == []
+    everything = "".join(f"{n}\n" for n in range(1, 30_001))
+    with stored(pi) as store:
+        document, details = full_output_of(store)
+        assert document.full_output is not None
+        assert store.blob(document.full_output) == everything.encode()
+        assert Path(details["fullOutputPath"]).read_text() == everything
+        assert len(document.content or "") < len(everything)
+    Path(details["fullOutputPath"]).unlink()
+
+
+@one_version
+@pytest.mark.parametrize(("bytes_", "kept"), [(2_000, False), (MAX_BYTES + 4096, False)])
+def test_no_full_output_where_there_is_none_or_too_much(pi: Pi, bytes_: int, kept: bool) -> None:
+    model = pi.serve([call("bash", command=f"head -c {bytes_} /dev/zero | tr '\\0' x"), "done"])
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    with stored(pi) as store:
+        document, details = full_output_of(store)
+    assert (document.full_output is not None) is kept
+    if details and details.get("fullOutputPath"):
+        Path(details["fullOutputPath"]).unlink()
