@@ -76,10 +76,11 @@ class Assembler:
             return ready
         last = self._last_sent()
         scene = self._scene()
+        rewritten = any(item.key.address in session.log.known for item in alignment.items[start:])
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last)
         self._expire(request, moment)
-        reason = self._rebase(scene, moment)
+        reason = self._rebase(scene, moment, start if rewritten else None)
         self._repair(scene, whole)
         if start < len(session.conversation):
             attach_notices(session, scene)
@@ -172,13 +173,21 @@ class Assembler:
             self._lean(scene, index, fact.leans_on)
             return
         placed = Placed(index, fact.subject, fact.version, fact.text_hash)
-        if fact.known and fact.subject is not None and fact.subject not in scene.sets.active:
+        if fact.known and self._was_put_away(fact.subject, index):
             conversation.parts[index].subject = fact.subject
             scene.render(index, reference_part(scene, index))
             return
+        if fact.known and fact.subject is not None:
+            scene.sets.activate(fact.subject)
         self.layout.place(scene, placed)
         if fact.subject is not None and conversation.parts[index].form != "same":
             conversation.watch(index, fact.subject)
+
+    def _was_put_away(self, subject: int | None, index: int) -> bool:
+        """Whether this branch has had an object and let it go, and nobody waits for it now."""
+        sets = self.session.sets
+        in_flight = index > self.session.conversation.last_assistant()
+        return subject in sets.pool and subject not in sets.active and not in_flight
 
     def _lean(self, scene: Scene, index: int, ordinal: int) -> None:
         """A context tool says that an object is in view: that is a use of what is in view."""
@@ -233,8 +242,15 @@ class Assembler:
             if holding.index in verdict.expired and holding.ordinal not in kept:
                 session.sets.expire(holding.ordinal)
 
-    def _rebase(self, scene: Scene, moment: Moment) -> Reason | None:
-        reason = reason_to_rebase(moment, self._settings.water)
+    def _rebase(self, scene: Scene, moment: Moment, rewritten: int | None) -> Reason | None:
+        """Fold where that is free or must be.
+
+        `rewritten`: from this message on the host has changed a list that it had sent before, so
+        that these bytes are new to the provider whatever we do.
+        """
+        reason, first = reason_to_rebase(moment, self._settings.water), 0
+        if reason is None and rewritten is not None:
+            reason, first = "history", rewritten
         if reason is None:
             return None
         folded = fold(
@@ -244,6 +260,7 @@ class Assembler:
             fixed_chars=self._fixed_chars,
             window=moment.window,
             water=self._settings.water,
+            first=first,
         )
         for index in folded:
             scene.conversation.expire(index)

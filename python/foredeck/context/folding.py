@@ -16,15 +16,18 @@ def fold(
     fixed_chars: int,
     window: int | None,
     water: Water,
+    first: int = 0,
 ) -> set[int]:
-    """Fold what is collapsible and may be; at the high-water mark, go on down to the low one.
+    """Fold what is collapsible and may be; above the high-water mark, go on down to the low one.
 
-    `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
-    that were folded; empty where nothing may or need be.
+    `fixed_chars`: what stands around the messages (system prompt, tools). `first`: messages
+    before it stay as they are. Returns the messages that were folded; empty where nothing may or
+    need be.
     """
-    folded = _permitted(scene, collapsible(scene))
+    folded = _permitted(scene, {index for index in collapsible(scene) if index >= first})
     layout.fold(scene, folded)
-    if reason == "high-water" and window:
+    tokens = estimate_tokens(scene.conversation.chars_sent + fixed_chars)
+    if window and (reason == "high-water" or tokens > water.high * window):
         folded |= _down_to(scene, layout, int(water.low * window), fixed_chars)
     return folded
 

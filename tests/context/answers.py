@@ -1,0 +1,99 @@
+"""The shim's side of an answer: operations in force, and what makes it refuse one.
+
+The rules are those of `ts-shim/context/answer.ts` and `edits.ts`; a test host that took what the
+shim refuses would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.hosts.pi.edits import apply_edits
+from foredeck.hosts.pi.messages import Message
+
+Block = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Book:
+    """The edits, inserts and drops that are in force."""
+
+    edits: dict[int, list[Block]] = field(default_factory=dict)
+    inserts: dict[int, list[Message]] = field(default_factory=dict)
+    drops: set[int] = field(default_factory=set)
+
+    def cut(self, limit: int) -> Book:
+        """The operations before `limit`."""
+        return Book(
+            {i: blocks for i, blocks in self.edits.items() if i < limit},
+            {i: messages for i, messages in self.inserts.items() if i < limit},
+            {i for i in self.drops if i < limit},
+        )
+
+    def merged(self, answer: Mapping[str, Any]) -> Book:
+        """The operations in force once an answer is taken in."""
+        kept = self.cut(answer["from"])
+        return Book(
+            kept.edits | dict(answer["edits"]),
+            kept.inserts | dict(answer["inserts"]),
+            kept.drops | set(answer["drops"]),
+        )
+
+    def apply(self, messages: Sequence[Message], limit: int | None = None) -> list[Message]:
+        """The list that goes out, with the operations before `limit` only."""
+        book = self if limit is None else self.cut(limit)
+        return apply_edits(messages, book.edits, book.inserts, book.drops)
+
+
+def refusal(
+    answer: Mapping[str, Any], messages: Sequence[Message], keep: int, book: Book
+) -> str | None:
+    """Why the shim would not use an answer, None where it would."""
+    start, length = answer["from"], len(messages)
+    if not 0 <= start <= keep:
+        return f"from is {start}, not in 0..{keep}"
+    for index, blocks in answer["edits"]:
+        if not start <= index < length:
+            return f"edit {index} is out of range"
+        fault = _edit_fault(blocks, messages[index])
+        if fault:
+            return f"edit {index} {fault}"
+    for index, inserted in answer["inserts"]:
+        if not start <= index <= length:
+            return f"insert {index} is out of range"
+        if not inserted or not all(map(_is_insertable, inserted)):
+            return f"insert {index} is no message that may be inserted"
+        separates = index < length and messages[index].get("role") == "toolResult"
+        if separates and index not in book.drops:
+            return f"insert {index} separates a tool result from its call"
+    named = [index for index, _ in answer["edits"]] + list(answer["drops"])
+    if len(set(named)) != len(named):
+        return "edits and drops name one message twice"
+    if any(not start <= index < length for index in answer["drops"]):
+        return "a drop is out of range"
+    added = sum(map(len, book.inserts.values())) - len(book.drops)
+    return "nothing would be left to send" if messages and length + added <= 0 else None
+
+
+def _edit_fault(blocks: list[Block], message: Message) -> str | None:
+    content = message.get("content")
+    count = 1 if isinstance(content, str) else len(content or ())
+    if not blocks:
+        return "leaves no content"
+    for block in blocks:
+        if "keep" in block:
+            if not 0 <= block["keep"] < count:
+                return "keeps a block that is not there"
+        elif block.get("type") != "text" or not isinstance(block.get("text"), str):
+            return "holds a block that does not belong there"
+    return None
+
+
+def _is_insertable(message: Message) -> bool:
+    """A user's message, or the result of a call that never got one."""
+    if message.get("role") not in ("user", "toolResult"):
+        return False
+    content = message.get("content")
+    return bool(content) and all(block["type"] == "text" for block in content)

@@ -1,0 +1,33 @@
+"""Fixtures for the context core: hosts on a real SQLite store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.driver import Host
+
+NewHost = Callable[..., Host]
+
+
+@pytest.fixture
+def new_host(tmp_path: Path) -> Iterator[NewHost]:
+    """Makes hosts on one database; they are closed at the end."""
+    made: list[Host] = []
+
+    def make(**options: Any) -> Host:
+        made.append(Host(tmp_path / "home", **options))
+        return made[-1]
+
+    yield make
+    for host in made:
+        host.close()
+
+
+@pytest.fixture
+def host(new_host: NewHost) -> Host:
+    """A host with everything at its default."""
+    return new_host()

@@ -1,0 +1,339 @@
+"""A host for the engine: what Pi and the shim do between them, in one class.
+
+It keeps the message list, asks the engine as `ts-shim/context/hook.ts` does, refuses answers that
+the shim would refuse, applies edits, and can lose answers, restart the engine, switch off, change
+branch, fork and compact. Every prompt that it sends is checked by `invariants.check`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from context.answers import Book, refusal
+from context.invariants import check
+from context.sent import Sent, same_message, split
+from foredeck.bench.replay_host import recorded_source
+from foredeck.config import Config
+from foredeck.context.session import Session
+from foredeck.engine import Engine
+from foredeck.errors import OutOfSync
+from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.store.sqlite import SqliteStore, open_sqlite
+
+SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
+TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]
+START_MS = 1_770_000_000_000
+
+
+@dataclass(slots=True)
+class Leaf:
+    """A place in the session's tree."""
+
+    messages: list[Message]
+    entries: list[str | None]
+
+
+@dataclass(slots=True)
+class Past:
+    """What has gone out so far, in this session and those that it was forked from."""
+
+    sent: list[Sent] = field(default_factory=list)
+    handles: dict[int, str] = field(default_factory=dict)
+    """Which object each handle has ever stood for."""
+
+
+class Host:
+    """One session of one Pi process. `disk=True`: files are real, under `cwd`."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        session: str = "s",
+        parent: str | None = None,
+        cwd: str = "/repo",
+        disk: bool = False,
+        checked: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.home = home
+        self.session_id = session
+        self.parent = parent
+        self.cwd = cwd
+        self.settings = settings
+        self.now_ms = START_MS
+        self.model: dict[str, Any] | None = {
+            "provider": "anthropic",
+            "id": "m1",
+            "api": "anthropic-messages",
+            "contextWindow": 200_000,
+        }
+        self.system: list[Message] = SYSTEM
+        self.tools: list[dict[str, Any]] = TOOLS
+        self.messages: list[Message] = []
+        self.entries: list[str | None] = []
+        self.past = Past()
+        self.names_call = True
+        """Whether outcomes name the call whose edits were in force."""
+        self._disk = disk
+        self._checked = checked
+        self._engine: Engine | None = None
+        self._reader: SqliteStore | None = None
+        self._made = 0
+        self._answered: list[Message] = []
+        self._told: tuple[Any, Any] | None = None
+        self._holds = False
+        """Whether the engine that runs holds `_answered`."""
+        self._book = Book()
+        self._in_force: int | None = None
+        self._outcomes: list[dict[str, Any]] = []
+
+    # The message list
+
+    def add(self, *messages: Message) -> None:
+        """Messages at the end, each with a time stamp and an entry id of its own."""
+        for message in messages:
+            self._made += 1
+            stamped = {**message}
+            stamped.setdefault("timestamp", START_MS + self._made)
+            self.messages.append(stamped)
+            self.entries.append(f"{self.session_id}-e{self._made}")
+
+    def leaf(self) -> Leaf:
+        """Where the session stands."""
+        return Leaf(list(self.messages), list(self.entries))
+
+    def go_to(self, leaf: Leaf) -> None:
+        """`/tree`: stand where the session stood then."""
+        self.messages, self.entries = list(leaf.messages), list(leaf.entries)
+
+    def back(self, count: int) -> None:
+        """`/tree`: keep only the first `count` messages."""
+        del self.messages[count:], self.entries[count:]
+
+    def change(self, index: int, **fields: Any) -> None:
+        """A context_edit: other content under the same entry id."""
+        self.messages[index] = {**self.messages[index], **fields}
+
+    def compact(self, summary: str, keep: int) -> None:
+        """A compaction: a summary in place of all but the last `keep` messages."""
+        tail = self.messages[len(self.messages) - keep :]
+        entries = self.entries[len(self.entries) - keep :]
+        self.messages, self.entries = [], []
+        self.add({"role": "compactionSummary", "summary": summary, "tokensBefore": 1000})
+        self.messages += tail
+        self.entries += entries
+
+    def fork(self, session: str, count: int | None = None) -> Host:
+        """A new session that begins with the first `count` messages of this one."""
+        self.close()
+        fork = Host(
+            self.home,
+            session=session,
+            parent=self.session_id,
+            cwd=self.cwd,
+            disk=self._disk,
+            checked=self._checked,
+            **self.settings,
+        )
+        fork.now_ms, fork._made = self.now_ms, self._made
+        fork.messages, fork.entries = self.messages[:count], self.entries[:count]
+        fork.past = Past(list(self.past.sent), dict(self.past.handles))
+        return fork
+
+    # Model calls
+
+    def call(self) -> Sent:
+        """A call that goes out as the engine says."""
+        self.now_ms += 1000
+        answer = self._ask()
+        self._outcomes = [{"call": answer["call"], "kind": "applied"}]
+        return self._record(self._apply(), answer["call"])
+
+    def lose(self) -> Sent:
+        """A call for which the engine's answer comes too late: the shim falls back."""
+        self.now_ms += 1000
+        self._request(self._prefix() if self._holds else 0)
+        return self._fall_back()
+
+    def away(self) -> Sent:
+        """A call for which there is no engine to ask."""
+        self.now_ms += 1000
+        return self._fall_back()
+
+    def off(self) -> Sent:
+        """A call while the user has switched foredeck off."""
+        self.now_ms += 1000
+        self._without("off", edited=0, call=None)
+        return self._record(list(self.messages), None)
+
+    def abort(self) -> None:
+        """The user stops the call after the engine has answered, before it is sent."""
+        self.now_ms += 1000
+        call = self._ask()["call"]
+        self._outcomes = []
+        self._without("aborted", edited=0, call=call)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now_ms += int(seconds * 1000)
+
+    # The engine
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that runs, started where none does."""
+        if self._engine is None:
+            config = Config(home=self.home, **self.settings)
+            self._engine = Engine(config, recorded=None if self._disk else recorded_source)
+            self._engine.open_session(
+                {
+                    "session": self.session_id,
+                    "file": None,
+                    "cwd": self.cwd,
+                    "reason": "startup",
+                    "parent": self.parent,
+                }
+            )
+        return self._engine
+
+    @property
+    def state(self) -> Session:
+        """What the engine holds in memory."""
+        session = self.engine._session
+        assert session is not None
+        return session
+
+    @property
+    def store(self) -> SqliteStore:
+        """A reader of the same database, over a connection of its own."""
+        if self._reader is None:
+            self._reader = open_sqlite(self.home / "foredeck.db")
+        return self._reader
+
+    def tool(self, id: str, tool: str, /, **arguments: Any) -> Message:
+        """Run a context tool; gives the result message that Pi would add. May raise ToolError."""
+        params = {"session": self.session_id, "id": id, "tool": tool, "input": arguments}
+        answer = self.engine.tool_call(params)
+        return {
+            "role": "toolResult",
+            "toolCallId": id,
+            "toolName": tool,
+            "content": [{"type": "text", "text": answer["text"]}],
+            "details": answer["details"],
+            "isError": False,
+        }
+
+    def observe(self, message: Message, tool_input: dict[str, Any]) -> None:
+        """Tell the engine that a tool has run, before its result is in the list."""
+        self.engine.observe(
+            {
+                "session": self.session_id,
+                "id": message["toolCallId"],
+                "parent": None,
+                "tool": message["toolName"],
+                "input": tool_input,
+                "content": message["content"],
+                "details": message.get("details"),
+                "is_error": message["isError"],
+            }
+        )
+
+    def restart(self, **settings: Any) -> None:
+        """End the engine; the next one is configured by `settings`, where given."""
+        self.close()
+        self.settings = {**self.settings, **settings}
+
+    def close(self) -> None:
+        """End the engine and the reader."""
+        for opened in (self._engine, self._reader):
+            if opened is not None:
+                opened.close()
+        self._engine = self._reader = None
+        self._holds = False
+
+    def shown(self, call: int) -> Prompt:
+        """What the model saw at a call, from the store alone."""
+        return prompt_at(self.store, self.session_id, call)
+
+    # The shim
+
+    def _prefix(self) -> int:
+        pairs = zip(self._answered, self.messages, strict=False)
+        return next(
+            (i for i, (one, other) in enumerate(pairs) if not same_message(one, other)),
+            min(len(self._answered), len(self.messages)),
+        )
+
+    def _request(self, keep: int) -> dict[str, Any]:
+        told = (self.system, self.tools)
+        fresh = keep == 0 or self._told != told
+        return self.engine.assemble(
+            {
+                "session": self.session_id,
+                "keep": keep,
+                "messages": self.messages[keep:],
+                "entries": self.entries[keep:],
+                "system": self.system if fresh else None,
+                "tools": self.tools if fresh else None,
+                "model": self.model,
+                "time_ms": self.now_ms,
+                "outcomes": list(self._outcomes),
+            }
+        )
+
+    def _ask(self) -> dict[str, Any]:
+        keep = self._prefix() if self._holds else 0
+        try:
+            answer = self._request(keep)
+        except OutOfSync:
+            keep = 0
+            answer = self._request(keep)
+        book = self._book.cut(keep).merged(answer)
+        fault = refusal(answer, self.messages, keep, book)
+        assert fault is None, f"the shim would refuse the answer: {fault}"
+        self._book, self._answered = book, list(self.messages)
+        self._told, self._holds = (self.system, self.tools), True
+        self._in_force = answer["call"]
+        return answer
+
+    def _apply(self, limit: int | None = None) -> list[Message]:
+        return self._book.apply(self.messages, limit)
+
+    def _fall_back(self) -> Sent:
+        edited = self._prefix()
+        whole = edited == len(self._answered)
+        if not whole and self.messages:
+            edited = min([edited, *self._book.drops])
+        self._holds = False
+        self._without("fallback", edited=edited, call=self._in_force if self.names_call else None)
+        return self._record(self._apply(edited), None, edited)
+
+    def _without(self, kind: str, *, edited: int, call: int | None) -> None:
+        self._outcomes.append(
+            {
+                "call": call,
+                "kind": kind,
+                "edited": edited,
+                "messages": len(self.messages),
+                "time_ms": self.now_ms,
+                "reason": kind,
+            }
+        )
+
+    def _record(self, prompt: list[Message], call: int | None, edited: int = 0) -> Sent:
+        book = self._book if call is not None else self._book.cut(edited)
+        sent = Sent(
+            messages=list(self.messages),
+            prompt=prompt,
+            parts=split(self.messages, book),
+            call=call,
+            record={} if call is None else self.shown(call).record,
+        )
+        if self._checked and call is not None:
+            check(self, sent)
+        self.past.sent.append(sent)
+        return sent

@@ -1,0 +1,133 @@
+"""What must hold for every prompt that goes out by the engine's word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from context.sent import Sent, as_bytes, as_values, common, message_text
+from foredeck.context.items import value_chars
+from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.hosts.pi.validity import find_faults
+
+if TYPE_CHECKING:
+    from context.driver import Host
+
+
+def check(host: Host, sent: Sent) -> None:
+    """Every rule that needs no knowledge of the case at hand."""
+    assert find_faults(sent.prompt) == []
+    _own_blocks_have_text(sent)
+    _users_text_stands(sent)
+    _store_shows_what_was_sent(host, sent)
+    _figures_are_true(host, sent)
+    _handles_stay(host)
+    if sent.record["layout"] == "anchored":
+        _sent_bytes_stand(host, sent)
+        _results_in_flight_are_whole(sent)
+        _pins_stay(host)
+
+
+def _own_blocks_have_text(sent: Sent) -> None:
+    """Providers refuse an empty text, and a message without content."""
+    for message, part in zip(sent.messages, sent.parts, strict=False):
+        for ours in part:
+            if ours is message:
+                continue
+            assert ours["content"], f"no content in {ours}"
+            for block in ours["content"]:
+                assert block.get("type") != "text" or block["text"], f"an empty text in {ours}"
+
+
+def _users_text_stands(sent: Sent) -> None:
+    for message, part in zip(sent.messages, sent.parts, strict=False):
+        if message.get("role") != "user":
+            continue
+        (out,) = [m for m in part if m.get("timestamp") == message.get("timestamp")][-1:]
+        own = [t for t in _texts(message) if t]
+        assert _texts(out)[: len(own)] == own
+
+
+def _texts(message: Message) -> list[str]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [content] if content else []
+    return [b["text"] for b in content or () if b.get("type") == "text" and b.get("text")]
+
+
+def _store_shows_what_was_sent(host: Host, sent: Sent) -> None:
+    assert sent.call is not None
+    shown = host.shown(sent.call)
+    assert as_values(shown.messages) == as_values(sent.prompt)
+    assert (shown.system, shown.tools) == (host.system, host.tools)
+
+
+def _figures_are_true(host: Host, sent: Sent) -> None:
+    around = sum(len(message_text(message)) for message in host.system) + value_chars(host.tools)
+    assert sent.stats["chars_sent"] == around + _chars(sent.prompt)
+    assert sent.stats["chars_host"] == around + _chars(sent.messages)
+    assert sent.stats["messages"] == len(sent.messages)
+
+
+def _chars(messages: list[Message]) -> int:
+    return sum(to_item(message, None, {}).chars for message in messages)
+
+
+def _handles_stay(host: Host) -> None:
+    """The index only grows, and a handle means one object for ever."""
+    index = {ordinal: entry.object for ordinal, entry in host.state.index.entries.items()}
+    assert sorted(index) == list(range(1, len(index) + 1))
+    assert host.past.handles.items() <= index.items()
+    host.past.handles = index
+
+
+def _sent_bytes_stand(host: Host, sent: Sent) -> None:
+    """Before a rebase's position, what was sent for the longest known beginning goes out again.
+
+    After a change of branch more than one earlier prompt may share that beginning; one of them
+    must go on. What the host sent on its own and a provider would refuse binds nobody.
+    """
+    earlier = host.past.sent
+    if not earlier:
+        return
+    shared = [common(old.messages, sent.messages) for old in earlier]
+    longest = max(shared)
+    limit = min(longest, sent.decision.get("from", longest))
+    candidates = [old for old, count in zip(earlier, shared, strict=True) if count == longest]
+    new = list(map(as_bytes, sent.parts[:limit]))
+    if any(old.call is None and find_faults(old.prompt) for old in candidates):
+        return
+    assert any(list(map(as_bytes, old.parts[:limit])) == new for old in candidates), _difference(
+        candidates[-1], sent, limit
+    )
+
+
+def _difference(old: Sent, new: Sent, limit: int) -> str:
+    found = [
+        f"message {index}:\n  {as_bytes(a)}\n  {as_bytes(b)}"
+        for index, (a, b) in enumerate(zip(old.parts[:limit], new.parts[:limit], strict=True))
+        if as_bytes(a) != as_bytes(b)
+    ]
+    return f"sent bytes changed ({new.decision}):\n" + "\n".join(found)
+
+
+def _results_in_flight_are_whole(sent: Sent) -> None:
+    """What the model has asked for last is there, or is said to stand elsewhere."""
+    for index in range(len(sent.messages) - 1, -1, -1):
+        message = sent.messages[index]
+        if message.get("role") == "assistant" and message.get("stopReason") not in (
+            "error",
+            "aborted",
+        ):
+            return
+        if message.get("role") == "toolResult" and sent.parts[index]:
+            assert not sent.text(index).startswith("toolcall_ref")
+
+
+def _pins_stay(host: Host) -> None:
+    """A pinned object's message is a reference only where a later one shows the object."""
+    conversation, pinned = host.state.conversation, host.state.sets.pinned
+    for index, part in enumerate(conversation.parts):
+        if part.form == "reference" and part.subject in pinned:
+            newest = conversation.newest_holder(part.subject)
+            assert newest is not None
+            assert newest > index

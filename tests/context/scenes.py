@@ -1,0 +1,44 @@
+"""Short stretches of conversation that many tests need."""
+
+from __future__ import annotations
+
+from context.driver import Host
+from context.messages import Block, assistant, calls, lines, result, user
+from context.sent import Sent
+
+
+def ask(host: Host, text: str = "Go on.") -> Sent:
+    """The user says something, and the model is called."""
+    host.add(user(text))
+    return host.call()
+
+
+def use(host: Host, id: str, tool: str, content: str | list[Block], **arguments: object) -> Sent:
+    """The model uses a tool and is called with its result."""
+    host.add(assistant(calls(id, tool, **arguments)), result(id, tool, content))
+    return host.call()
+
+
+def bash(host: Host, id: str, content: str | None = None) -> Sent:
+    """A command whose output is long enough to be folded, and like no other."""
+    return use(host, id, "bash", content or lines(20, f"output of {id}"), command=f"run {id}")
+
+
+def context_tool(host: Host, id: str, tool: str, name: str) -> Sent:
+    """The model uses one of the context tools and is called with its result."""
+    host.add(assistant(calls(id, tool, **{"id": name})), host.tool(id, tool, **{"id": name}))
+    return host.call()
+
+
+def finish(host: Host, text: str = "Done.") -> None:
+    """The model answers without tools: the turn ends."""
+    host.add(assistant(text))
+
+
+def old_output(host: Host, id: str = "old") -> Sent:
+    """Three more user turns after a command, so that the window no longer holds its output."""
+    sent = bash(host, id)
+    for number in range(3):
+        finish(host)
+        sent = ask(host, f"Turn after {id}, {number}")
+    return sent

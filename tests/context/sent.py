@@ -1,0 +1,85 @@
+"""Prompts that went out, in a form in which they can be compared message by message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from context.answers import Book
+from foredeck.hosts.pi.edits import apply_edits
+from foredeck.hosts.pi.messages import Message, essence
+
+UNSEEN = ("details", "usage")
+
+
+@dataclass(slots=True)
+class Sent:
+    """One prompt. `parts[i]`: what went out for message `i`; the last entry, what came after."""
+
+    messages: list[Message]
+    prompt: list[Message]
+    parts: list[list[Message]]
+    call: int | None
+    """None where it went out without the engine."""
+    record: dict[str, Any]
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        """What the engine decided, and why."""
+        return dict(self.record.get("decision") or {})
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """The engine's figures for this call."""
+        return dict(self.record["stats"])
+
+    def text(self, index: int) -> str:
+        """All text of what went out for message `index`."""
+        return "\n".join(message_text(message) for message in self.parts[index])
+
+
+def message_text(message: Message) -> str:
+    """The text blocks of a message, joined by newlines."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(b["text"] for b in content or () if b.get("type") == "text")
+
+
+def same_message(one: Message, other: Message) -> bool:
+    """Equality of what the model can see (as in ts-shim/context/sync.ts)."""
+    return _seen(one) == _seen(other)
+
+
+def _seen(message: Message) -> Message:
+    return {k: v for k, v in message.items() if k not in UNSEEN and v is not None}
+
+
+def common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """How many messages two lists share from the beginning."""
+    pairs = zip(one, other, strict=False)
+    shorter = min(len(one), len(other))
+    return next((i for i, (a, b) in enumerate(pairs) if essence(a) != essence(b)), shorter)
+
+
+def as_bytes(messages: Sequence[Message]) -> str:
+    """Everything by which two prompts can differ, the order of the keys included."""
+    return json.dumps([essence(message) for message in messages])
+
+
+def as_values(messages: Sequence[Message]) -> str:
+    """As `as_bytes`, but for the order of the keys, which a store does not keep."""
+    return json.dumps([essence(message) for message in messages], sort_keys=True)
+
+
+def split(messages: Sequence[Message], book: Book) -> list[list[Message]]:
+    """What goes out for each message (with what stands before it), and at the end."""
+    parts = []
+    for index, message in enumerate(messages):
+        edits = {0: book.edits[index]} if index in book.edits else {}
+        inserts = {0: book.inserts[index]} if index in book.inserts else {}
+        parts.append(apply_edits([message], edits, inserts, {0} if index in book.drops else set()))
+    parts.append(list(book.inserts.get(len(messages), ())))
+    return parts

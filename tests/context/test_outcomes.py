@@ -1,0 +1,171 @@
+"""Calls that went out without the engine's word: late answers, no engine, off, aborted."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.driver import Host
+from context.messages import assistant, calls, lines, result, user
+from context.scenes import ask, bash, context_tool, finish
+from context.sent import Sent, as_bytes, as_values
+
+
+def raw(sent: Sent, index: int) -> bool:
+    return sent.parts[index] == [sent.messages[index]]
+
+
+@pytest.fixture(params=[True, False], ids=["names the call", "names none"])
+def started(host: Host, request: pytest.FixtureRequest) -> Host:
+    """A session of two calls: one result stands in it with its handle."""
+    host.names_call = request.param
+    ask(host, "Look around.")
+    bash(host, "c1")
+    return host
+
+
+def add_output(host: Host, id: str) -> None:
+    host.add(assistant(calls(id, "bash", command=id)), result(id, "bash", lines(20, id)))
+
+
+def test_what_went_out_raw_because_the_answer_was_late_stays_raw(host: Host) -> None:
+    ask(host, "Look around.")
+    bash(host, "c1")
+    add_output(host, "c2")
+    late = host.lose()
+    assert not raw(late, 2)
+    assert raw(late, 4)
+    sent = bash(host, "c3")
+    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
+    assert not raw(sent, 6)
+
+
+def test_a_fallback_without_any_answer_before_it_went_out_raw(host: Host) -> None:
+    host.add(user("Look around."))
+    add_output(host, "c1")
+    host.away()
+    sent = bash(host, "c2")
+    assert raw(sent, 2)
+    assert not raw(sent, 4)
+
+
+def test_a_call_with_the_engine_away_has_a_record_of_its_own(host: Host) -> None:
+    ask(host)
+    add_output(host, "c1")
+    away = host.away()
+    sent = bash(host, "c2")
+    assert sent.call is not None
+    shown = host.shown(sent.call - 1)
+    assert as_values(shown.messages) == as_values(away.prompt)
+    assert shown.record["decision"] == {"kind": "host", "reason": "fallback", "edited": 1}
+
+
+def test_several_fallbacks_in_a_row_are_told_together(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    for id in ("c2", "c3", "c4"):
+        add_output(host, id)
+        host.lose()
+    sent = bash(host, "c5")
+    assert [raw(sent, index) for index in (2, 4, 6, 8, 10)] == [False, True, True, True, False]
+
+
+def test_outcomes_told_twice_change_nothing(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    add_output(host, "c2")
+    host.lose()
+    add_output(host, "c3")
+    host.lose()
+    finish(host)
+    sent = ask(host)
+    assert [raw(sent, index) for index in (2, 4, 6)] == [False, True, True]
+
+
+def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    for turn in range(3):
+        finish(host)
+        ask(host, f"Turn {turn}")
+    finish(host)
+    host.wait(600)
+    host.add(user("A cold start."))
+    late = host.lose()
+    assert not late.text(2).startswith("toolcall_ref")
+    finish(host)
+    sent = ask(host)
+    assert not sent.text(2).startswith("toolcall_ref")
+
+
+def test_switched_off_everything_goes_out_raw_and_stays_so(started: Host) -> None:
+    add_output(started, "c2")
+    started.off()
+    sent = bash(started, "c3")
+    assert [raw(sent, index) for index in (2, 4, 6)] == [True, True, False]
+
+
+def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "p1", "pin", "@3")
+    finish(host)
+    host.add(user("Without you."))
+    host.off()
+    finish(host)
+    ask(host, "With you.")
+    assert host.state.sets.pinned == {3}
+
+
+def test_an_answer_from_before_off_is_not_held_against_the_list_after_it(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    finish(host)
+    host.add(user("Off."))
+    host.off()
+    finish(host)
+    host.add(user("Still off."))
+    host.off()
+    sent = bash(host, "c2")
+    assert [raw(sent, index) for index in (2, 8)] == [True, False]
+
+
+def test_a_call_that_the_user_stopped_is_told_and_not_taken_for_sent(started: Host) -> None:
+    add_output(started, "c2")
+    started.abort()
+    started.add(assistant("Half an ans", stop="aborted"))
+    sent = ask(started, "Try again.")
+    assert sent.call is not None
+    assert [sent.call - 1, "aborted"] in started.shown(sent.call).record["acks"]
+    assert f"call:s:{sent.call - 1}" in started.state.log.unsent
+
+
+def test_an_acknowledged_call_is_noted_in_the_next_record(host: Host) -> None:
+    first = ask(host)
+    second = bash(host, "c1")
+    assert second.record["acks"] == [[first.call, "applied"]]
+
+
+def test_a_late_answer_is_told_from_a_sent_one_after_a_restart(started: Host) -> None:
+    add_output(started, "c2")
+    late = started.lose()
+    started.restart()
+    finish(started)
+    sent = ask(started)
+    assert sent.call is not None
+    unsent = started.state.log.unsent
+    assert unsent == ({"call:s:3"} if started.names_call else set())
+    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
+    started.restart()
+    add_output(started, "c3")
+    again = started.call()
+    assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
+
+
+def test_the_raw_prompt_of_a_broken_list_is_mended_when_the_engine_is_back(host: Host) -> None:
+    host.add(user("Go."), assistant(calls("c1", "bash", command="x")), user("What happened?"))
+    host.call()
+    finish(host)
+    host.add(user("Off."))
+    host.off()
+    finish(host)
+    ask(host, "On.")
