@@ -91,6 +91,7 @@ class Engine:
 
     def assemble(self, params: Params) -> dict[str, Any]:
         """What the model shall see of a message list; committed before this returns."""
+        self._catch_up(params)
         session = self._current(params)
         try:
             answer = self._assembler_of(session).assemble(
@@ -104,8 +105,10 @@ class Engine:
             self._forget()
             raise
         self._follow()
-        times = [item.time_ms for item in session.conversation.items]
-        return {**to_wire(answer, times), "status": {"text": _status(answer)}, "notices": []}
+        # Only messages of ours need a time; a long list is not walked for nothing.
+        items = session.conversation.items if answer.inserts else []
+        wire = to_wire(answer, [item.time_ms for item in items])
+        return {**wire, "status": {"text": _status(answer)}, "notices": []}
 
     def tool_call(self, params: Params) -> dict[str, Any]:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""
@@ -202,6 +205,12 @@ class Engine:
                 notify=self._notify,
             )
         return session
+
+    def _catch_up(self, params: Params) -> None:
+        """Before the user's word is answered: what they saved a moment ago counts."""
+        messages = params.get("messages")
+        if self._watch is not None and messages and messages[-1].get("role") == "user":
+            self._watch.catch_up()
 
     def _follow(self) -> None:
         if self._watch is not None:
