@@ -23,7 +23,7 @@ from foredeck.errors import Corrupt, Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
 from foredeck.store import codec
-from foredeck.store.body_dictionary import DICTIONARY_1
+from foredeck.store.dictionaries import BODY_1, MESSAGE_1
 from foredeck.store.protocol import Batch
 from foredeck.store.schema import APPLICATION_ID, MIGRATIONS
 from foredeck.store.sqlite import SqliteStore, lookup_statement, open_sqlite
@@ -124,7 +124,7 @@ class TestMaking:
         command = [sys.executable, "-c", script, str(path)]
         processes = [
             subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(4)
+            for _ in range(6)
         ]
         for process in processes:
             assert process.stdin is not None
@@ -158,9 +158,7 @@ class TestRefusing:
             db.execute("CREATE TABLE t (x)")
         before = path.read_bytes()
         self.refuse(path, "another program")
-        with closing(sqlite3.connect(path)) as db:
-            assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("t",)]
-        assert len(path.read_bytes()) == len(before)
+        assert path.read_bytes() == before
 
     @pytest.mark.parametrize("data", [b"hello\n" * 500, b"SQLite format 3\0" + b"\xff" * 5_000])
     def test_what_is_no_database(self, tmp_path: Path, data: bytes) -> None:
@@ -274,7 +272,7 @@ class TestTrouble:
 
     def test_a_head_tells_of_damaged_fields(self, path: Path, store: SqliteStore) -> None:
         with closing(sqlite3.connect(path)) as db:
-            db.execute("UPDATE version SET body = x'01ffff'")
+            db.execute("UPDATE version SET body = x'02ffff'")
             db.commit()
         head = store.head("short")
         assert head is not None
@@ -285,15 +283,22 @@ class TestTrouble:
 class TestEncoding:
     """The file format."""
 
-    def test_the_dictionary_never_changes(self) -> None:
-        digest = hashlib.sha256(DICTIONARY_1).hexdigest()
-        assert digest == "92e5937a7d9f3ad6733e8325d5390f15d8bbcf6a96c151ffabe452af5abfcee5"
+    @pytest.mark.parametrize(
+        ("dictionary", "digest"),
+        [
+            (BODY_1, "cb2001aa38a8306c26e88627d6f67e923ada816b0690cfe6b43a38ac57fde491"),
+            (MESSAGE_1, "5bc47e20c767c594c5d07c1e15917777e68a240875189ec715af1fbe75e840c3"),
+        ],
+    )
+    def test_a_dictionary_never_changes(self, dictionary: bytes, digest: str) -> None:
+        assert hashlib.sha256(dictionary).hexdigest() == digest
 
     def test_text_is_deflated_and_noise_is_not(self) -> None:
         text, noise = LONG.encode() * 400, os.urandom(400_000)
         assert len(codec.encode_blob(text)[1]) < len(text) / 10
         assert codec.encode_blob(noise) == (0, noise)
-        assert codec.encode_blob(b"x" * 100) == (0, b"x" * 100)
+        assert codec.encode_blob(noise[:700]) == (0, noise[:700])
+        assert codec.encode_blob(b"") == (0, b"")
 
     def test_queries_go_by_the_index(self, store: SqliteStore) -> None:
         for keys in (1, 3):

@@ -2,7 +2,8 @@
 
 A version's body is its JSON without what has columns of its own, deflated against a dictionary
 of the field names and values that documents share: a typical body shrinks to a third, and
-every field, also an empty one, can be listed without knowing the document's class.
+every field, also an empty one, can be listed without knowing the document's class. Small blobs
+are mostly messages and have a dictionary of their own.
 """
 
 from __future__ import annotations
@@ -18,36 +19,47 @@ from typing import Any
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
-from foredeck.store.body_dictionary import DICTIONARY_1
+from foredeck.store.dictionaries import BODY_1, MESSAGE_1
 
 INLINE_BYTES = 512
 """Content below this many bytes stands in the version; other content is a blob of its own, and
 shares it with the stored messages that hold the same text."""
 
-_SAMPLE = 16_384
 _SMALL = 8_192
-_LEVEL = 1
-_PLAIN, _DEFLATED = 0, 1
-_PRIMED = zlib.compressobj(_LEVEL, zlib.DEFLATED, -13, 6, 0, DICTIONARY_1)
-"""Copied for each body: cheaper than reading the dictionary again. Small on purpose (64 KB)."""
+_SAMPLE = 16_384
+_LARGE = 65_536
+_WORTH_IT = 0.9
+_PLAIN, _DEFLATED, _BY_DICTIONARY = 0, 1, 2
+
+
+def _primed(dictionary: bytes) -> Any:
+    """A deflater to be copied for each piece: cheaper than to read the dictionary again.
+
+    A small window and little memory, since setting them up is most of the work.
+    """
+    return zlib.compressobj(6, zlib.DEFLATED, -13, 6, 0, dictionary)
+
+
+_BODY_DEFLATER, _MESSAGE_DEFLATER = _primed(BODY_1), _primed(MESSAGE_1)
 _COLUMNS = ("id", "type", "identity_hash", "content_hash", "text_hash", "metadata_view_hash")
 
 INDEXED = (
+    "assistant",
     "tip",
     "provider_call_id",
     "object",
     "source.path",
     "nickname",
-    "parent",
     "parent_session",
     "host_file",
     "session_id",
-    "turn_ref",
     "chat_ref",
-    "session_ref",
     "session",
 )
 """Fields with an index, the most selective first. Changing this needs a migration."""
+
+NOT_BY_TYPE = frozenset({"turn", "member", "call"})
+"""Types that are asked for by field: an index of all that there are would only cost space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +149,9 @@ def _identity(type: str, source: Mapping[str, Any] | None) -> str:
 
 
 def _deflate_body(data: bytes) -> bytes:
-    packer = _PRIMED.copy()
-    packed = packer.compress(data) + packer.flush()
+    packed = _deflate(_BODY_DEFLATER, data)
     if len(packed) < len(data):
-        return bytes([_DEFLATED]) + packed
+        return bytes([_BY_DICTIONARY]) + packed
     return bytes([_PLAIN]) + data
 
 
@@ -148,9 +159,15 @@ def _inflate_body(data: bytes) -> bytes:
     kind, rest = data[0], data[1:]
     if kind == _PLAIN:
         return rest
-    if kind != _DEFLATED:
+    if kind != _BY_DICTIONARY:
         raise ValueError(f"unknown encoding {kind}")
-    return _inflate(zlib.decompressobj(-15, DICTIONARY_1), rest)
+    return _inflate(zlib.decompressobj(-15, BODY_1), rest)
+
+
+def _deflate(primed: Any, data: bytes) -> bytes:
+    deflater = primed.copy()
+    packed: bytes = deflater.compress(data) + deflater.flush()
+    return packed
 
 
 def encode_blob(data: bytes) -> tuple[int, bytes]:
@@ -158,30 +175,25 @@ def encode_blob(data: bytes) -> tuple[int, bytes]:
 
     A large blob that does not shrink at its start (an image) is not tried as a whole.
     """
-    if len(data) < INLINE_BYTES:
+    if len(data) > _LARGE and not _is_smaller(zlib.compress(data[:_SAMPLE], 1), _SAMPLE):
         return _PLAIN, data
-    if len(data) > 4 * _SAMPLE and not _shrinks(data[:_SAMPLE]):
-        return _PLAIN, data
-    packed = _deflate(data)
-    return (_DEFLATED, packed) if len(packed) <= len(data) * 0.9 else (_PLAIN, data)
+    if len(data) <= _SMALL:
+        encoding, packed = _BY_DICTIONARY, _deflate(_MESSAGE_DEFLATER, data)
+    else:
+        encoding, packed = _DEFLATED, zlib.compress(data, 1 if len(data) > _LARGE else 4)
+    return (encoding, packed) if _is_smaller(packed, len(data)) else (_PLAIN, data)
 
 
-def _deflate(data: bytes) -> bytes:
-    if len(data) > _SMALL:
-        return zlib.compress(data, _LEVEL)
-    # Setting up the default window takes longer than deflating a few KB.
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 13, 6)
-    return packer.compress(data) + packer.flush()
-
-
-def _shrinks(data: bytes) -> bool:
-    return len(zlib.compress(data, _LEVEL)) <= len(data) * 0.9
+def _is_smaller(packed: bytes, size: int) -> bool:
+    return len(packed) <= size * _WORTH_IT
 
 
 def decode_blob(digest: str, size: int, encoding: int, data: bytes) -> bytes:
     """The bytes that were put, not yet checked against their hash. Raises `Corrupt`."""
     try:
-        if encoding == _DEFLATED:
+        if encoding == _BY_DICTIONARY:
+            data = _inflate(zlib.decompressobj(-15, MESSAGE_1), data, size + 1)
+        elif encoding == _DEFLATED:
             data = _inflate(zlib.decompressobj(), data, size + 1)
         elif encoding != _PLAIN:
             raise ValueError(f"unknown encoding {encoding}")
@@ -201,9 +213,11 @@ def _inflate(unpacker: Any, data: bytes, limit: int = 0) -> bytes:
 
 
 def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
-    """The index entries of a version: one for its type, one for each indexed field it has."""
+    """The index entries of a version: one for each indexed field it has, and for most types
+    one for the type."""
     type_ = fields["type"]
-    yield type_key(type_)
+    if type_ not in NOT_BY_TYPE:
+        yield type_key(type_)
     for name in INDEXED:
         value = field_value(fields, name)
         if isinstance(value, str | int):

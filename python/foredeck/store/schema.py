@@ -78,15 +78,12 @@ def new_store_id() -> str:
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring the file to the newest schema; several processes may do this at once.
-
-    Raises `StoreUnavailable` for a file of another program or of a newer foredeck.
-    """
-    if _version(db) == len(MIGRATIONS):
+    """Bring the file to the newest schema; several processes may do this at once."""
+    if check_ours(db) == len(MIGRATIONS):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        for migration in MIGRATIONS[_version(db) :]:
+        for migration in MIGRATIONS[_inspect(db) :]:
             _run(db, migration)
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -98,11 +95,23 @@ def migrate(db: sqlite3.Connection) -> None:
         raise
 
 
-def _version(db: sqlite3.Connection) -> int:
-    """The schema's number, once it is clear that the file is ours (or empty)."""
+def check_ours(db: sqlite3.Connection) -> int:
+    """The number of the file's schema, 0 for an empty file. Changes nothing.
+
+    Raises `StoreUnavailable` for a file of another program or of a newer foredeck.
+    """
+    # One transaction: another process may be making the file at this very moment.
+    db.execute("BEGIN")
+    try:
+        return _inspect(db)
+    finally:
+        db.execute("ROLLBACK")
+
+
+def _inspect(db: sqlite3.Connection) -> int:
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (application,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application != APPLICATION_ID and (application or version or tables):
         raise StoreUnavailable("it is an SQLite database of another program")
     if version > len(MIGRATIONS):

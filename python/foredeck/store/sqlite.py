@@ -24,7 +24,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.location import make_private_file
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
-from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, migrate
+from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
 from foredeck.store.sqlite_errors import translated
 from foredeck.store.sqlite_write import Writer, select_in
 from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
@@ -64,6 +64,7 @@ def open_sqlite(
     with translated(path, busy_timeout_ms):
         db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
         try:
+            check_ours(db)
             _configure(db, synchronous, busy_timeout_ms)
             migrate(db)
         except StoreUnavailable as error:
@@ -214,16 +215,22 @@ class SqliteStore:
             codec.field_key(type, name, value)
             for name in codec.INDEXED
             if (value := conditions.get(name)) is not None
-        ] or [codec.type_key(type)]
+        ]
         rest = {n: v for n, v in conditions.items() if v is None or n not in codec.INDEXED}
         with self._translated():
-            rows = self._db.execute(lookup_statement(len(keys)), [*keys[1:], keys[0]])
             heads = (
                 head
-                for head in map(_head, rows)
+                for head in map(_head, self._candidates(type, keys))
                 if all(codec.matches(head.fields, name, value) for name, value in rest.items())
             )
             return list(islice(heads, limit))
+
+    def _candidates(self, type: str, keys: list[bytes]) -> Iterator[Any]:
+        """Rows of all newest versions that have these index entries."""
+        if not keys and type in codec.NOT_BY_TYPE:
+            return self._db.execute(f"{_NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
+        first, *more = keys or [codec.type_key(type)]
+        return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
