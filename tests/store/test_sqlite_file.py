@@ -26,7 +26,8 @@ from foredeck.store import codec
 from foredeck.store.dictionaries import BODY_1, MESSAGE_1
 from foredeck.store.protocol import Batch
 from foredeck.store.schema import APPLICATION_ID, MIGRATIONS
-from foredeck.store.sqlite import SqliteStore, lookup_statement, open_sqlite
+from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.sqlite_read import lookup_statement
 
 from .documents import batch, note
 

@@ -21,25 +21,28 @@ from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.store import codec
 from foredeck.store.clock import now_ms
-from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.location import make_private_file
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
 from foredeck.store.sqlite_errors import translated
-from foredeck.store.sqlite_write import Writer, select_in
+from foredeck.store.sqlite_read import (
+    BLOB,
+    HISTORY,
+    NEWEST,
+    ORDER,
+    REVERSED,
+    TX,
+    head_of_row,
+    lookup_statement,
+    raw_digests,
+    select_in,
+)
+from foredeck.store.sqlite_write import Writer
 from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
 
 D = TypeVar("D", bound=Document)
 
 Synchronous = Literal["normal", "full"]
-
-_COLUMNS = "t.token, t.time_ms, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body"
-_TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
-_NEWEST = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.number = d.head {_TX}"
-_HISTORY = f"SELECT {_COLUMNS} FROM document d JOIN version v ON v.document = d.number {_TX}"
-_ORDER = "t.time_ms, t.place, t.token"
-_REVERSED = "t.time_ms DESC, t.place DESC, t.token DESC"
-_BLOB = "SELECT hash, size, encoding, data FROM blob"
 
 
 def open_sqlite(
@@ -124,7 +127,7 @@ class SqliteStore:
     def _encode_new(self, blobs: Mapping[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
         there = {
             row[0].hex()
-            for row in select_in(self._db, "SELECT hash FROM blob", "hash", _raw(blobs))
+            for row in select_in(self._db, "SELECT hash FROM blob", "hash", raw_digests(blobs))
         }
         return {
             digest: (len(data), *codec.encode_blob(data))
@@ -161,21 +164,21 @@ class SqliteStore:
     def head(self, id: str, at: Token | None = None) -> Head | None:
         """See `Store.head`."""
         row = self._row(id, at)
-        return None if row is None else _head(row)
+        return None if row is None else head_of_row(row)
 
     def _row(self, id: str, at: Token | None) -> Any:
         stored = codec.id_column(id)
         with self._translated():
             if at is None:
-                return self._db.execute(f"{_NEWEST} WHERE d.id = ?", (stored,)).fetchone()
+                return self._db.execute(f"{NEWEST} WHERE d.id = ?", (stored,)).fetchone()
             seq, *order = self._transaction_at(at)
             first = seq << POSITION_BITS
             exact = " WHERE d.id = ? AND v.number >= ? AND v.number < ?"
-            row = self._db.execute(_HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
+            row = self._db.execute(HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
             if (found := row.fetchone()) is not None:
                 return found
-            earlier = f" WHERE d.id = ? AND ({_ORDER}) < (?, ?, ?) ORDER BY {_REVERSED} LIMIT 1"
-            return self._db.execute(_HISTORY + earlier, (stored, *order)).fetchone()
+            earlier = f" WHERE d.id = ? AND ({ORDER}) < (?, ?, ?) ORDER BY {REVERSED} LIMIT 1"
+            return self._db.execute(HISTORY + earlier, (stored, *order)).fetchone()
 
     def _transaction_at(self, token: Token) -> Any:
         row = self._db.execute(
@@ -190,17 +193,17 @@ class SqliteStore:
         wanted = list(dict.fromkeys(ids))
         stored = [codec.id_column(id) for id in wanted]
         with self._translated():
-            rows = select_in(self._db, _NEWEST, "d.id", stored)
-            found = {head.id: head for head in map(_head, rows)}
+            rows = select_in(self._db, NEWEST, "d.id", stored)
+            found = {head.id: head for head in map(head_of_row, rows)}
         return {id: found[id] for id in wanted if id in found}
 
     def history(self, id: str) -> list[Head]:
         """See `Store.history`."""
         with self._translated():
             rows = self._db.execute(
-                f"{_HISTORY} WHERE d.id = ? ORDER BY {_ORDER}", (codec.id_column(id),)
+                f"{HISTORY} WHERE d.id = ? ORDER BY {ORDER}", (codec.id_column(id),)
             )
-            return [_head(row) for row in rows]
+            return [head_of_row(row) for row in rows]
 
     def query(
         self,
@@ -220,7 +223,7 @@ class SqliteStore:
         with self._translated():
             heads = (
                 head
-                for head in map(_head, self._candidates(type, keys))
+                for head in map(head_of_row, self._candidates(type, keys))
                 if all(codec.matches(head.fields, name, value) for name, value in rest.items())
             )
             return list(islice(heads, limit))
@@ -228,7 +231,7 @@ class SqliteStore:
     def _candidates(self, type: str, keys: list[bytes]) -> Iterator[Any]:
         """Rows of all newest versions that have these index entries."""
         if not keys and type in codec.NOT_BY_TYPE:
-            return self._db.execute(f"{_NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
+            return self._db.execute(f"{NEWEST} WHERE d.type = ? ORDER BY d.number", (type,))
         first, *more = keys or [codec.type_key(type)]
         return self._db.execute(lookup_statement(1 + len(more)), [*more, first])
 
@@ -242,7 +245,7 @@ class SqliteStore:
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """See `Store.blobs`."""
         with self._translated():
-            rows = list(select_in(self._db, _BLOB, "hash", _raw(digests)))
+            rows = list(select_in(self._db, BLOB, "hash", raw_digests(digests)))
         return {
             (digest := hash.hex()): check_blob(
                 digest, codec.decode_blob(digest, size, encoding, data)
@@ -263,7 +266,7 @@ class SqliteStore:
                 return []
             rows = self._db.execute(
                 "SELECT t.token, t.time_ms, d.id, d.type FROM version v"
-                f" JOIN document d ON d.number = v.document {_TX}"
+                f" JOIN document d ON d.number = v.document {TX}"
                 " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
                 (first, ((last >> POSITION_BITS) + 1) << POSITION_BITS),
             )
@@ -295,34 +298,3 @@ class SqliteStore:
     def _translated(self) -> Iterator[None]:
         with translated(self.path, self._busy_timeout_ms):
             yield
-
-
-def lookup_statement(keys: int) -> str:
-    """Newest heads that have all of so many index entries; `CROSS JOIN` keeps this order."""
-    more = "".join(
-        f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
-        for i in range(1, keys)
-    )
-    return (
-        f"SELECT {_COLUMNS} FROM lookup l0{more}"
-        " CROSS JOIN document d ON d.number = l0.document"
-        f" CROSS JOIN version v ON v.number = d.head {_TX}"
-        " WHERE l0.key = ? ORDER BY l0.document"
-    )
-
-
-def _raw(digests: Iterable[str]) -> list[bytes]:
-    """Digests as stored; what is no SHA-256 names no blob."""
-    raw = []
-    for digest in dict.fromkeys(digests):
-        try:
-            raw.append(bytes.fromhex(digest))
-        except ValueError:
-            continue
-    return raw
-
-
-def _head(row: Any) -> Head:
-    token, time_ms, stored_id, type_, *columns = row
-    id = codec.id_text(stored_id)
-    return Head(id, type_, Token(token), time_ms, LazyFields((id, type_, *columns)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,7 @@ from foredeck.store import codec
 from foredeck.store.codec import EncodedVersion
 from foredeck.store.protocol import Origin, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
-
-CHUNK = 500
-"""How many values one `IN (...)` lists."""
+from foredeck.store.sqlite_read import select_in
 
 _KNOWN = f"""
 SELECT d.id, d.number, d.type, t.token, t.time_ms,
@@ -32,16 +30,6 @@ class _Rows:
     versions: list[tuple[int | bytes | None, ...]] = field(default_factory=list)
     keys: list[tuple[bytes, int]] = field(default_factory=list)
     stale_keys: list[tuple[bytes, int]] = field(default_factory=list)
-
-
-def select_in(
-    db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
-) -> Iterator[Any]:
-    """The rows of `select` whose `column` is one of `values`, however many those are."""
-    for start in range(0, len(values), CHUNK):
-        chunk = values[start : start + CHUNK]
-        marks = ",".join("?" * len(chunk))
-        yield from db.execute(f"{select} WHERE {column} IN ({marks})", chunk)
 
 
 class Writer:

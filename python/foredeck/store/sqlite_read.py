@@ -1,0 +1,64 @@
+"""How versions are read: the statements, and rows as heads."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from foredeck.store import codec
+from foredeck.store.lazy_fields import LazyFields
+from foredeck.store.protocol import Head, Token
+from foredeck.store.schema import POSITION_BITS
+
+CHUNK = 500
+"""How many values one `IN (...)` lists."""
+
+COLUMNS = "t.token, t.time_ms, d.id, d.type, v.content_hash, v.view_hash, v.text_hash, v.body"
+TX = f"JOIN tx t ON t.seq = v.number >> {POSITION_BITS}"
+NEWEST = f"SELECT {COLUMNS} FROM document d JOIN version v ON v.number = d.head {TX}"
+HISTORY = f"SELECT {COLUMNS} FROM document d JOIN version v ON v.document = d.number {TX}"
+ORDER = "t.time_ms, t.place, t.token"
+REVERSED = "t.time_ms DESC, t.place DESC, t.token DESC"
+BLOB = "SELECT hash, size, encoding, data FROM blob"
+
+
+def select_in(
+    db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
+) -> Iterator[Any]:
+    """The rows of `select` whose `column` is one of `values`, however many those are."""
+    for start in range(0, len(values), CHUNK):
+        chunk = values[start : start + CHUNK]
+        marks = ",".join("?" * len(chunk))
+        yield from db.execute(f"{select} WHERE {column} IN ({marks})", chunk)
+
+
+def lookup_statement(keys: int) -> str:
+    """Newest heads that have all of so many index entries; `CROSS JOIN` keeps this order."""
+    more = "".join(
+        f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
+        for i in range(1, keys)
+    )
+    return (
+        f"SELECT {COLUMNS} FROM lookup l0{more}"
+        " CROSS JOIN document d ON d.number = l0.document"
+        f" CROSS JOIN version v ON v.number = d.head {TX}"
+        " WHERE l0.key = ? ORDER BY l0.document"
+    )
+
+
+def raw_digests(digests: Iterable[str]) -> list[bytes]:
+    """Digests as stored; what is no SHA-256 names no blob."""
+    raw = []
+    for digest in dict.fromkeys(digests):
+        try:
+            raw.append(bytes.fromhex(digest))
+        except ValueError:
+            continue
+    return raw
+
+
+def head_of_row(row: Any) -> Head:
+    token, time_ms, stored_id, type_, *columns = row
+    id = codec.id_text(stored_id)
+    return Head(id, type_, Token(token), time_ms, LazyFields((id, type_, *columns)))
