@@ -48,6 +48,15 @@ class SessionWatch:
                 self._follow(entries[ordinal].object, resumed=self._session.opened_at > 0)
         self._looked_at = len(entries)
 
+    def catch_up(self) -> None:
+        """Look at the files that the model sees, without waiting for word of their changes."""
+        entries = self._session.index.entries
+        holders = self._session.conversation.holders
+        files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
+        paths = self._tracker.differing(files)
+        if paths:
+            self._reconcile(paths)
+
     def stop(self) -> None:
         """End all tracking; waits for the threads."""
         self._tracker.stop()

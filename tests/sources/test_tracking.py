@@ -342,3 +342,17 @@ def test_watchdog_is_not_imported_before_it_is_needed() -> None:
     code = "import sys, foredeck.sources; print('watchdog' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "False"
+
+
+def test_what_differs_is_known_without_an_event(
+    trackers: Callable[..., FileTracker], listener: Listener, work: Work
+) -> None:
+    slow = trackers(TrackerOptions(debounce_s=10**6))
+    paths = [work.write(name) for name in ("a.txt", "b.txt")]
+    quick = trackers(FAST)
+    for number, path in enumerate(paths):
+        slow.track(f"id-{number}", path)
+        quick.track(f"id-{number}", path)
+    assert slow.differing(["id-0", "id-1", "id-9"]) == paths
+    listener.wait(lambda: listener.heard(*paths))
+    assert quick.differing(["id-0", "id-1"]) == []

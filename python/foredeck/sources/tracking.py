@@ -148,6 +148,17 @@ class FileTracker:
         with self._changed:
             return list(self._paths)
 
+    def differing(self, object_ids: Iterable[str]) -> list[str]:
+        """Paths of those of these objects whose file may not be as it was when last told of.
+
+        Looks at time stamps now: an event may need half a second to arrive. A file that was not
+        there, or has not been told of yet, may always have changed.
+        """
+        with self._changed:
+            paths = [self._paths[id] for id in object_ids if id in self._paths]
+            stamps = {path: file.stamp for path in paths if (file := self._file(path))}
+        return [path for path, old in stamps.items() if old is None or _stamp(path) != old]
+
     def stop(self) -> None:
         """End all tracking and wait for the threads. Calling it twice is fine."""
         with self._changed:

@@ -1,0 +1,171 @@
+"""Files that change under the model while Pi runs (issue section 4)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from foredeck.bench.scripted import Request, ToolCall, call
+from foredeck.model.documents import FileDocument
+from harness import Pi, one_version
+from observed import answered, assert_stable, handle, messages, object_id, results, stored
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
+
+
+def announced(pi: Pi, path: str) -> str:
+    """The notice of a change of that file."""
+    return f"[foredeck] {handle(pi, f'/{path}')} {pi.repo / path} changed on disk: the copy above is old."
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file as editors do: beside it first, then in its place."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text)
+    os.replace(beside, path)
+
+
+def wait_for_versions(pi: Pi, path: str, count: int) -> None:
+    """Wait until the engine has seen so many versions of a file; the test's timeout ends it."""
+    while True:
+        with stored(pi) as store:
+            if len(store.history(object_id(pi, path))) >= count:
+                return
+        time.sleep(0.05)
+
+
+def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            "read",
+            call("bash", command="echo one"),
+            "noticed",
+            "fine",
+            call("activate", id="a.txt"),
+            "seen",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    (pi.repo / "a.txt").write_text(TEXT.replace("line 7:", "line seven:"))
+    rpc.prompt("go on")
+    rpc.prompt("and on")
+    rpc.prompt("show me")
+    assert model.violations == []
+    notice = announced(pi, "a.txt")
+    first = messages(model.requests[2])[-1]
+    assert [block["text"] for block in first["content"]] == ["go on", notice]
+    assert model.requests[-1].request.text.count("changed on disk") == 1
+    shown = results(model.requests[-1])[-1]
+    assert "line seven:" in shown
+    assert shown.startswith(f"{handle(pi, '/a.txt')} v2")
+    assert_stable(answered(model))
+    with stored(pi) as store:
+        versions = store.history(object_id(pi, "/a.txt"))
+        assert len(versions) == 2
+
+
+def test_changes_by_the_agent_itself_are_not_announced(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
+            "edited",
+            call("write", path="a.txt", content=TEXT + "one more\n"),
+            "written",
+            "fine",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    for prompt in ("read and edit", "write", "go on"):
+        rpc.prompt(prompt)
+    assert model.violations == []
+    assert "[foredeck]" not in model.requests[-1].request.text
+    with stored(pi) as store:
+        assert len(store.history(object_id(pi, "/a.txt"))) == 3
+
+
+@one_version
+def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+
+    def change(_: Request) -> ToolCall:
+        replace(pi.repo / "a.txt", TEXT.upper())
+        wait_for_versions(pi, "/a.txt", 2)
+        return call("bash", command="echo next")
+
+    model = pi.serve([call("read", path="a.txt"), change, call("bash", command="echo b"), "done"])
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    _, first, second = results(model.requests[-1])
+    assert first == f"next\n\n{announced(pi, 'a.txt')}"
+    assert second == "b\n"
+    assert_stable(answered(model))
+
+
+@one_version
+def test_a_deletion_and_a_return_are_told_and_kept(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            "read",
+            call("activate", id="a.txt"),
+            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v1"),
+            "gone",
+            call("read", path="a.txt"),
+            "back",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    (pi.repo / "a.txt").unlink()
+    rpc.prompt("go on")
+    (pi.repo / "a.txt").write_text(TEXT)
+    rpc.prompt("and on")
+    assert model.violations == []
+    at = handle(pi, "/a.txt")
+    assert (
+        f"[foredeck] {at} {pi.repo / 'a.txt'} was deleted on disk."
+        in model.requests[2].request.text
+    )
+    _, gone, old, back = results(model.requests[-1])
+    assert gone == (
+        f"{at} has no content to show: it was deleted; an older version may be had, such as v1."
+    )
+    assert old == f"{at} stands above."
+    assert back == f"Unchanged: the same as {at} above."
+    with stored(pi) as store:
+        id = object_id(pi, "/a.txt")
+        contents = [store.get(id, FileDocument, head.token) for head in store.history(id)]
+        assert [d.content for d in contents if d] == [TEXT, None, TEXT]
+
+
+@one_version
+def test_a_file_that_is_touched_but_not_changed_is_not_announced(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), "read", "fine"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    replace(pi.repo / "a.txt", TEXT)
+    rpc.prompt("go on")
+    assert "[foredeck]" not in model.requests[-1].request.text
+    with stored(pi) as store:
+        assert len(store.history(object_id(pi, "/a.txt"))) == 1
+
+
+def test_a_change_while_pi_was_away_is_announced_at_resume(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), "read", "noticed", "fine"])
+    assert pi.print("read it", foredeck=True).code == 0
+    (pi.repo / "a.txt").write_text(TEXT.replace("line 7:", "line seven:"))
+    assert pi.print("go on", "and on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    notice = announced(pi, "a.txt")
+    assert [b["text"] for b in messages(model.requests[2])[-1]["content"]] == ["go on", notice]
+    assert model.requests[-1].request.text.count("changed on disk") == 1
+    assert_stable(answered(model))
