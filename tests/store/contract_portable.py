@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,7 +20,7 @@ from foredeck.model.documents import (
 from foredeck.model.messages import load_message
 from foredeck.model.records import CallDocument, MemberDocument, NicknameDocument, TurnDocument
 from foredeck.store.portable import ExportSummary, export_session, import_file
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch, Origin, Store, Token
 
 from .documents import batch, file, note
 from .sessions import LONG, SampleSession, dump, write_sample
@@ -118,6 +118,23 @@ class PortableContract:
         assert dump(target) == before
         assert import_file(source, lines_of(text)).new_documents == 0
 
+    def test_an_import_that_was_cut_short_can_be_repeated(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        lines = lines_of(exported(source))
+        for commits in range(0, 8, 2):
+            with pytest.raises(InterruptedError):
+                import_file(cast(Store, Interrupted(target, commits)), lines)
+        import_file(target, lines)
+        assert dump(target) == dump(source)
+
+    def test_a_file_that_cannot_be_read(self, make_store: MakeStore, tmp_path: Path) -> None:
+        with (
+            (tmp_path / "file").open("wb") as not_for_reading,
+            pytest.raises(ImportRefused, match="cannot be read"),
+        ):
+            import_file(make_store(), not_for_reading)
+
     def test_a_session_that_has_gone_on_is_continued(self, make_store: MakeStore) -> None:
         source, target = make_store(), make_store()
         session = write_sample(source)
@@ -189,6 +206,24 @@ class PortableContract:
         assert exported(target) == text
         import_file(target, lines_of(exported(source, "parent")))
         assert exported(target, "parent") == exported(source, "parent")
+
+
+class Interrupted:
+    """A store whose user is interrupted after so many commits."""
+
+    def __init__(self, store: Store, commits: int) -> None:
+        self._store = store
+        self._left = commits
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """Commit, or be interrupted."""
+        if self._left == 0:
+            raise InterruptedError
+        self._left -= 1
+        return self._store.commit(batch, origin=origin)
 
 
 class AsNewContract:

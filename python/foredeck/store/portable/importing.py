@@ -59,7 +59,10 @@ def import_file(
     """
     limits = limits or Limits()
     with closing(StagedFile(lines, limits)) as staged:
-        checked = check_file(staged, limits, clock())
+        try:
+            checked = check_file(staged, limits, clock())
+        except OSError as error:
+            raise ImportRefused(f"it cannot be read, or copied aside: {error}") from error
         fresh = FreshIds(checked.session, checked.ownership.own) if as_new else None
         skipped = _own_claims(checked) if as_new else set()
         compared = checked.ownership.foreign if as_new else checked.versions
