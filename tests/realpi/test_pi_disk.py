@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -16,14 +15,15 @@ TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n 
 
 def announced(pi: Pi, path: str) -> str:
     """The notice of a change of that file."""
-    return f"[foredeck] {handle(pi, f'/{path}')} {pi.repo / path} changed on disk: the copy above is old."
+    name = f"{handle(pi, f'/{path}')} {pi.repo / path}"
+    return f"[foredeck] {name} changed on disk: the copy above is old."
 
 
 def replace(path: Path, text: str) -> None:
     """Write a file as editors do: beside it first, then in its place."""
     beside = path.with_name(path.name + ".new")
     beside.write_text(text)
-    os.replace(beside, path)
+    beside.replace(path)
 
 
 def wait_for_versions(pi: Pi, path: str, count: int) -> None:

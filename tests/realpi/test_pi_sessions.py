@@ -1,0 +1,274 @@
+"""Sessions over time: resume, fork, tree, compaction, with foredeck and without (section 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foredeck.bench.scripted import Request, ToolCall, call
+from foredeck.bench.scripted.steps import Step
+from harness import Pi, one_version
+from observed import (
+    answered,
+    assert_recorded,
+    assert_stable,
+    calls_of,
+    handle,
+    messages,
+    results,
+    session_of,
+    stored,
+)
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+
+WORK: list[Step] = [
+    call("read", path="a.txt"),
+    [call("read", path="a.txt"), call("bash", command="seq 300")],
+    call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
+    "worked",
+]
+
+
+def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, call("read", path="a.txt"), "again", "more"])
+    assert pi.print("work", foredeck=True).code == 0
+    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    assert pi.print("and on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    assert_stable(answered(model))
+    assert results(model.requests[-1])[1].startswith("Unchanged: ")
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), answered(model))
+        kinds = {record.fields["decision"]["kind"] for record in calls_of(store)}
+    assert kinds == {"append"}
+
+
+def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            *WORK,
+            "first answer",
+            "other answer",
+            lambda _: call("activate", id=f"{handle_in(pi, parent)} v1"),
+            call("bash", command="seq 400"),
+            "end",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("work")
+    rpc.prompt("second question")
+    parent = rpc.state()["sessionId"]
+    rpc.fork(1)
+    child = rpc.state()["sessionId"]
+    assert child != parent
+    rpc.prompt("another second question")
+    rpc.prompt("look back")
+    assert model.violations == []
+    before, after = answered(model)[3], answered(model)[5]
+    shared = messages(before)
+    assert messages(after)[: len(shared)] == shared
+    assert_stable(answered(model)[5:])
+    with stored(pi) as store:
+        assert_recorded(store, parent, answered(model)[:5])
+        assert_recorded(store, child, answered(model)[5:])
+        wrapper = store.head(f"session:{child}")
+        assert wrapper is not None
+        assert wrapper.fields["parent_session"] == parent
+        own = [m for m in store.query("member") if m.fields["session"] == child]
+        inherited = {m.fields["object"]: m.fields["ordinal"] for m in own}
+        for m in store.query("member"):
+            if m.fields["session"] == parent and m.fields["object_type"] in ("file", "toolcall"):
+                assert inherited.get(m.fields["object"]) == m.fields["ordinal"]
+
+
+def handle_in(pi: Pi, session: str) -> str:
+    """The handle that a session knows `a.txt` by."""
+    with stored(pi) as store:
+        (found,) = [
+            m for m in store.query("member", {"session": session}) if "a.txt" in m.fields["label"]
+        ]
+    return f"@{found.fields['ordinal']}"
+
+
+GOTO = """
+export default function (pi) {
+  pi.registerCommand("goto", {
+    description: "navigate to an entry",
+    handler: async (id, ctx) => { await ctx.navigateTree(id.trim(), { summarize: false }); },
+  });
+}
+"""
+
+
+def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> None:
+    extension = tmp_path / "goto.ts"
+    extension.write_text(GOTO)
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            *WORK,
+            [call("bash", command="seq 500"), call("pin", id="a.txt")],
+            "left",
+            call("bash", command="seq 600"),
+            "right",
+            "left again",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True, extensions=[extension])
+    rpc.prompt("work")
+    rpc.prompt("go left")
+    left = leaf(rpc.entries())
+    rpc.command(f"/goto {answer_of(rpc.entries(), 'worked')}")
+    rpc.prompt("go right")
+    assert "go left" not in model.requests[-1].request.text
+    rpc.command(f"/goto {left}")
+    rpc.prompt("left once more")
+    assert model.violations == []
+    sent = answered(model)
+    trunk, branched, returned = messages(sent[3]), messages(sent[6]), messages(sent[8])
+    assert branched[: len(trunk)] == trunk
+    assert returned[: len(messages(sent[5]))] == messages(sent[5])
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), sent)
+        records = [record.fields for record in calls_of(store)]
+    assert [record["decision"]["kind"] for record in records] == ["append"] * 9
+    # Up to the answer "worked" both branches are one; the third goes on where the first ended.
+    assert [records[n]["kept"] for n in (6, 8)] == [9, 13]
+    assert [record["stats"]["pinned"] for record in records] == [0, 0, 0, 0, 0, 1, 0, 0, 1]
+
+
+def leaf(entries: list[dict[str, object]]) -> str:
+    """Id of the newest entry."""
+    return str(entries[-1]["id"])
+
+
+def answer_of(entries: list[dict[str, object]], text: str) -> str:
+    """Id of the assistant's entry with that text."""
+    found = [e for e in entries if text in str(e.get("message")) and "assistant" in str(e)]
+    return str(found[-1]["id"])
+
+
+def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+
+    def bring_back(request: Request) -> list[ToolCall]:
+        assert "Continue the work." in request.text
+        with stored(pi) as store:
+            ran = next(
+                m.fields["ordinal"]
+                for m in store.query("member")
+                if m.fields["label"] == store.query("toolcall", {"tool": "bash"})[0].id
+            )
+        return [
+            call("activate", id=f"{handle(pi, '/a.txt')} v1"),
+            call("activate", id="a.txt"),
+            call("activate", id=f"@{ran}"),
+        ]
+
+    long = "x" * 90_000
+    model = pi.serve([*WORK, long, "third", bring_back, "found", "more"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("work")
+    rpc.prompt("say much")
+    rpc.prompt("third question")
+    assert "## Goal" in rpc.compact()["summary"]
+    rpc.prompt("find it again")
+    assert model.violations == []
+    old, new, ran = results(answered(model)[-1])[-3:]
+    at = handle(pi, "/a.txt")
+    assert old == f"{at} v1\n{TEXT}" or old == f"{at}\n{TEXT}"
+    assert new.endswith(TEXT.replace("line 7:", "line seven:"))
+    assert "\n299\n300\n" in ran
+    assert_stable(answered(model)[6:])
+    rpc.prompt("go on")
+    with stored(pi) as store:
+        decisions = [record.fields["decision"] for record in calls_of(store)]
+    assert len(decisions) == len(answered(model))
+    assert "append" in {d["kind"] for d in decisions}
+
+
+def test_a_resumed_session_after_compaction_sends_the_same_bytes(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, "x" * 90_000, "third", call("bash", command="seq 300"), "on", "end"])
+    rpc = pi.rpc(foredeck=True)
+    for prompt in ("work", "say much", "third question"):
+        rpc.prompt(prompt)
+    rpc.compact()
+    rpc.prompt("go on")
+    assert rpc.shutdown() == 0
+    assert pi.print("and on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    assert_stable(answered(model)[6:])
+
+
+def test_a_session_from_before_foredeck_goes_on_with_it(pi: Pi) -> None:
+    """What went out without us is recorded as it was, and stays as it was."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, call("read", path="a.txt"), call("activate", id="a.txt"), "end"])
+    assert pi.print("work", foredeck=False).code == 0
+    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    before, after = answered(model)[3], answered(model)[4]
+    shared = messages(before)
+    assert messages(after)[: len(shared)] == shared
+    assert_stable(answered(model)[4:])
+    with stored(pi) as store:
+        first, *rest = calls_of(store)
+        assert first.fields["decision"] == {"kind": "host", "reason": "adopted", "edited": 0}
+        assert {r.fields["decision"]["kind"] for r in rest} == {"append"}
+        assert {t.fields["tool"] for t in store.query("toolcall")} >= {"read", "bash", "edit"}
+
+
+def test_a_session_goes_on_without_foredeck_and_with_it_again(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [*WORK, call("bash", command="seq 200"), "plain", call("bash", command="seq 400"), "end"]
+    )
+    assert pi.print("work", foredeck=True).code == 0
+    assert pi.print("plainly", foredeck=False, arguments=["--continue"]).code == 0
+    assert pi.print("managed", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    plain, managed = answered(model)[5], answered(model)[6]
+    assert "@" not in "".join(results(plain))
+    shared = messages(plain)
+    assert messages(managed)[: len(shared)] == shared or results(managed)[0].startswith("@")
+    assert_stable(answered(model)[6:])
+
+
+@one_version
+def test_without_a_session_file_nothing_is_lost(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, "more"])
+    ended = pi.print("work", "go on", foredeck=True, arguments=["--no-session"])
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert pi.workspace.session_files() == []
+    with stored(pi) as store:
+        session = session_of(store)
+        assert_recorded(store, session, answered(model))
+        wrapper = store.head(f"session:{session}")
+        assert wrapper is not None
+        assert wrapper.fields["host_file"] is None
+
+
+@one_version
+def test_new_and_switched_sessions_keep_apart(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, call("read", path="a.txt"), "other", "first again"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("work")
+    first = rpc.state()
+    rpc.send("new_session")
+    rpc.prompt("another session")
+    second = rpc.state()
+    assert results(model.requests[5])[0].split("\n", 1)[1] == TEXT.replace("line 7:", "line seven:")
+    rpc.send("switch_session", sessionPath=first["sessionFile"])
+    rpc.prompt("go on")
+    assert model.violations == []
+    before = messages(model.requests[3])
+    assert messages(model.requests[6])[: len(before)] == before
+    with stored(pi) as store:
+        assert len(calls_of(store, first["sessionId"])) == 5
+        assert len(calls_of(store, second["sessionId"])) == 2
+    assert rpc.notifications() == []
