@@ -1,0 +1,165 @@
+"""What the user types and sees: /foredeck and the status line (issue section 5)."""
+
+from __future__ import annotations
+
+import re
+
+from foredeck.bench.scripted import call
+from harness import Pi, one_version
+from observed import (
+    answered,
+    assert_recorded,
+    assert_stable,
+    calls_of,
+    errors,
+    handle,
+    last_result,
+    messages,
+    results,
+    session_of,
+    stored,
+)
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+
+
+def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    rpc.command("/foredeck list")
+    rpc.command("/foredeck")
+    listed, again = rpc.notifications()
+    assert listed == again
+    head, *lines = listed.split("\n")
+    assert re.fullmatch(r"\d+ objects, 2 active, 0 pinned, 0 folded, 2 calls", head)
+    at = handle(pi, "/a.txt")
+    assert any(re.fullmatch(rf"{at} +active +{pi.repo}/a\.txt", line) for line in lines)
+    assert any(re.fullmatch(r"@\d+ +active +bash echo hi", line) for line in lines)
+
+
+def test_the_status_line_follows_each_call(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    shown = [text for text in rpc.statuses() if "tokens" in text]
+    assert len(shown) == len(model.requests)
+    pattern = r"foredeck ~[\d.]+k? of [\d.]+k? tokens(, \d+% saved)?, \d+ active, \d+ folded"
+    assert all(re.fullmatch(pattern, text) for text in shown)
+    assert "saved" in shown[-1]
+    assert "1 active" in shown[-1]
+
+
+def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("read", path="a.txt"),
+            "managed",
+            call("bash", command="seq 300"),
+            [call("read", path="a.txt"), call("activate", id="a.txt")],
+            "plain",
+            call("read", path="a.txt"),
+            "managed again",
+            "end",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("first")
+    rpc.command("/foredeck off")
+    assert rpc.notifications()[-1].startswith("foredeck is off: ")
+    assert rpc.statuses()[-1] == "fd off"
+    rpc.prompt("second")
+    rpc.command("/foredeck on")
+    assert rpc.notifications()[-1] == "foredeck is on."
+    rpc.prompt("third")
+    rpc.prompt("fourth")
+    assert model.violations == []
+    plain = answered(model)[5]
+    assert results(plain)[:2] == [TEXT, TEXT]
+    assert results(plain)[3] == TEXT
+    assert "@" not in "".join(results(plain))
+    (refused,) = errors(plain)
+    assert (
+        refused == "The user has switched the context manager off: everything is in view as it is."
+    )
+    managed = answered(model)[6]
+    shared = messages(plain)
+    assert messages(managed)[: len(shared)] == shared
+    assert last_result(answered(model)[7]).startswith("Unchanged: ")
+    assert_stable(answered(model)[6:])
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), answered(model))
+        decisions = [record.fields["decision"] for record in calls_of(store)]
+    assert [d["kind"] for d in decisions] == ["append"] * 3 + ["host"] * 3 + ["append"] * 3
+    assert {d.get("reason") for d in decisions[3:6]} == {"off"}
+
+
+def test_off_from_the_start_and_on_later(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), "plain", call("read", path="a.txt"), "end"])
+    rpc = pi.rpc(foredeck=True, environment={"FOREDECK": "off"})
+    rpc.prompt("first")
+    assert results(model.requests[1]) == [TEXT]
+    rpc.command("/foredeck on")
+    rpc.prompt("second")
+    assert model.violations == []
+    assert results(model.requests[-1])[0] == TEXT
+    assert results(model.requests[-1])[1].startswith("Unchanged: ")
+    assert_stable(answered(model))
+
+
+@one_version
+def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
+    for name in "ab":
+        (pi.repo / f"{name}.txt").write_text(TEXT.replace("line", name))
+    model = pi.serve(
+        [
+            [call("read", path="a.txt"), call("read", path="b.txt")],
+            "read",
+            call("activate", id="spec"),
+            "done",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read")
+    a, b = handle(pi, "/a.txt"), handle(pi, "/b.txt")
+    rpc.command(f"/foredeck name {a} spec")
+    rpc.command(f"/foredeck name {b} spec")
+    rpc.command(f"/foredeck name {a} spec")
+    rpc.command("/foredeck name")
+    rpc.command(f"/foredeck why {a}")
+    named, taken, again, usage, why = rpc.notifications()
+    assert named == f"{a} is called spec."
+    assert "spec" in taken
+    assert taken != named
+    assert again == f"{a} is called spec already."
+    assert usage.startswith("Usage: ")
+    assert why.startswith(f"{a} is active; its content stands in message 3 of ")
+    assert rpc.shutdown() == 0
+    assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    assert last_result(model.requests[-1]) == f"{a} stands above."
+
+
+@one_version
+def test_an_unknown_verb_gets_the_list_of_verbs(pi: Pi) -> None:
+    pi.serve(["hello"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.command("/foredeck nonsense")
+    rpc.command("/foredeck help")
+    wrong, help_text = rpc.notifications()
+    assert wrong.startswith("There is no /foredeck nonsense.")
+    for verb in ("list", "name", "why", "off", "on", "setup"):
+        assert verb in wrong
+        assert verb in help_text
+
+
+@one_version
+def test_commands_work_in_print_mode(pi: Pi) -> None:
+    model = pi.serve(["hello", "bye"])
+    ended = pi.print("hi", "/foredeck off", "again", foredeck=True)
+    assert (ended.code, model.violations, len(model.requests)) == (0, [], 2)
