@@ -14,15 +14,18 @@ JsonValue = Any
 """A value that `json` can write: dict with string keys, list, str, int, float, bool or None."""
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+)
+_ESCAPED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical_json(value: JsonValue) -> bytes:
     """The canonical bytes of `value`.
 
     Raises `ValueError` for NaN and infinities, `TypeError` for what JSON cannot hold.
     """
-    text = json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
-    return encode_text(text)
+    return encode_text(_CANONICAL.encode(value))
 
 
 def encode_text(text: str) -> bytes:
@@ -43,13 +46,11 @@ def decode_text(data: bytes) -> str:
 
 def json_text(value: JsonValue) -> str:
     """JSON text in canonical form that any UTF-8 column can hold: lone surrogates are escaped."""
-    text = json.dumps(
-        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
+    text = _CANONICAL.encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _ESCAPED.encode(value)
     return text
 
 

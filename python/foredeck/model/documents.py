@@ -8,6 +8,7 @@ bookkeeping around them; they are versioned by the same store and carry the same
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -104,8 +105,15 @@ def _field(fields: Mapping[str, Any], name: str) -> Any:
 
 def identity_hash(type_: str, source: Mapping[str, Any] | FilesystemSource | None) -> str:
     """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
+    if source is None:
+        return _unsourced_identity(type_)
     binding = source.model_dump() if isinstance(source, FilesystemSource) else source
     return hash_value({"type": type_, "source": binding})
+
+
+@lru_cache(maxsize=64)
+def _unsourced_identity(type_: str) -> str:
+    return hash_value({"type": type_, "source": None})
 
 
 def content_hash(body: Mapping[str, Any]) -> str:

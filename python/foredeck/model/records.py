@@ -15,7 +15,9 @@ from foredeck.model.documents import Document, Provenance
 SAME_TRANSACTION = "self"
 """A pin's token when the version it names was written in the pin's own transaction."""
 
-SYSTEM = Provenance(origin="foredeck", generator="system")
+
+def _by_foredeck() -> Provenance:
+    return Provenance(origin="foredeck", generator="system")
 
 
 class Pin(BaseModel):
@@ -40,7 +42,7 @@ class TurnDocument(Document):
     """
 
     type: str = "turn"
-    provenance: Provenance = SYSTEM
+    provenance: Provenance = Field(default_factory=_by_foredeck)
     session: str
     user: str | None = None
     assistant: str | None = None
@@ -59,7 +61,7 @@ class MemberDocument(Document):
     """
 
     type: str = "member"
-    provenance: Provenance = SYSTEM
+    provenance: Provenance = Field(default_factory=_by_foredeck)
     session: str
     ordinal: int
     object: str
@@ -73,7 +75,7 @@ class NicknameDocument(Document):
     """The claim of a nickname: made by compare-and-put, so a name means one object at a time."""
 
     type: str = "nickname"
-    provenance: Provenance = SYSTEM
+    provenance: Provenance = Field(default_factory=_by_foredeck)
     object: str | None
 
 
@@ -85,7 +87,7 @@ class CallDocument(Document):
     """
 
     type: str = "call"
-    provenance: Provenance = SYSTEM
+    provenance: Provenance = Field(default_factory=_by_foredeck)
     session: str
     ordinal: int
     """From 1, in the order in which the session's calls were made, over all branches."""
