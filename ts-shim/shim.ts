@@ -21,7 +21,7 @@ const CLOSE_MS = 1000;
 const SETTING_UP = "foredeck sets its engine up, once. Pi works as usual meanwhile.";
 /** Where Pi has no screen it ends with the answer, and the set-up with it. */
 const SETTING_UP_UNSEEN =
-  "not set up yet, so this run is plain Pi; `pi -p '/foredeck setup'` does it once";
+  "setting the engine up; until that is done this is plain Pi (pi -p '/foredeck setup' waits for it)";
 
 /**
  * `/foredeck off` holds for this Pi process, also over /new and /resume.

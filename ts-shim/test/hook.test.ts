@@ -113,7 +113,7 @@ test("timeout: the edits in force on what they were made for, newer messages raw
     [null, 0, 3, "timeout"],
   );
   assert.equal(harness.requests("$/cancel").length, 1);
-  assert.equal(harness.notices.filter((text) => text.includes("timeout")).length, 1);
+  assert.equal(harness.notices.filter((text) => text.includes("in time")).length, 1);
 });
 
 test("crash in mid-session: the edited prefix goes out, the engine comes back and gets everything", async () => {

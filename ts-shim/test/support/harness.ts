@@ -81,9 +81,12 @@ export class Harness {
   }
 
   async close(): Promise<void> {
-    await this.shim.end("quit");
-    clearInterval(this.hold);
-    rmSync(this.folder, { recursive: true, force: true });
+    try {
+      await this.shim.end("quit");
+    } finally {
+      clearInterval(this.hold);
+      rmSync(this.folder, { recursive: true, force: true });
+    }
   }
 
   private context() {

@@ -1,11 +1,16 @@
-/** Stands in for a Pi process: connects to the engine in FOREDECK_ENGINE and leaves, or stays. */
+/**
+ * Stands in for a Pi process that starts the engine in FOREDECK_ENGINE. With a path as argument it
+ * holds itself alive only until that file is there; without, for ever.
+ */
 
+import { existsSync } from "node:fs";
 import { Shim } from "../../shim.ts";
 
 const shim = new Shim({ getActiveTools: () => [], getAllTools: () => [] } as never, "1.5.2");
 const ctx = { hasUI: false, ui: { setStatus: () => {} }, isProjectTrusted: () => false };
 const cwd = process.cwd();
 shim.begin({ session: "s", file: null, cwd, reason: "startup", parent: null }, ctx as never);
-if (process.argv[2] === "stay") setInterval(() => {}, 1000);
-// Long enough for the engine to be asked; the process then has nothing left that holds it.
-else setTimeout(() => {}, 1000);
+const sign = process.argv[2];
+const hold = setInterval(() => {
+  if (sign && existsSync(sign)) clearInterval(hold);
+}, 20);
