@@ -43,7 +43,8 @@ class Engine:
     """Holds the open session and answers the shim.
 
     `call_soon` runs a function on the engine's thread from any other; without it no files are
-    watched. `recorded` makes the source of a replay, where the disk is not looked at.
+    watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
+    takes the place of the configured one; the engine closes it too.
     """
 
     def __init__(
@@ -53,12 +54,13 @@ class Engine:
         notify: Notify | None = None,
         call_soon: Soon | None = None,
         recorded: Callable[[Store, str], FileSource] | None = None,
+        store: Store | None = None,
     ) -> None:
         self._config = config
         self._call_soon = call_soon
         self._recorded = recorded
         self._notify = notify or (lambda _level, _text: None)
-        self._store = open_store(config)
+        self._store = store or open_store(config)
         self._session: Session | None = None
         self._assembler: Assembler | None = None
         self._watch: SessionWatch | None = None
