@@ -14,8 +14,8 @@ import { type Block, blocksOf, callIds, type HostMessage, isRecord } from "./mes
 export class BadAnswerError extends Error {}
 
 const LEVELS = new Set(["info", "warning", "error"]);
-/** Roles that may be inserted. A tool result could not have a call. */
-const INSERTABLE = new Set(["user", "custom", "assistant"]);
+/** Roles that may be inserted; a tool result only where a call has none. */
+const INSERTABLE = new Set(["user", "custom", "assistant", "toolResult"]);
 
 /**
  * Checks the answer to a request about `messages`, of which the engine knew the first `keep`, and
@@ -120,16 +120,23 @@ function checkInsert([at, value]: [unknown, unknown], range: Range): [number, Ho
 
 function checkInserted(value: unknown, where: string): HostMessage {
   if (!isRecord(value) || typeof value.role !== "string" || !INSERTABLE.has(value.role)) {
-    throw new BadAnswerError(`${where} holds something that is no user or assistant message`);
+    throw new BadAnswerError(`${where} holds something that cannot be inserted`);
   }
   const { role, content } = value;
-  const isText = typeof content === "string" && role !== "assistant";
+  if (role === "toolResult" && !(isName(value.toolCallId) && isName(value.toolName))) {
+    throw new BadAnswerError(`${where} holds a tool result that answers no call`);
+  }
+  const isText = typeof content === "string" && (role === "user" || role === "custom");
   const blocks = isText
     ? [{ type: "text", text: content }]
     : list(content, where).map((block) => checkBlock(block, role, where));
   if (blocks.length === 0) throw new BadAnswerError(`${where} has no content`);
   if (callIds(blocks).length > 0) throw new BadAnswerError(`${where} calls a tool`);
   return value as HostMessage;
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }
 
 /** What only shows when all operations in force are seen together. */
@@ -145,22 +152,52 @@ function checkWhole(answer: Answer, messages: readonly HostMessage[], book: Edit
   checkPairs(messages, book);
 }
 
-/** A call and its results stay or go together. */
+/**
+ * A call and its results stay or go together, and a result of ours answers a call that has none.
+ * What the host's own list lacks is no fault of the answer.
+ */
 function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
-  const touched = new Set<string>();
+  const dropped = droppedIds(messages, book);
+  const answersCalls = book.inserted().some(({ role }) => role === "toolResult");
+  if (dropped.size === 0 && !answersCalls) return;
+  const open = new Set<string>();
+  const close = () => {
+    const torn = [...open].find((id) => dropped.has(id));
+    if (torn) throw new BadAnswerError(`drops tear the tool call ${torn} from its result`);
+    open.clear();
+  };
+  const meet = (message: HostMessage, isOurs: boolean) => {
+    if (message.role === "toolResult") {
+      const id = String(message.toolCallId);
+      if (!open.delete(id) && (isOurs || dropped.has(id))) {
+        throw new BadAnswerError(`the result of ${id} would stand without its call`);
+      }
+      return;
+    }
+    close();
+    if (message.role !== "assistant" || VOID.has(String(message.stopReason))) return;
+    for (const id of callIds(blocksOf(message))) open.add(id);
+  };
+  for (let index = 0; index <= messages.length; index++) {
+    for (const message of book.insertsBefore(index) ?? []) meet(message, true);
+    const own = messages[index];
+    if (own && !book.isDropped(index)) meet(own, false);
+  }
+  close();
+}
+
+/** Stop reasons of answers that Pi's adapters leave out, calls and all. */
+const VOID = new Set(["error", "aborted"]);
+
+/** Ids of the calls that are dropped, or whose results are. */
+function droppedIds(messages: readonly HostMessage[], book: EditBook): Set<string> {
+  const ids = new Set<string>();
   for (const index of book.dropped()) {
     const message = messages[index];
-    if (message?.role === "assistant") for (const id of callIds(blocksOf(message))) touched.add(id);
-    if (message?.role === "toolResult") touched.add(String(message.toolCallId));
+    if (message?.role === "assistant") for (const id of callIds(blocksOf(message))) ids.add(id);
+    if (message?.role === "toolResult") ids.add(String(message.toolCallId));
   }
-  if (touched.size === 0) return;
-  messages.forEach((message, index) => {
-    if (book.isDropped(index)) return;
-    const ids =
-      message.role === "toolResult" ? [String(message.toolCallId)] : callIds(blocksOf(message));
-    const torn = ids.find((id) => touched.has(id));
-    if (torn) throw new BadAnswerError(`drops tear the tool call ${torn} from its result`);
-  });
+  return ids;
 }
 
 function checkNotices(value: unknown): Answer["notices"] {

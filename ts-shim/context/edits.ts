@@ -49,6 +49,11 @@ export class EditBook {
     return this.inserts.get(index);
   }
 
+  /** All inserted messages, in no order. */
+  inserted(): HostMessage[] {
+    return [...this.inserts.values()].flat();
+  }
+
   isDropped(index: number): boolean {
     return this.drops.has(index);
   }

@@ -59,6 +59,8 @@ export class ContextHook {
   private readonly tools = new LastSent();
   private readonly outcomes = new OutcomeLog();
   private book = new EditBook();
+  /** The call record that `book` belongs to. */
+  private bookOf: number | null = null;
   /** The engine connection that holds `answered`; another one, or 0, has to be told everything. */
   private holder = 0;
 
@@ -71,6 +73,7 @@ export class ContextHook {
     this.answered.clear();
     this.outcomes.clear();
     this.book = new EditBook();
+    this.bookOf = null;
     this.holder = 0;
   }
 
@@ -144,6 +147,7 @@ export class ContextHook {
     this.outcomes.told(told);
     this.answered.accept(call.list, keep);
     this.book = book;
+    this.bookOf = answer.call;
     this.system.accept(system);
     this.tools.accept(tools);
     this.holder = generation;
@@ -208,7 +212,8 @@ export class ContextHook {
     reason: string,
   ): HostMessage[] | undefined {
     const edited = this.safePrefix(list, prefix);
-    this.outcomes.without(kind, { edited, messages: list.length, reason });
+    const call = kind === "fallback" ? this.bookOf : null;
+    this.outcomes.without(kind, { edited, messages: list.length, reason, call });
     return edited === 0 || this.book.isEmpty() ? undefined : applyEdits(all, this.book, edited);
   }
 

@@ -18,7 +18,8 @@ export class OutcomeLog {
    * A call went out, or was stopped, without a fresh answer.
    * @param edited messages before this index went out with the edits in force, later ones as the
    *   host has them
-   * @param call the engine's call record, where it had answered already
+   * @param call the engine's call record: of a fallback the one whose edits went out again, of an
+   *   aborted call its own, where the engine had answered already
    */
   without(
     kind: "fallback" | "aborted" | "off",

@@ -48,6 +48,25 @@ test("good answers pass", () => {
   assert.deepEqual(full.notices, [{ level: "info", text: "hi" }]);
 });
 
+test("a call that the host left without a result gets one", () => {
+  const torn = [user("hello"), assistant([call("a"), call("b")]), result("b", "B"), user("more")];
+  const lost = answer({ inserts: [[3, [result("a", "lost")]]] });
+  assert.equal(checkAnswer(lost, torn, 0, new EditBook()).answer.inserts.length, 1);
+  const twice = [user("hello"), assistant([call("a")]), result("a", "A"), result("a", "A")];
+  assert.deepEqual(checkAnswer(answer({ drops: [3] }), twice, 0, new EditBook()).answer.drops, [3]);
+  const orphan = [user("hello"), result("z", "Z")];
+  assert.deepEqual(
+    checkAnswer(answer({ drops: [1] }), orphan, 0, new EditBook()).answer.drops,
+    [1],
+  );
+});
+
+test("an answer that was cut off has no calls to answer", () => {
+  const cut = [user("hello"), { ...assistant([call("a")]), stopReason: "aborted" }, user("again")];
+  const answered = answer({ inserts: [[2, [result("a", "A")]]] });
+  assert.throws(() => checkAnswer(answered, cut, 0, new EditBook()), BadAnswerError);
+});
+
 const bad: [string, unknown][] = [
   ["nothing", null],
   ["a list", []],
@@ -91,7 +110,13 @@ const bad: [string, unknown][] = [
   ["drop of everything", answer({ drops: [0, 1, 2, 3, 4] })],
   ["insert beyond the end", answer({ inserts: [[6, [user("x")]]] })],
   ["insert of nothing", answer({ inserts: [[0, []]] })],
-  ["insert of a tool result", answer({ inserts: [[0, [result("z", "Z")]]] })],
+  ["insert of a result without a call", answer({ inserts: [[0, [result("z", "Z")]]] })],
+  ["insert of a second result", answer({ inserts: [[4, [result("a", "A again")]]] })],
+  ["insert of a result after the turn", answer({ inserts: [[5, [result("a", "late")]]] })],
+  [
+    "insert of a result that names no call",
+    answer({ inserts: [[4, [{ ...result("a", "A"), toolCallId: "" }]]] }),
+  ],
   ["insert of a tool call", answer({ inserts: [[0, [assistant([call("z")])]]] })],
   ["insert of a system message", answer({ inserts: [[0, [{ role: "system", content: "x" }]]] })],
   ["insert between call and result", answer({ inserts: [[2, [user("x")]]] })],

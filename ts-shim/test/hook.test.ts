@@ -127,7 +127,8 @@ test("crash in mid-session: the edited prefix goes out, the engine comes back an
   const told = outcomes(2);
   assert.deepEqual(told[0], { call: 1, kind: "applied" });
   assert.equal(told[1]?.kind, "fallback");
-  assert.deepEqual([told[1]?.edited, told[1]?.messages, told[1]?.reason], [3, 5, "away"]);
+  const { call, edited, messages, reason } = told[1] ?? {};
+  assert.deepEqual([call, edited, messages, reason], [1, 3, 5, "away"]);
   assert.equal(harness.requests("session/open").length, 2);
   assert.equal(new Set(harness.requests().map(({ pid }) => pid)).size, 2);
 });
