@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 
 from foredeck.errors import Conflict, ToolError
+from foredeck.model.documents import Provenance
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, nickname_id
 from foredeck.store.protocol import Batch, Head, Store
 
 MAX_CHARS = 100
+ATTEMPTS = 20
+"""How often a naming is tried while other processes write the same object."""
 _NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
 """What could be taken for a handle, a version, a path, or an id."""
 
@@ -18,28 +21,51 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
     """Make `name` the object's nickname; the one it had is free again.
 
     Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
-    belongs to another object.
+    belongs to another object, or the object is locked or changes all the time.
     """
     _check(name)
-    claim = store.head(nickname_id(name))
+    for _ in range(ATTEMPTS):
+        try:
+            return _give(store, object.id, name)
+        except Conflict:
+            continue  # another process has changed the object or taken the name: look again
+    raise ToolError(
+        f"{object.type} {object.id} is being changed by others all the time: try again."
+    )
+
+
+def _give(store: Store, id: str, name: str) -> bool:
+    """One attempt. Raises `Conflict` where the object or the claims are no longer as read."""
+    head, claim = store.head(id), store.head(nickname_id(name))
     owner = None if claim is None else claim.fields.get("object")
-    if owner == object.id:
-        return False
-    if owner is not None:
+    if owner is not None and owner != id:
         raise ToolError(f"The name {name!r} belongs to another object, {owner}.")
-    document = store.get(object.id, kind_of(object.type))
-    if document is None:
-        raise ToolError(f"{object.type} {object.id} is not stored.")
-    batch = Batch(expect={nickname_id(name): None if claim is None else claim.token})
-    if document.nickname:
-        batch.puts.append(_claim(document.nickname, None))
+    document = None if head is None else store.get(id, kind_of(head.type), head.token)
+    if head is None or document is None:
+        raise ToolError(f"{id} is not stored.")
+    if document.locked:
+        raise ToolError(f"{document.type} {id} is locked: it keeps its own name.")
+    if owner == id and document.nickname == name:
+        return False
+    # The object is expected as read: its content must not come back over a newer one.
+    batch = Batch(expect={nickname_id(name): claim.token if claim else None, id: head.token})
+    if document.nickname and document.nickname != name:
+        _free(store, batch, document.nickname, id)
     document.nickname = name
-    batch.puts += [_claim(name, object.id), document.seal()]
-    try:
-        store.commit(batch)
-    except Conflict as error:
-        raise ToolError(f"The name {name!r} was taken at this moment by another object.") from error
+    document.provenance = Provenance(
+        origin="name", generator="human", parent_refs=document.provenance.parent_refs
+    )
+    batch.puts += [_claim(name, id), document.seal()]
+    store.commit(batch)
     return True
+
+
+def _free(store: Store, batch: Batch, name: str, owner: str) -> None:
+    """Give up the claim of a name, if it is the owner's."""
+    claim = store.head(nickname_id(name))
+    if claim is not None and claim.fields.get("object") == owner:
+        batch.expect[claim.id] = claim.token
+        batch.puts.append(_claim(name, None))
 
 
 def _check(name: str) -> None:

@@ -1,0 +1,119 @@
+"""Giving nicknames while other processes write: nothing old comes back, no name is held twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.context.nicknames import give_nickname
+from foredeck.errors import ToolError
+from foredeck.model.documents import (
+    ChatDocument,
+    FileDocument,
+    FilesystemSource,
+    Provenance,
+    identity_hash,
+)
+from foredeck.model.records import nickname_id
+from foredeck.store.protocol import Batch, Head, Origin, Store, Token
+from foredeck.store.sqlite import open_sqlite
+
+BY_DISK = Provenance(origin="disk", generator="system")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A database that several connections open."""
+    return tmp_path / "foredeck.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[Store]:
+    with closing(open_sqlite(file)) as opened:
+        yield opened
+
+
+def file_document(content: str, path: str = "/repo/a.txt") -> FileDocument:
+    source = FilesystemSource(filesystemId="here", path=path)
+    return FileDocument(
+        id=identity_hash("file", source), source=source, content=content, provenance=BY_DISK
+    ).seal()
+
+
+def put(store: Store, document: FileDocument | ChatDocument) -> Head:
+    store.commit(Batch(puts=[document]))
+    head = store.head(document.id)
+    assert head is not None
+    return head
+
+
+class Interrupted:
+    """A store in which somebody else writes just before the first commit."""
+
+    def __init__(self, store: Store, meanwhile: Callable[[], object]) -> None:
+        self._store = store
+        self._meanwhile: list[Callable[[], object]] = [meanwhile]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        if self._meanwhile:
+            self._meanwhile.pop()()
+        return self._store.commit(batch, origin=origin)
+
+
+def owner_of(store: Store, name: str) -> str | None:
+    claim = store.head(nickname_id(name))
+    return None if claim is None else claim.fields["object"]
+
+
+def test_a_name_moves_and_frees_the_one_before(store: Store) -> None:
+    head = put(store, file_document("text"))
+    assert give_nickname(store, head, "spec")
+    assert give_nickname(store, head, "plan")
+    assert not give_nickname(store, head, "plan")
+    assert (owner_of(store, "spec"), owner_of(store, "plan")) == (None, head.id)
+    named = store.get(head.id, FileDocument)
+    assert named is not None
+    assert (named.content, named.nickname) == ("text", "plan")
+    assert (named.provenance.origin, named.provenance.generator) == ("name", "human")
+
+
+def test_a_version_that_comes_in_meanwhile_is_not_undone(store: Store, file: Path) -> None:
+    head = put(store, file_document("old"))
+    with closing(open_sqlite(file)) as other:
+        interrupted = Interrupted(store, lambda: put(other, file_document("new")))
+        assert give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
+    versions = [store.get(head.id, FileDocument, v.token) for v in store.history(head.id)]
+    assert [(v.content, v.nickname) for v in versions if v] == [
+        ("old", None),
+        ("new", None),
+        ("new", "spec"),
+    ]
+
+
+def test_two_names_at_once_leave_one(store: Store, file: Path) -> None:
+    head = put(store, file_document("text"))
+    with closing(open_sqlite(file)) as other:
+        interrupted = Interrupted(store, lambda: give_nickname(other, head, "theirs"))
+        assert give_nickname(interrupted, head, "ours")  # type: ignore[arg-type]
+    assert (owner_of(store, "theirs"), owner_of(store, "ours")) == (None, head.id)
+
+
+def test_one_name_for_two_objects_at_once_is_refused(store: Store, file: Path) -> None:
+    head, rival = put(store, file_document("a")), put(store, file_document("b", "/repo/b.txt"))
+    with closing(open_sqlite(file)) as other:
+        interrupted = Interrupted(store, lambda: give_nickname(other, rival, "spec"))
+        with pytest.raises(ToolError, match=f"belongs to another object, {rival.id}"):
+            give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
+    assert owner_of(store, "spec") == rival.id
+
+
+def test_a_locked_object_keeps_its_name(store: Store) -> None:
+    chat = ChatDocument(id="chat:s", session_ref="s", provenance=BY_DISK).seal()
+    with pytest.raises(ToolError, match="is locked"):
+        give_nickname(store, put(store, chat), "talk")
