@@ -1,0 +1,254 @@
+"""Beside other extensions that change messages: valid prompts, nothing lost (issue section 6)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foredeck.bench.scripted import call
+from foredeck.bench.scripted.steps import Step
+from foredeck.model.documents import ToolcallDocument
+from foredeck.model.messages import load_message
+from harness import Pi, one_version
+from observed import (
+    answered,
+    assert_recorded,
+    assert_stable,
+    calls_of,
+    errors,
+    handle,
+    messages,
+    results,
+    session_of,
+    stored,
+)
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+
+WORK: list[Step] = [
+    [call("read", path="a.txt"), call("bash", command="seq 300")],
+    [call("read", path="a.txt"), call("bash", command="seq 400")],
+    "worked",
+    call("bash", command="seq 500"),
+    "end",
+]
+
+DROPS_RESULTS = """
+export default function (pi) {
+  pi.on("context", ({ messages }) => ({
+    messages: messages.filter((m) => !(m.role === "toolResult" && m.toolName === "bash")),
+  }));
+}
+"""
+
+DROPS_CALLS = """
+export default function (pi) {
+  pi.on("context", ({ messages }) => {
+    const calls = (m) => m.role === "assistant" && m.content.some((b) => b.type === "toolCall");
+    const first = messages.findIndex(calls);
+    return { messages: messages.filter((m, i) => i !== first) };
+  });
+}
+"""
+
+NUDGES = """
+export default function (pi) {
+  let calls = 0;
+  pi.on("context", ({ messages }) => {
+    calls += 1;
+    if (calls % 2 === 0) return undefined;
+    const at = messages.findLastIndex((m) => m.role === "user");
+    const nudge = { role: "user", content: `nudge ${calls}`, timestamp: 1 };
+    return { messages: [...messages.slice(0, at), nudge, ...messages.slice(at)] };
+  });
+}
+"""
+
+SHORTENS = """
+export default function (pi) {
+  pi.on("context", ({ messages }) => ({
+    messages: messages.map((m) => m.role === "toolResult"
+      ? { ...m, content: [{ type: "text", text: m.content[0].text.slice(0, 250) }] } : m),
+  }));
+}
+"""
+
+EMPTIES = """
+export default function (pi) {
+  pi.on("context", ({ messages }) => ({ messages: messages.slice(-1) }));
+}
+"""
+
+THROWS = """
+export default function (pi) {
+  pi.on("context", () => { throw new Error("a bug of another extension"); });
+  pi.on("tool_result", () => { throw new Error("another bug"); });
+}
+"""
+
+UNKNOWN_ROLES = """
+export default function (pi) {
+  pi.on("context", ({ messages }) => ({
+    messages: [...messages, { role: "weather", content: "sunny", timestamp: 1 }],
+  }));
+}
+"""
+
+EXTENSIONS = {
+    "drops-results": DROPS_RESULTS,
+    "drops-calls": DROPS_CALLS,
+    "nudges": NUDGES,
+    "shortens": SHORTENS,
+    "empties": EMPTIES,
+    "throws": THROWS,
+    "unknown-roles": UNKNOWN_ROLES,
+}
+
+
+def extension(tmp_path: Path, source: str) -> Path:
+    """A file with an extension."""
+    path = tmp_path / "other.ts"
+    path.write_text(source)
+    return path
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+@one_version
+def test_another_extension_leaves_prompts_valid_and_data_whole(
+    pi: Pi, tmp_path: Path, name: str, first: bool
+) -> None:
+    """Loaded before foredeck or after it."""
+    other = extension(tmp_path, EXTENSIONS[name])
+    check(pi, other, first=first)
+
+
+def check(pi: Pi, other: Path, *, first: bool) -> None:
+    """Two prompts of work beside another extension, and what must be true after them."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(WORK)
+    arguments = ["-e", str(other)] if first else []
+    rpc = pi.rpc(foredeck=True, extensions=[] if first else [other], arguments=arguments)
+    rpc.prompt("work")
+    rpc.prompt("more")
+    assert model.violations == []
+    assert model.steps_left == 0
+    assert rpc.notifications() == []
+    with stored(pi) as store:
+        assert len(calls_of(store)) == len(model.requests)
+        tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]
+        outputs = {tool.content for tool in tools if tool}
+    for count in (300, 400, 500):
+        assert "".join(f"{n}\n" for n in range(1, count + 1)) in outputs
+    assert TEXT in outputs
+
+
+def test_a_lost_result_is_said_to_be_lost(pi: Pi, tmp_path: Path) -> None:
+    """A provider refuses a call without its result: ours stands in, and says so."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(WORK)
+    other = extension(tmp_path, DROPS_RESULTS)
+    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    assert "[foredeck] No result: the call was interrupted." in results(model.requests[-1])
+    assert "No result provided" not in json.dumps(model.requests[-1].request.body)
+    with stored(pi) as store:
+        assert_recorded_results(pi, len(model.requests))
+        assert len(store.query("toolcall", {"tool": "bash"})) == 3
+
+
+def assert_recorded_results(pi: Pi, count: int) -> None:
+    """Each call record names messages that the store can still show."""
+    with stored(pi) as store:
+        records = calls_of(store)
+        assert len(records) == count
+        for record in records:
+            for _, address in record.fields["keys"]:
+                assert load_message(address, store.blob)["role"]
+
+
+def test_a_nudge_that_comes_and_goes_is_recorded_as_it_was_sent(pi: Pi, tmp_path: Path) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(WORK)
+    other = extension(tmp_path, NUDGES)
+    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    nudged = ["nudge" in recorded.request.text for recorded in model.requests]
+    assert nudged == [True, False, True, False, True]
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), model.requests)
+
+
+REPLACES_READ = """
+import { Type } from "typebox";
+export default function (pi) {
+  pi.registerTool({
+    name: "read",
+    label: "read",
+    description: "reads in another way",
+    parameters: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+    async execute(_id, { path }) {
+      return { content: [{ type: "text", text: `<<${path}>>\\n${"other text\\n".repeat(40)}` }] };
+    },
+  });
+}
+""".replace('import { Type } from "typebox";\n', "")
+
+
+def test_a_read_of_another_extension_is_shown_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done", "end"])
+    other = extension(tmp_path, REPLACES_READ)
+    ended = pi.print("work", "more", foredeck=True, extensions=[other])
+    assert (ended.code, model.violations) == (0, [])
+    first, second = results(model.requests[-1])
+    at = handle(pi, "/a.txt")
+    assert first.endswith("<<a.txt>>\n" + "other text\n" * 40)
+    assert second == f"Unchanged: the same as {at} above."
+    assert_stable(answered(model))
+
+
+BLOCKS = """
+export default function (pi) {
+  pi.on("tool_call", ({ toolName }) => toolName === "bash" ? { block: true, reason: "no shell" } : undefined);
+  pi.on("tool_result", ({ toolName, content }) => toolName === "read"
+    ? { content: [...content, { type: "text", text: "(seen by another extension)" }] } : undefined);
+}
+"""
+
+
+def test_blocked_tools_and_changed_results_are_taken_as_they_are(pi: Pi, tmp_path: Path) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([[call("read", path="a.txt"), call("bash", command="ls")], "done"])
+    other = extension(tmp_path, BLOCKS)
+    assert pi.print("work", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    assert "(seen by another extension)" in results(model.requests[-1])[0]
+    (blocked,) = errors(model.requests[-1])
+    assert "no shell" in blocked
+
+
+@one_version
+def test_a_history_that_another_extension_rewrites_loses_nothing(pi: Pi, tmp_path: Path) -> None:
+    """Only the newest message is left: the prompt is valid, and old content comes back."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    other = extension(tmp_path, SHORTENS.replace("250", "30"))
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("bash", command="seq 1000 1400"),
+            "worked",
+            lambda _: call("activate", id="a.txt"),
+            "seen",
+        ]
+    )
+    assert pi.print("work", "show", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    assert TEXT[:30] in results(model.requests[-1])[0]
+    for recorded in answered(model):
+        assert messages(recorded)[0]["role"] == "user"
+    with stored(pi) as store:
+        tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]
+        assert TEXT in {tool.content for tool in tools if tool}
