@@ -17,12 +17,12 @@ const FOLD_MARKER = /<@\d+:[^<>\n]{0,200}folded by foredeck>/;
 export function refusal(
   tool: string,
   input: Record<string, unknown>,
-  cwd: string,
+  cwd: () => string,
 ): string | undefined {
   try {
     const path = tool === "read" ? input.path : undefined;
     return (
-      (typeof path === "string" ? specialFile(path, cwd) : undefined) ??
+      (typeof path === "string" ? specialFile(path, cwd()) : undefined) ??
       (TOOL_NAMES.has(tool) ? undefined : foldMarker(input))
     );
   } catch {
@@ -33,7 +33,7 @@ export function refusal(
 /** Registers the guards. */
 export function registerGuards(pi: ExtensionAPI): void {
   pi.on("tool_call", (event, ctx) => {
-    const reason = refusal(event.toolName, event.input as Record<string, unknown>, ctx.cwd);
+    const reason = refusal(event.toolName, event.input as Record<string, unknown>, () => ctx.cwd);
     return reason ? { block: true, reason } : undefined;
   });
 }

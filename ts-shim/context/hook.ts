@@ -10,7 +10,7 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import type { Engine, EngineState } from "../engine/engine.ts";
 import { ErrorCode } from "../engine/protocol.ts";
 import { within } from "../engine/wait.ts";
-import { AbortedError, DeadlineError, RpcError } from "../engine/wire.ts";
+import { AbortedError, DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
 import type { Host } from "../host.ts";
 import { BadAnswerError, checkAnswer } from "./answer.ts";
 import { applyEdits, EditBook } from "./edits.ts";
@@ -255,5 +255,6 @@ function describeFailure(error: unknown, state: EngineState): ["fallback" | "abo
   if (error instanceof DeadlineError) return ["fallback", "timeout"];
   if (error instanceof BadAnswerError) return ["fallback", "answer"];
   if (error instanceof RpcError) return ["fallback", `error ${error.code}`];
-  return ["fallback", state === "setup" ? "setup" : "away"];
+  if (error instanceof GoneError) return ["fallback", state === "setup" ? "setup" : "away"];
+  return ["fallback", "internal"];
 }

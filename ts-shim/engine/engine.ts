@@ -169,7 +169,9 @@ export class Engine {
     this.locating = locating;
     try {
       const command = await this.host.locate({
-        settingUp: () => this.enter("setup", "foredeck is being set up"),
+        settingUp: () => {
+          if (!locating.signal.aborted) this.enter("setup", "foredeck is being set up");
+        },
         signal: locating.signal,
         failedBefore: this.failedBefore,
         insist,

@@ -12,7 +12,8 @@ const folder = mkdtempSync(join(tmpdir(), "foredeck-guards-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 const posix = { skip: process.platform === "win32" ? "no FIFOs on Windows" : false };
 
-const read = (path: string) => refusal("read", { path }, folder);
+const cwd = () => folder;
+const read = (path: string) => refusal("read", { path }, cwd);
 
 test("read of a FIFO is refused, however it is named", posix, () => {
   const fifo = join(folder, "a b.pipe");
@@ -22,7 +23,7 @@ test("read of a FIFO is refused, however it is named", posix, () => {
     assert.match(read(path) ?? "", /named pipe/, path);
   }
   assert.match(read(pathToFileURL(fifo).href) ?? "", /named pipe/);
-  assert.equal(refusal("bash", { command: `cat '${fifo}'` }, folder), undefined);
+  assert.equal(refusal("bash", { command: `cat '${fifo}'` }, cwd), undefined);
 });
 
 test("read of a device or a socket is refused", posix, async () => {
@@ -51,7 +52,7 @@ test("files, folders, what is not there and what makes no sense are left to Pi",
     assert.equal(read(path), undefined, path);
   }
   for (const input of [{}, { path: 7 }, { path: null }]) {
-    assert.equal(refusal("read", input, folder), undefined);
+    assert.equal(refusal("read", input, cwd), undefined);
   }
 });
 
@@ -70,7 +71,7 @@ test("our marker in an argument is refused wherever it stands, with what to do",
     },
     { command: `cat <<'E'\n${MARKER}\nE` },
   ]) {
-    const reason = refusal("write", input, folder) ?? "";
+    const reason = refusal("write", input, cwd) ?? "";
     assert.ok(reason.includes(MARKER) && reason.includes("real text"), JSON.stringify(input));
   }
 });
@@ -82,9 +83,9 @@ test("text that only resembles the marker passes; our own tools resolve it thems
     "<@x: 1 chars, folded by foredeck>",
     "<p>folded by foredeck></p>",
   ]) {
-    assert.equal(refusal("write", { content }, folder), undefined, content);
+    assert.equal(refusal("write", { content }, cwd), undefined, content);
   }
-  assert.equal(refusal("activate", { id: MARKER }, folder), undefined);
+  assert.equal(refusal("activate", { id: MARKER }, cwd), undefined);
 });
 
 test("odd arguments never throw", () => {
@@ -95,7 +96,11 @@ test("odd arguments never throw", () => {
       throw new Error("no");
     },
   };
-  assert.equal(refusal("write", loop, folder), undefined);
-  assert.equal(refusal("write", hostile, folder), undefined);
-  assert.equal(refusal("read", null as never, folder), undefined);
+  assert.equal(refusal("write", loop, cwd), undefined);
+  assert.equal(refusal("write", hostile, cwd), undefined);
+  assert.equal(refusal("read", null as never, cwd), undefined);
+  const stale = () => {
+    throw new Error("the session was replaced");
+  };
+  assert.equal(refusal("read", { path: "x" }, stale), undefined);
 });
