@@ -74,7 +74,37 @@ def refusal(
     if any(not start <= index < length for index in answer["drops"]):
         return "a drop is out of range"
     added = sum(map(len, book.inserts.values())) - len(book.drops)
-    return "nothing would be left to send" if messages and length + added <= 0 else None
+    if messages and length + added <= 0:
+        return "nothing would be left to send"
+    return _torn_pair(messages, book)
+
+
+def _torn_pair(messages: Sequence[Message], book: Book) -> str | None:
+    """A call and its results stay or go together, and a result of ours answers a call."""
+    dropped = {messages[index].get("toolCallId") for index in book.drops}
+    open_calls: set[str] = set()
+    for index in range(len(messages) + 1):
+        group = [(message, True) for message in book.inserts.get(index, ())]
+        if index < len(messages) and index not in book.drops:
+            group.append((messages[index], False))
+        for message, is_ours in group:
+            if message.get("role") == "toolResult":
+                id = message.get("toolCallId")
+                if id not in open_calls and (is_ours or id in dropped):
+                    return f"the result of {id} would stand without its call"
+                open_calls.discard(str(id))
+                continue
+            if open_calls & dropped:
+                return f"drops tear {open_calls & dropped} from their results"
+            open_calls = _calls_of(message)
+    return f"drops tear {open_calls & dropped}" if open_calls & dropped else None
+
+
+def _calls_of(message: Message) -> set[str]:
+    if message.get("role") != "assistant" or message.get("stopReason") in ("error", "aborted"):
+        return set()
+    blocks = message.get("content") or ()
+    return {b["id"] for b in blocks if isinstance(b, dict) and b.get("type") == "toolCall"}
 
 
 def _edit_fault(blocks: list[Block], message: Message) -> str | None:
@@ -94,6 +124,8 @@ def _edit_fault(blocks: list[Block], message: Message) -> str | None:
 def _is_insertable(message: Message) -> bool:
     """A user's message, or the result of a call that never got one."""
     if message.get("role") not in ("user", "toolResult"):
+        return False
+    if message["role"] == "toolResult" and not (message["toolCallId"] and message["toolName"]):
         return False
     content = message.get("content")
     return bool(content) and all(block["type"] == "text" for block in content)

@@ -91,6 +91,10 @@ class Host:
         self._in_force: int | None = None
         self._outcomes: list[dict[str, Any]] = []
 
+    def set_window(self, tokens: int) -> None:
+        """The context window of the model in use."""
+        self.model = {**(self.model or {}), "contextWindow": tokens}
+
     # The message list
 
     def add(self, *messages: Message) -> None:

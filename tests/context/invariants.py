@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def check(host: Host, sent: Sent) -> None:
     """Every rule that needs no knowledge of the case at hand."""
-    assert find_faults(sent.prompt) == []
+    faults = find_faults(sent.prompt)
+    assert not faults, faults
     _own_blocks_have_text(sent)
     _users_text_stands(sent)
     _store_shows_what_was_sent(host, sent)

@@ -77,11 +77,12 @@ class Assembler:
         last = self._last_sent()
         scene = self._scene()
         rewritten = any(item.key.address in session.log.known for item in alignment.items[start:])
+        self._repair(scene, alignment.items, whole)
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last)
         self._expire(request, moment)
         reason = self._rebase(scene, moment, start if rewritten else None)
-        self._repair(scene, whole)
+        self._insert_pools(scene)
         if start < len(session.conversation):
             attach_notices(session, scene)
         return self._commit(scene, request, alignment, start, whole, reason)
@@ -169,6 +170,9 @@ class Assembler:
 
     def _place(self, scene: Scene, index: int, fact: Fact) -> None:
         conversation = scene.conversation
+        if index in self.session.drops:
+            self._leave_out(scene, index, fact.subject)
+            return
         if fact.leans_on is not None:
             self._lean(scene, index, fact.leans_on)
             return
@@ -266,16 +270,33 @@ class Assembler:
             scene.conversation.expire(index)
         return reason if folded else None
 
-    def _repair(self, scene: Scene, start: int) -> None:
-        """Our own messages between the host's, from `start` on."""
-        session = self.session
-        repairs = repair(session.conversation.items, start)
+    def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
+        """Our own messages between the host's, and what is left out of them, from `start` on."""
+        session, conversation = self.session, scene.conversation
+        repairs = repair(items, start)
         session.inserts = {i: m for i, m in session.inserts.items() if i < start}
         session.drops = {i for i in session.drops if i < start} | repairs.drops
         session.inserts.update(repairs.inserts)
+        for index in sorted(repairs.drops):
+            if index < len(conversation):
+                self._leave_out(scene, index, conversation.parts[index].subject)
+
+    def _leave_out(self, scene: Scene, index: int, subject: int | None) -> None:
+        """A message that is not sent shows nothing, and keeps nothing active."""
+        conversation = scene.conversation
+        conversation.expire(index)
+        scene.render(index, Part("dropped", []))
+        if subject is not None and subject not in conversation.live.values():
+            scene.sets.expire(subject)
+
+    def _insert_pools(self, scene: Scene) -> None:
+        """What the layout puts between the messages, written anew."""
+        session = self.session
+        kept = {i: [m for m in ours if not m.get("layout")] for i, ours in session.inserts.items()}
+        session.inserts = {index: ours for index, ours in kept.items() if ours}
         for index, blocks in self.layout.inserts(scene).items():
             ours = {"kind": "user", "blocks": blocks, "layout": True}
-            others = [m for m in session.inserts.get(index, []) if not m.get("layout")]
+            others = session.inserts.get(index, [])
             session.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
 
     def _commit(
@@ -308,7 +329,7 @@ class Assembler:
         edits = [
             (index, part.blocks)
             for index in range(start, len(conversation))
-            if (part := conversation.parts[index]).blocks is not None
+            if (part := conversation.parts[index]).blocks
         ]
         return Answer(
             call=record["ordinal"],

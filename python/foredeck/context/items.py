@@ -72,7 +72,7 @@ class Item:
     @property
     def chars(self) -> int:
         """Characters that the model reads when the message goes out as the host has it."""
-        return blocks_chars(self.blocks)
+        return 0 if self.void or self.kind == "opaque" else blocks_chars(self.blocks)
 
     @property
     def has_image(self) -> bool:

@@ -13,9 +13,10 @@ from typing import Any, Literal
 from foredeck.context.items import Block, Item, block_chars
 from foredeck.model.messages import pack, unpack
 
-Form = Literal["host", "full", "same", "diff", "reference", "note"]
+Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped"]
 """`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
-copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer."""
+copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
+left out, with no blocks at all."""
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
     """The repairs at or after index `start`; those before it are taken as made."""
     repairs = Repairs()
     pending: dict[str, str] = {}
-    begun = False
+    begun = any(_begins(item) for item in items[:start])
     for index in range(_last_assistant_before(items, start), len(items)):
         item = items[index]
         if item.kind == "result":
@@ -43,12 +43,22 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
         _close(pending, index, start, repairs)
         if item.kind == "assistant" and not item.void:
             pending = {call.id: call.tool for call in item.calls}
-            if start == 0 and not begun:
-                first = {"kind": "user", "blocks": [text_block(history_cut())]}
-                repairs.inserts.setdefault(index, []).insert(0, first)
-        begun = begun or not item.void
+            if not begun:
+                repairs.inserts.setdefault(index, []).insert(0, _beginning())
+        begun = begun or _begins(item)
     _close(pending, len(items), start, repairs)
+    if not begun:
+        repairs.inserts.setdefault(len(items), []).append(_beginning())
     return repairs
+
+
+def _begins(item: Item) -> bool:
+    """Whether something stands in the prompt once this message does."""
+    return item.kind in ("user", "context", "assistant") and not item.void
+
+
+def _beginning() -> Insert:
+    return {"kind": "user", "blocks": [text_block(history_cut())]}
 
 
 def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) -> None:

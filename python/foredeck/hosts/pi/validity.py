@@ -7,6 +7,19 @@ from typing import Any
 
 from foredeck.hosts.pi.messages import Message
 
+SENT_ROLES = frozenset(
+    {
+        "user",
+        "assistant",
+        "toolResult",
+        "bashExecution",
+        "custom",
+        "branchSummary",
+        "compactionSummary",
+    }
+)
+"""Roles that Pi turns into messages of a provider. It leaves out all others without a word."""
+
 
 def find_faults(messages: Sequence[Message]) -> list[str]:
     """Everything a provider would refuse, in words; empty for a valid prompt.
@@ -18,12 +31,12 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
     begun = False
     for index, message in enumerate(messages):
         role = message.get("role")
+        if role not in SENT_ROLES or message.get("excludeFromContext"):
+            continue
+        faults.extend(_unapplied(message, index))
         if role == "toolResult":
             if pending.pop(message.get("toolCallId") or "", None) is None:
                 faults.append(f"message {index}: a result without its call")
-            faults.extend(_empty_blocks(message, index))
-            continue
-        if role == "system" or (role == "bashExecution" and message.get("excludeFromContext")):
             continue
         faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
         pending = {}
@@ -48,7 +61,7 @@ def _call_ids(message: Message) -> list[str]:
     ]
 
 
-def _empty_blocks(message: Message, index: int) -> list[str]:
+def _unapplied(message: Message, index: int) -> list[str]:
     content: Any = message.get("content")
     if isinstance(content, list) and any(
         isinstance(block, dict) and "keep" in block for block in content
