@@ -97,7 +97,7 @@ class Engine:
         session = self._current(params)
         try:
             answer = self._assembler_of(session).assemble(
-                to_request(params, session.workspace.blobs)
+                to_request(params, session.workspace.blobs, session.log.known)
             )
         except OutOfSync:
             session.workspace.blobs.clear()
@@ -179,6 +179,9 @@ class Engine:
     def _open(self) -> None:
         asked = self._asked
         self._session = self._load(asked, str(asked.get("cwd") or ""))
+        if asked.get("calls") is None:
+            asked["calls"] = self._session.opened_at
+        self._session.opened_at = int(asked["calls"])
         self._assembler = None
         self.reconcile()
         self._follow()

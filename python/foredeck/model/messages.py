@@ -23,13 +23,13 @@ from foredeck.model.canonical import (
 
 LONG_STRING = 512
 """From this many characters on a string is a blob of its own."""
-_MARKS = ("$text", "$base64", "$json")
+_MARKS = frozenset({"$text", "$base64", "$json"})
 
 
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:
     """A copy of a JSON value with its long strings moved into `blobs` (hash to bytes)."""
     if isinstance(value, str):
-        return _pack_text(value, blobs)
+        return value if len(value) < LONG_STRING else _pack_text(value, blobs)
     if isinstance(value, list):
         return [pack(item, blobs) for item in value]
     if isinstance(value, dict):
@@ -37,14 +37,12 @@ def pack(value: Any, blobs: dict[str, bytes]) -> Any:
     return value
 
 
-def _pack_text(text: str, blobs: dict[str, bytes]) -> Any:
-    if len(text) < LONG_STRING:
-        return text
+def _pack_text(text: str, blobs: dict[str, bytes]) -> dict[str, str]:
     return {"$text": put_blob(encode_text(text), blobs)}
 
 
 def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, Any]:
-    if any(mark in value for mark in _MARKS):
+    if not _MARKS.isdisjoint(value):
         # Somebody else's object that looks like one of our marks: kept whole, as its JSON text.
         return {"$json": put_blob(canonical_json(value), blobs)}
     image = _image_bytes(value)
@@ -57,8 +55,10 @@ def _pack_object(value: dict[str, Any], blobs: dict[str, bytes]) -> dict[str, An
 
 def _image_bytes(value: dict[str, Any]) -> bytes | None:
     """The bytes of an image block whose data is long and plain base64; else None."""
+    if value.get("type") != "image":
+        return None
     data = value.get("data")
-    if value.get("type") != "image" or not isinstance(data, str) or len(data) < LONG_STRING:
+    if not isinstance(data, str) or len(data) < LONG_STRING:
         return None
     return _plain_base64(data)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
+from foredeck.context.items import Item
 from foredeck.context.request import Model, Outcome, Request
-from foredeck.hosts.pi.messages import to_item
+from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
 
 Params = Mapping[str, Any]
 
 
-def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
-    """The request behind `context/assemble`; messages to be stored go to `blobs`."""
+def to_request(
+    params: Params, blobs: dict[str, bytes], stored: Container[str] = frozenset()
+) -> Request:
+    """The request behind `context/assemble`; messages to be stored go to `blobs`.
+
+    `stored`: addresses of messages that need not be. A resumed session sends thousands of them.
+    """
     messages = params.get("messages") or []
     entries = params.get("entries") or []
     system = params.get("system")
@@ -21,7 +27,8 @@ def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
     return Request(
         keep=params.get("keep") or 0,
         items=[
-            to_item(message, entry, blobs) for message, entry in zip(messages, padded, strict=False)
+            _item(message, entry, blobs, stored)
+            for message, entry in zip(messages, padded, strict=False)
         ],
         time_ms=int(params.get("time_ms") or 0),
         model=to_model(params.get("model")),
@@ -29,6 +36,16 @@ def to_request(params: Params, blobs: dict[str, bytes]) -> Request:
         system=None if system is None else written_out(system),
         tools=params.get("tools"),
     )
+
+
+def _item(
+    message: Message, entry: str | None, blobs: dict[str, bytes], stored: Container[str]
+) -> Item:
+    own: dict[str, bytes] = {}
+    item = to_item(message, entry, own)
+    if item.key.address not in stored:
+        blobs.update(own)
+    return item
 
 
 def to_model(model: Params | None) -> Model | None:
