@@ -11,9 +11,11 @@ from foredeck.context.index import Entry
 from foredeck.context.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.records import nickname_id
+from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
 _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
+_LIKE_AN_ID = re.compile(r"[0-9a-f]{12,64}$")
 CANDIDATES = 5
 MIN_PREFIX = 6
 
@@ -27,9 +29,11 @@ class Wanted:
     call: int | None = None
 
 
-def resolve(session: Session, text: str) -> Wanted:
+def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     """The object that `text` names, with an optional `v3` or `call 5` behind it.
 
+    `beyond`: a file or tool call that is stored, but that this session has not met, joins its
+    index (design 1 section 2); the caller commits that.
     Raises `ToolError` that lists the nearest candidates where none or several fit.
     """
     name = " ".join(text.split())
@@ -37,16 +41,16 @@ def resolve(session: Session, text: str) -> Wanted:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
     match = _VERSION.match(name)
     if match is None:
-        return Wanted(_entry(session, name))
+        return Wanted(_entry(session, name, beyond))
     version, call = match["version"], match["call"]
     return Wanted(
-        _entry(session, match["name"]),
+        _entry(session, match["name"], beyond),
         int(version) if version else None,
         int(call) if call else None,
     )
 
 
-def _entry(session: Session, name: str) -> Entry:
+def _entry(session: Session, name: str, beyond: bool) -> Entry:
     index = session.index
     handle = _HANDLE.match(name)
     if handle:
@@ -57,7 +61,21 @@ def _entry(session: Session, name: str) -> Entry:
     ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
     if ordinal is None:
         ordinal = index.by_label.get(_absolute(session, name))
-    return index.entries[ordinal] if ordinal is not None else _by_part(session, name)
+    if ordinal is not None:
+        return index.entries[ordinal]
+    return (_stored(session, name) if beyond else None) or _by_part(session, name)
+
+
+def _stored(session: Session, name: str) -> Entry | None:
+    """An object that other sessions have met, by its nickname, its full id or its path."""
+    store = session.store
+    head = _claimed(session, name) or store.head(name)
+    if head is None and not _LIKE_AN_ID.match(name):
+        head = store.head(session.source.identify(name, session.cwd or None)[0])
+    if head is None or head.type not in ("file", "toolcall"):
+        return None
+    source = head.fields.get("source") or {}
+    return session.see_head(head, source.get("path") or head.fields.get("provider_call_id") or "")
 
 
 def _absolute(session: Session, name: str) -> str:
@@ -65,9 +83,15 @@ def _absolute(session: Session, name: str) -> str:
 
 
 def _by_nickname(session: Session, name: str) -> int | None:
+    head = _claimed(session, name)
+    return None if head is None else session.index.by_object.get(head.id)
+
+
+def _claimed(session: Session, name: str) -> Head | None:
+    """The object that has this nickname."""
     claim = session.store.head(nickname_id(name))
     owner = None if claim is None else claim.fields.get("object")
-    return None if owner is None else session.index.by_object.get(owner)
+    return None if owner is None else session.store.head(owner)
 
 
 def _by_part(session: Session, name: str) -> Entry:

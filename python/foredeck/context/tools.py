@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.context import wording
+from foredeck.context.alignment import stand_at_newest
 from foredeck.context.handles import Wanted, resolve
 from foredeck.context.index import Entry
 from foredeck.context.ingest import apply_decision
@@ -35,6 +36,8 @@ class ContextTools:
     def __init__(self, session: Session, *, max_chars: int = 50_000) -> None:
         self._session = session
         self._max_chars = max_chars
+        if session.current is None and session.shown is None:
+            stand_at_newest(session)
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
             "deactivate": self._deactivate,
@@ -51,7 +54,10 @@ class ContextTools:
             name = f"@{name}"
         if not isinstance(name, str):
             raise ToolError(f'{tool} needs "id": a handle such as @12, a path, or a nickname.')
-        answer = self._tools[tool](resolve(self._session, name))
+        wanted = resolve(self._session, name, beyond=tool in ("activate", "pin"))
+        answer = self._tools[tool](wanted)
+        if not self._session.workspace.empty:
+            self._session.workspace.commit()  # the handle in the decision must outlive a crash
         apply_decision(self._session, answer.decision)
         self._session.applied.add(call_id)
         return answer
@@ -103,10 +109,10 @@ class ContextTools:
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
 
     def _visible(self, entry: Entry, content: Content) -> bool:
-        conversation = self._session.conversation
-        return content.text_hash in conversation.texts and bool(
-            conversation.holders.get(entry.ordinal)
-        )
+        conversation, shown = self._session.conversation, self._session.shown or frozenset()
+        holders = conversation.holders.get(entry.ordinal, ())
+        hashes = {conversation.parts[index].text_hash for index in holders}
+        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in shown
 
     def _refuse_locked(self, entry: Entry, why: str) -> None:
         head = self._session.workspace.head(entry.object)
