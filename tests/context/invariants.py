@@ -25,7 +25,7 @@ def check(host: Host, sent: Sent) -> None:
     if sent.record["layout"] == "anchored":
         _sent_bytes_stand(host, sent)
         _results_in_flight_are_whole(sent)
-        _pins_stay(host)
+        _pins_stay(host, sent)
 
 
 def _own_blocks_have_text(sent: Sent) -> None:
@@ -124,11 +124,11 @@ def _results_in_flight_are_whole(sent: Sent) -> None:
             assert not sent.text(index).startswith("toolcall_ref")
 
 
-def _pins_stay(host: Host) -> None:
-    """A pinned object's message is a reference only where a later one shows the object."""
+def _pins_stay(host: Host, sent: Sent) -> None:
+    """A pinned object's content is folded only where a later message shows the object."""
     conversation, pinned = host.state.conversation, host.state.sets.pinned
-    for index, part in enumerate(conversation.parts):
-        if part.form == "reference" and part.subject in pinned:
-            newest = conversation.newest_holder(part.subject)
+    for index, form, _, subject, *_ in sent.record["parts"]:
+        if form == "reference" and subject in pinned:
+            newest = conversation.newest_holder(subject)
             assert newest is not None
             assert newest > index

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from foredeck.context.branch import Folded
 from foredeck.context.conversation import Conversation
 from foredeck.context.items import Item, Key
-from foredeck.context.parts import Part
+from foredeck.context.parts import SHOWING, Part
 from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
 from foredeck.errors import OutOfSync
@@ -130,4 +130,18 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     session.drops = set(folded.drops)
     session.policy_state = folded.state
     session.applied.clear()
+    session.shown = None
     session.current, session.stands = current, len(items)
+
+
+def stand_at_newest(session: Session) -> None:
+    """Give a session that no request has reached yet the sets of its newest call, and what that
+    call showed. The next request will tell where the session really stands.
+    """
+    ids = (call_id(session.id, ordinal) for ordinal in range(session.log.newest, 0, -1))
+    newest = next((id for id in ids if id not in session.log.unsent), None)
+    folded = session.log.fold(newest, session.load_record)
+    session.sets = folded.sets
+    session.shown = frozenset(
+        (row[3], row[6]) for row in folded.rows.values() if row[1] in SHOWING and row[3] and row[6]
+    )

@@ -18,6 +18,9 @@ Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped"]
 copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
 left out, with no blocks at all."""
 
+SHOWING = frozenset({"full", "diff", "host"})
+"""Forms in which the content can be read."""
+
 
 @dataclass(slots=True)
 class Part:
@@ -38,7 +41,7 @@ class Part:
     @property
     def shows(self) -> bool:
         """Whether the subject's content can be read here (with the base, for a difference)."""
-        return self.subject is not None and self.form in ("full", "diff", "host")
+        return self.subject is not None and self.form in SHOWING
 
     def to_row(self, index: int, blobs: dict[str, bytes]) -> list[Any]:
         """The part as a call record keeps it; long texts go to `blobs`."""

@@ -72,6 +72,9 @@ class Session:
     tools: list[Any] = field(default_factory=list)
     observed: dict[str, Observation] = field(default_factory=dict)
     """Call id to what the tool touched, told before its result is in the list."""
+    shown: frozenset[tuple[int, str]] | None = None
+    """What the newest call showed, as handles with hashes of texts, while no request has told
+    where the session stands now; None where that was not looked up."""
     applied: set[str] = field(default_factory=set)
     """Ids of context tool calls whose effect is in the sets already."""
     notices: dict[int, str] = field(default_factory=dict)
