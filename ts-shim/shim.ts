@@ -89,7 +89,7 @@ export class Shim {
     this.host.attach(ctx);
     const again = this.session?.session === params.session;
     if (!again) this.context.reset();
-    this.session = params;
+    this.session = again ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     if (this.isOff()) this.host.status("fd off");
     else if (this.engine.state !== "ready") this.engine.start();
@@ -168,6 +168,12 @@ export class Shim {
     if (!session) return;
     this.engine
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
+      .then((result) => {
+        const calls = isRecord(result) ? result.calls : undefined;
+        if (typeof calls === "number" && this.session?.session === session.session) {
+          this.session.calls ??= calls;
+        }
+      })
       .catch((error: Error) => {
         this.log(`session/open: ${error.message}`);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);

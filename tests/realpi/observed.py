@@ -103,10 +103,15 @@ def assert_recorded(store: Store, session: str, requests: Sequence[Recorded]) ->
     """The n-th call record of a session shows exactly what the n-th request held."""
     assert len(calls_of(store, session)) == len(requests)
     for number, recorded in enumerate(requests, start=1):
-        shown = prompt_at(store, session, number)
-        assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)
-        assert {tool["name"] for tool in shown.tools} == set(recorded.request.tools)
-        assert system_text(shown.system) == recorded.request.system
+        assert_shows(store, session, number, recorded)
+
+
+def assert_shows(store: Store, session: str, call: int, recorded: Recorded) -> None:
+    """A call record shows exactly what a request held."""
+    shown = prompt_at(store, session, call)
+    assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)
+    assert {tool["name"] for tool in shown.tools} == set(recorded.request.tools)
+    assert system_text(shown.system) == recorded.request.system
 
 
 def texts_of_shown(shown: list[Json]) -> list[str]:

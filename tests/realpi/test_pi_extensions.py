@@ -212,7 +212,8 @@ def test_a_read_of_another_extension_is_shown_as_it_gave_it(pi: Pi, tmp_path: Pa
 
 BLOCKS = """
 export default function (pi) {
-  pi.on("tool_call", ({ toolName }) => toolName === "bash" ? { block: true, reason: "no shell" } : undefined);
+  pi.on("tool_call", ({ toolName }) => toolName === "bash"
+    ? { block: true, reason: "no shell" } : undefined);
   pi.on("tool_result", ({ toolName, content }) => toolName === "read"
     ? { content: [...content, { type: "text", text: "(seen by another extension)" }] } : undefined);
 }

@@ -33,6 +33,8 @@ export interface SessionParams {
   cwd: string;
   reason: string;
   parent: string | null;
+  /** Calls that the session had when this Pi first opened it; left out that first time. */
+  calls?: number;
 }
 
 /** A block of an edit: `{keep: k}` stands for block `k` of the message's own content. */
