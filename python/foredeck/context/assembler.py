@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.context.alignment import Alignment, align
 from foredeck.context.branch import Fields
-from foredeck.context.folding import fold
+from foredeck.context.folding import fold, shed
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
@@ -252,6 +252,8 @@ class Assembler:
         `rewritten`: from this message on the host has changed a list that it had sent before, so
         that these bytes are new to the provider whatever we do.
         """
+        if not self.layout.keeps_bytes:
+            return self._shed(scene, moment)
         reason, first = reason_to_rebase(moment, self._settings.water), 0
         if reason is None and rewritten is not None:
             reason, first = "history", rewritten
@@ -268,7 +270,19 @@ class Assembler:
         )
         for index in folded:
             scene.conversation.expire(index)
-        return reason if folded else None
+        return reason if folded or moment.history_replaced else None
+
+    def _shed(self, scene: Scene, moment: Moment) -> Reason | None:
+        """A stateless layout has nothing to fold: what does not fit is no longer active."""
+        gone = shed(
+            scene,
+            fixed_chars=self._fixed_chars,
+            window=moment.window,
+            water=self._settings.water,
+        )
+        for index in gone:
+            scene.conversation.expire(index)
+        return "high-water" if gone else None
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""

@@ -1,0 +1,288 @@
+"""When sent bytes may change: cold, another model, another history, high water (design 2, 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result, thinking, user
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent
+from context.test_window import folded
+
+
+def six_outputs(host: Host) -> Sent:
+    """A turn whose first output the window no longer holds."""
+    sent = ask(host)
+    for number in range(6):
+        sent = bash(host, f"c{number}")
+    return sent
+
+
+def test_a_warm_call_only_appends(host: Host) -> None:
+    assert six_outputs(host).decision == {"kind": "append"}
+
+
+def test_a_cold_cache_is_a_free_moment(host: Host) -> None:
+    six_outputs(host)
+    host.wait(301)
+    finish(host)
+    assert ask(host).decision == {"kind": "rebase", "reason": "cold", "from": 2}
+
+
+def test_the_cache_is_warm_for_as_long_as_the_models_record_says(host: Host) -> None:
+    host.model = {**(host.model or {}), "promptCache": {"short": 3600}}
+    six_outputs(host)
+    host.wait(3000)
+    finish(host)
+    assert ask(host).decision == {"kind": "append"}
+    host.wait(3700)
+    finish(host)
+    assert ask(host).decision["reason"] == "cold"
+
+
+def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None:
+    host = new_host(rebase={"cache_ttl_s": 10})
+    host.model = {**(host.model or {}), "promptCache": {"short": 3600}}
+    six_outputs(host)
+    host.wait(12)
+    finish(host)
+    assert ask(host).decision["reason"] == "cold"
+
+
+def test_a_clock_that_goes_backwards_is_no_reason(host: Host) -> None:
+    six_outputs(host)
+    host.wait(-100_000)
+    finish(host)
+    assert ask(host).decision == {"kind": "append"}
+
+
+def test_the_first_call_is_neither_cold_nor_warm(host: Host) -> None:
+    host.wait(10_000_000)
+    assert ask(host).decision == {"kind": "append"}
+
+
+def test_another_model_is_a_free_moment(host: Host) -> None:
+    six_outputs(host)
+    host.model = {**(host.model or {}), "id": "m2"}
+    finish(host)
+    assert ask(host).decision["reason"] == "model"
+
+
+def test_a_model_that_is_not_told_is_no_other_model(host: Host) -> None:
+    six_outputs(host)
+    host.model = None
+    finish(host)
+    assert ask(host).decision == {"kind": "append"}
+
+
+def test_a_replaced_history_is_a_free_moment(host: Host) -> None:
+    six_outputs(host)
+    finish(host)
+    host.compact("What was done.", keep=13)
+    sent = ask(host)
+    assert sent.decision == {"kind": "rebase", "reason": "history", "from": 2}
+    assert folded(sent) == [2]
+
+
+def test_a_free_moment_with_nothing_to_fold_is_no_rebase(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.wait(600)
+    finish(host)
+    assert ask(host).decision == {"kind": "append"}
+
+
+def test_a_saving_below_the_configured_one_is_left_alone(new_host: NewHost) -> None:
+    host = new_host(rebase={"min_saving_tokens": 500})
+    six_outputs(host)
+    host.wait(600)
+    finish(host)
+    assert ask(host).decision == {"kind": "append"}
+
+
+# Signed reasoning
+
+
+def signed(id: str) -> dict[str, Any]:
+    return assistant(thinking("hm", "c2VhbA=="), calls(id, "bash", command=id))
+
+
+def add_signed(host: Host, id: str) -> None:
+    host.add(signed(id), result(id, "bash", lines(20, id)))
+
+
+def test_nothing_changes_before_signed_reasoning_of_the_turn_under_way(host: Host) -> None:
+    six_outputs(host)
+    host.wait(600)
+    add_signed(host, "s1")
+    assert host.call().decision == {"kind": "append"}
+
+
+def test_signed_reasoning_of_an_earlier_turn_binds_nobody(host: Host) -> None:
+    ask(host)
+    for number in range(6):
+        add_signed(host, f"s{number}")
+        host.call()
+    host.wait(600)
+    finish(host)
+    assert ask(host).decision == {"kind": "rebase", "reason": "cold", "from": 2}
+
+
+def test_after_signed_reasoning_bytes_may_change_within_the_turn(host: Host) -> None:
+    ask(host)
+    add_signed(host, "s0")
+    host.call()
+    for number in range(7):
+        bash(host, f"c{number}")
+    host.wait(600)
+    sent = bash(host, "last")
+    assert sent.decision["from"] == 2
+    assert folded(sent) == [2, 4, 6, 8]
+
+
+def test_what_stands_before_the_signed_reasoning_waits_for_the_next_turn(host: Host) -> None:
+    ask(host)
+    for number in range(3):
+        bash(host, f"before{number}")
+    add_signed(host, "s0")
+    host.call()
+    for number in range(6):
+        bash(host, f"after{number}")
+    host.wait(600)
+    sent = bash(host, "last")
+    assert folded(sent) == [8, 10, 12]
+    host.wait(600)
+    finish(host)
+    assert folded(ask(host)) == [2, 4, 6, 8, 10, 12]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        thinking("", "ZW5j", redacted=True),
+        {**calls("x", "bash", command="x"), "thoughtSignature": "c2ln"},
+    ],
+    ids=["redacted", "on the call"],
+)
+def test_every_kind_of_sealed_reasoning_binds(host: Host, block: dict[str, Any]) -> None:
+    six_outputs(host)
+    host.wait(600)
+    call = block if block["type"] == "toolCall" else calls("x", "bash", command="x")
+    blocks = [call] if block is call else [block, call]
+    host.add(assistant(*blocks), result("x", "bash", lines(20, "x")))
+    assert host.call().decision == {"kind": "append"}
+
+
+def test_reasoning_that_only_names_its_field_binds_nothing(host: Host) -> None:
+    six_outputs(host)
+    host.wait(600)
+    host.add(
+        assistant(thinking("hm", "reasoning_content"), calls("x", "bash", command="x")),
+        result("x", "bash", lines(20, "x")),
+    )
+    assert host.call().decision["reason"] == "cold"
+
+
+# High and low water
+
+
+def big(host: Host, id: str, size: int = 4000) -> Sent:
+    return use(host, id, "bash", lines(size // 40, id), command=id)
+
+
+def watered(new_host: NewHost) -> Host:
+    """A model of 10,000 tokens: high water at 8,500, low at 6,000."""
+    host = new_host()
+    host.set_window(10_000)
+    return host
+
+
+def test_above_the_high_mark_the_least_recently_used_goes_down_to_the_low_mark(
+    new_host: NewHost,
+) -> None:
+    host = watered(new_host)
+    ask(host)
+    sent = [big(host, f"c{number}", 8000) for number in range(5)][-1]
+    assert sent.decision == {"kind": "rebase", "reason": "high-water", "from": 2}
+    assert folded(sent) == [2, 4]
+    assert sent.stats["chars_sent"] <= 24_000
+
+
+def test_the_marks_are_apart_so_that_it_does_not_flap(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    kinds = [big(host, f"c{number}").decision["kind"] for number in range(16)]
+    first = kinds.index("rebase")
+    assert kinds[first + 1 : first + 3] == ["append", "append"]
+    assert kinds.count("rebase") >= 2
+
+
+def test_at_high_water_what_was_used_last_stays_longest(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    big(host, "c0", 8000)
+    big(host, "c1", 16_000)
+    context_tool(host, "t", "activate", "@3")
+    big(host, "c2", 8000)
+    sent = big(host, "c3", 8000)
+    assert sent.decision["reason"] == "high-water"
+    assert folded(sent) == [4]
+
+
+def test_at_high_water_what_is_pinned_stays(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    big(host, "c0", 8000)
+    context_tool(host, "t", "pin", "@3")
+    sent = [big(host, f"d{number}", 8000) for number in range(6)][-1]
+    assert 2 not in folded(sent)
+    assert folded(sent)
+
+
+def test_at_high_water_results_in_flight_stay(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    big(host, "c0", 4000)
+    sent = big(host, "huge", 60_000)
+    assert folded(sent) == [2]
+
+
+def test_a_cold_prompt_that_is_still_too_large_goes_down_too(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    for number in range(3):
+        big(host, f"c{number}", 8000)
+    host.wait(600)
+    sent = big(host, "last", 14_000)
+    assert sent.decision["reason"] == "cold"
+    assert sent.stats["chars_sent"] <= 34_000
+
+
+def test_system_prompt_and_tools_count_for_the_high_mark(new_host: NewHost) -> None:
+    host = watered(new_host)
+    host.system = [{"role": "system", "content": "x" * 30_000}]
+    ask(host)
+    big(host, "c0", 3000)
+    assert big(host, "c1", 3000).decision["reason"] == "high-water"
+
+
+def test_an_unknown_window_has_no_marks(host: Host) -> None:
+    host.model = None
+    ask(host)
+    sent = [big(host, f"c{number}", 40_000) for number in range(5)][-1]
+    assert sent.decision == {"kind": "append"}
+
+
+def test_at_high_water_nothing_changes_before_signed_reasoning(new_host: NewHost) -> None:
+    host = watered(new_host)
+    ask(host)
+    big(host, "c0", 20_000)
+    host.add(signed("s"), result("s", "bash", lines(500, "s")))
+    assert host.call().decision == {"kind": "append"}
+    finish(host)
+    host.add(user("And now?"))
+    assert host.call().decision["reason"] == "high-water"
