@@ -23,9 +23,10 @@ def open_store(config: Config) -> Store:
 
 
 def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
-    """This machine's file systems, with the configured mount mappings."""
+    """The agent's file systems: this machine's or a container's, and the configured mounts."""
+    machine = default_filesystem_id(Path(config.home))
     return FilesystemMap(
-        default_filesystem_id(Path(config.home)),
+        config.sources.filesystem_id or machine,
         [
             Mount(
                 mount.prefix,
@@ -36,6 +37,8 @@ def open_filesystems(config: Config, cwd: str) -> FilesystemMap:
         ],
         device_fallback=config.sources.device_fallback,
         cwd=cwd,
+        host_id=machine,
+        sandboxed=config.sources.sandboxed,
     )
 
 

@@ -237,3 +237,11 @@ def test_the_configuration_cannot_be_changed() -> None:
         config.layout = "pools"  # type: ignore[misc]
     with pytest.raises(ValueError, match="frozen"):
         config.seed_window.turns = 9  # type: ignore[misc]
+
+
+def test_a_container_needs_a_name_for_its_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sources\.sandboxed needs sources\.filesystem_id"):
+        load_config(flags=["sources.sandboxed=true"], environ={}, user_file=tmp_path / "none")
+    flags = ["sources.sandboxed=true", "sources.filesystem_id=container-1"]
+    config = load_config(flags=flags, environ={}, user_file=tmp_path / "none").config
+    assert (config.sources.sandboxed, config.sources.filesystem_id) == (True, "container-1")

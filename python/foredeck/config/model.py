@@ -158,6 +158,17 @@ class SourcesSection(Section):
         description="Mount mappings, longest prefix first in force. A list of tables with `prefix` "
         "and `host_path`, `filesystem_id`, or both.",
     )
+    sandboxed: Annotated[bool, USER_ONLY] = Field(
+        False,
+        description="The agent's tools work in a container: a path outside the mounts names a file "
+        "in there, never one of this machine. Needs `sources.filesystem_id`.",
+    )
+    filesystem_id: Annotated[str | None, USER_ONLY] = Field(
+        None,
+        min_length=1,
+        description="Name of the file system of all paths outside the mounts, such as the "
+        "container's id. Unset: this machine's own.",
+    )
     device_fallback: Annotated[bool, USER_ONLY] = Field(
         False,
         description="Tell file systems apart by their device number where no mount mapping fits.",
@@ -216,6 +227,14 @@ class Config(Section):
     @classmethod
     def _home_is_absolute(cls, value: Path) -> Path:
         return _absolute(value)
+
+    @model_validator(mode="after")
+    def _container_has_a_name(self) -> Self:
+        if self.sources.sandboxed and self.sources.filesystem_id is None:
+            raise ValueError(
+                "sources.sandboxed needs sources.filesystem_id, a name for the container's files"
+            )
+        return self
 
     @model_validator(mode="after")
     def _water_marks_are_apart(self) -> Self:

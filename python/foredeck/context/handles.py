@@ -15,7 +15,6 @@ from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
 _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
-_LIKE_AN_ID = re.compile(r"[0-9a-f]{12,64}$")
 CANDIDATES = 5
 MIN_PREFIX = 6
 
@@ -60,18 +59,25 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
         return entry
     ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
     if ordinal is None:
-        ordinal = index.by_label.get(_absolute(session, name))
+        ordinal = index.by_label.get(_absolute(session, name)) or _by_identity(session, name)
     if ordinal is not None:
         return index.entries[ordinal]
     return (_stored(session, name) if beyond else None) or _by_part(session, name)
 
 
+def _by_identity(session: Session, name: str) -> int | None:
+    """A file by another of its names: through a link, or as a container has it."""
+    return session.index.by_object.get(_identity(session, name))
+
+
+def _identity(session: Session, name: str) -> str:
+    return session.source.identify(name, session.cwd or None)[0]
+
+
 def _stored(session: Session, name: str) -> Entry | None:
     """An object that other sessions have met, by its nickname, its full id or its path."""
     store = session.store
-    head = _claimed(session, name) or store.head(name)
-    if head is None and not _LIKE_AN_ID.match(name):
-        head = store.head(session.source.identify(name, session.cwd or None)[0])
+    head = _claimed(session, name) or store.head(name) or store.head(_identity(session, name))
     if head is None or head.type not in ("file", "toolcall"):
         return None
     source = head.fields.get("source") or {}
