@@ -32,6 +32,30 @@ def fold(
     return folded
 
 
+def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) -> set[int]:
+    """For a layout that writes all anew: the contents that must go to stay below the marks.
+
+    The least recently used go first. Returns their messages; nothing is rendered here.
+    """
+    conversation, sets = scene.conversation, scene.sets
+    sizes = {ordinal: len(scene.content(ordinal) or "") for ordinal in sets.active}
+    chars = conversation.chars_sent + fixed_chars + sum(sizes.values())
+    if not window or estimate_tokens(chars) <= water.high * window:
+        return set()
+    gone: set[int] = set()
+    flight = conversation.last_assistant()
+    for index in sorted(conversation.live, key=lambda i: (conversation.last_use(i), i)):
+        ordinal = conversation.live[index]
+        if estimate_tokens(chars) <= water.low * window:
+            break
+        if index > flight or ordinal in sets.pinned:
+            continue
+        gone.add(index)
+        chars -= sizes.pop(ordinal, 0)
+        sets.expire(ordinal)
+    return gone
+
+
 def collapsible(scene: Scene) -> set[int]:
     """Messages whose content nobody wants any more: expired, deactivated, or superseded."""
     conversation, sets = scene.conversation, scene.sets

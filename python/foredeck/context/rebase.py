@@ -14,8 +14,8 @@ from foredeck.context.conversation import Conversation
 
 Reason = Literal["cold", "model", "history", "high-water"]
 
-CHARS_PER_TOKEN = 4.0
-"""An estimate until the provider's own counts calibrate it."""
+CHARS_PER_TOKEN = 3.5
+"""An estimate until the provider's own counts calibrate it; code has fewer than prose."""
 
 DEFAULT_TTL_S = 300
 
