@@ -1,8 +1,12 @@
-"""Tables, colours and progress."""
+"""Tables, colours, progress, and odd streams."""
 
 from __future__ import annotations
 
 import io
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +59,29 @@ def test_progress_elsewhere_says_now_and_then_that_it_goes_on(
     with Progress("replaying", stream=stream) as shown:
         shown.advance(5)
     assert stream.getvalue() == "replaying 5\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a descriptor as a POSIX shell does")
+@pytest.mark.parametrize(
+    ("command", "redirection", "code", "told"),
+    [
+        ("config", ">&-", 0, ""),
+        ("--help", ">&-", 0, ""),
+        ("engine </dev/null", ">&-", 2, "stdin or stdout is closed"),
+        ("engine", "<&-", 2, "stdin or stdout is closed"),
+        ("config", "| true", 0, ""),
+        pytest.param(
+            *("config", ">/dev/full", 1, "foredeck: No space left on device"),
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
+        ),
+    ],
+)
+def test_stdout_that_is_closed_or_full(
+    command: str, redirection: str, code: int, told: str
+) -> None:
+    foredeck = f"{shlex.quote(sys.executable)} -m foredeck.cli.main"
+    line = f"set -o pipefail; {foredeck} {command} {redirection}"
+    ended = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, told in ended.stderr) == (code, True), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert told or not ended.stderr

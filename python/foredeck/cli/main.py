@@ -29,14 +29,19 @@ This command shows and checks what it keeps."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit code (see EXIT_CODES)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    _survive_odd_streams(needs_stdout=chosen == "engine")
     try:
-        code = _run(arguments)
-        sys.stdout.flush()
+        code = _run(chosen, arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         return _reader_is_gone()
     except KeyboardInterrupt:
         print("foredeck: interrupted", file=sys.stderr)
         return 130
+    except OSError as error:
+        return _failed_system_call(error)
     return code
 
 
@@ -74,9 +79,7 @@ def _add(
     parser.set_defaults(run=command.run)
 
 
-def _run(arguments: list[str]) -> int:
-    chosen = next((word for word in arguments if not word.startswith("-")), None)
-    _survive_odd_terminals()
+def _run(chosen: str | None, arguments: list[str]) -> int:
     try:
         if chosen is not None and chosen not in COMMANDS:
             return _unknown_command(chosen)
@@ -88,7 +91,7 @@ def _run(arguments: list[str]) -> int:
     except ForedeckError as error:
         print(f"foredeck: {error}", file=sys.stderr)
         return error.exit_code
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (OSError, KeyboardInterrupt):
         raise
     except Exception as error:
         return _unexpected(error)
@@ -103,12 +106,17 @@ def _unknown_command(name: str) -> int:
     return 2
 
 
-def _unexpected(error: Exception) -> int:
-    if os.environ.get("FOREDECK_DEBUG"):
-        import traceback
+def _failed_system_call(error: OSError) -> int:
+    """A full disk behind stdout, a folder that may not be read: the system's words say it."""
+    if not _print_traceback():
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"foredeck: {place}{error.strerror or error}", file=sys.stderr)
+    _discard_stdout()  # what could not be written is not tried again at exit
+    return 1
 
-        traceback.print_exc()
-    else:
+
+def _unexpected(error: Exception) -> int:
+    if not _print_traceback():
         print(
             f"foredeck: internal error: {type(error).__name__}: {error}\n"
             "Run it again with FOREDECK_DEBUG=1 for the traceback, and please report it.",
@@ -117,14 +125,31 @@ def _unexpected(error: Exception) -> int:
     return 1
 
 
+def _print_traceback() -> bool:
+    """Print the traceback if the user wants it; gives whether."""
+    if not os.environ.get("FOREDECK_DEBUG"):
+        return False
+    import traceback
+
+    traceback.print_exc()
+    return True
+
+
 def _reader_is_gone() -> int:
     """`foredeck show ... | head` has seen enough: no failure, and no complaint at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_stdout()
     return 0
 
 
-def _survive_odd_terminals() -> None:
-    """Characters that the terminal's encoding lacks are escaped instead of ending the command."""
+def _discard_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _survive_odd_streams(*, needs_stdout: bool) -> None:
+    """A closed stdout swallows what is printed, unless it is needed; and characters that the
+    terminal's encoding lacks are escaped instead of ending the command."""
+    if sys.stdout is None and not needs_stdout:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115  (to the end of the process)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -7,6 +7,7 @@ Both threads reach the loop by `call_soon_threadsafe` alone.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import queue
@@ -33,6 +34,8 @@ def claim_stdio() -> tuple[int, int]:
     Whatever else in this process, or in a child of it, reads stdin from now on finds it empty, and
     what it prints goes to stderr. Raises OSError if either is closed.
     """
+    if sys.stdin is None or sys.stdout is None:  # a duplicate would take the closed one's number
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.stdout.flush()
     source, sink = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
