@@ -16,6 +16,7 @@ from foredeck.cli.checks.programs import check_programs
 from foredeck.cli.checks.state import check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.store.sqlite import open_sqlite
 
 
 def fake_program(folder: Path, name: str, says: str) -> None:
@@ -128,11 +129,27 @@ def test_a_file_in_its_place_is_found(tmp_path: Path) -> None:
 
 def test_a_sound_store_is_said_to_be_so(home: Path) -> None:
     config = Config(home=home)
-    connection = sqlite3.connect(config.sqlite_file)
-    connection.execute("PRAGMA journal_mode = wal")
-    connection.execute("CREATE TABLE t (x)")
-    connection.close()
+    open_sqlite(config.sqlite_file).close()
     assert "no damage found" in by_name(check_state(config))["store"].text
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("CREATE TABLE t (x)", "another program"),
+        ("PRAGMA user_version = 99", "a newer foredeck wrote it"),
+    ],
+)
+def test_a_store_that_is_not_for_us_is_found(home: Path, statement: str, told: str) -> None:
+    config = Config(home=home)
+    if "user_version" in statement:
+        open_sqlite(config.sqlite_file).close()
+    connection = sqlite3.connect(config.sqlite_file)
+    connection.execute(statement)
+    connection.close()
+    finding = by_name(check_state(config))["store"]
+    assert (finding.status, told in finding.text) == ("problem", True)
+    assert "FOREDECK_HOME" in finding.advice
 
 
 def test_a_damaged_store_is_found(home: Path) -> None:

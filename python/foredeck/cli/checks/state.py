@@ -14,10 +14,12 @@ from pathlib import Path
 from foredeck.cli.checks.finding import Finding, note, ok, problem
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, looser_than_private
-from foredeck.errors import ConfigError
+from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.store.location import is_network_filesystem
+from foredeck.store.schema import check_ours
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
+_ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
 
 
 def check_config(args: Namespace) -> tuple[Config, Finding]:
@@ -36,7 +38,7 @@ def check_state(config: Config) -> Iterator[Finding]:
     if not home.exists():
         yield _home_to_be(home)
     elif not home.is_dir():
-        advice = "Move it away, or set FOREDECK_HOME."
+        advice = _ELSEWHERE
         yield problem("home", f"{home} is not a folder", advice)
         return
     else:
@@ -103,8 +105,11 @@ def _store(file: Path) -> Finding:
         connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
         try:
             answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            check_ours(connection)
         finally:
             connection.close()
+    except StoreUnavailable as error:
+        return problem("store", f"{file}: {error}", _ELSEWHERE)
     except sqlite3.OperationalError as error:
         return problem("store", f"{file} cannot be opened: {error}", f"Check who may read {file}.")
     except sqlite3.DatabaseError as error:
