@@ -13,9 +13,9 @@ def ask(host: Host, text: str = "Go on.") -> Sent:
     return host.call()
 
 
-def use(host: Host, id: str, tool: str, content: str | list[Block], **arguments: object) -> Sent:
+def use(host: Host, id: str, tool: str, output: str | list[Block], /, **arguments: object) -> Sent:
     """The model uses a tool and is called with its result."""
-    host.add(assistant(calls(id, tool, **arguments)), result(id, tool, content))
+    host.add(assistant(calls(id, tool, **arguments)), result(id, tool, output))
     return host.call()
 
 

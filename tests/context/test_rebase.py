@@ -12,6 +12,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from context.test_window import folded
+from foredeck.context.rebase import CHARS_PER_TOKEN
 
 
 def six_outputs(host: Host) -> Sent:
@@ -195,9 +196,9 @@ def big(host: Host, id: str, size: int = 4000) -> Sent:
 
 
 def watered(new_host: NewHost) -> Host:
-    """A model of 10,000 tokens: high water at 8,500, low at 6,000."""
+    """A window of 40,000 characters: high water at 34,000, low at 24,000."""
     host = new_host()
-    host.set_window(10_000)
+    host.set_window(int(40_000 / CHARS_PER_TOKEN))
     return host
 
 

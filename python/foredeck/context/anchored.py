@@ -6,13 +6,30 @@ refers to it takes its place (design 2 section 2).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from foredeck.context.items import Item, text_block
-from foredeck.context.layout import Placed, Scene, full_part, reference_part
+from foredeck.context.layout import (
+    HANDLE_FROM_CHARS,
+    Placed,
+    Scene,
+    full_part,
+    reference_part,
+)
 from foredeck.context.parts import Part
-from foredeck.context.savings import MIN_SAVING_CHARS, contains_lines, short_difference, shown_lines
-from foredeck.context.wording import contained, difference, newer_copy, older_copy, unchanged
+from foredeck.context.savings import contains_lines, short_difference, shown_lines
+from foredeck.context.wording import (
+    contained,
+    difference,
+    newer_copy,
+    old_version,
+    older_copy,
+    unchanged,
+)
+
+SHOWING_FILES = frozenset({"read", "activate", "pin"})
+"""Tools whose result is a file's text as it stands."""
 
 
 class Anchored:
@@ -30,6 +47,10 @@ class Anchored:
         scene.render(placed.index, part)
         if part.base is not None:
             scene.conversation.lean(part.base, placed.index)
+        if part.subject is not None and part.subject != placed.subject:
+            # What can be read is the other object: it is in use, and this one is not shown.
+            scene.sets.activate(part.subject)
+            scene.sets.expire(placed.subject or 0)
 
     def fold(self, scene: Scene, indexes: set[int]) -> None:
         """References take the place of content; differences to it become content."""
@@ -52,19 +73,22 @@ class Anchored:
         return {}
 
     def _head(self, scene: Scene, placed: Placed) -> str | None:
-        """A head that names the version, where another one of the object stays visible."""
+        """A head that names the version, where it is old or another one stays visible."""
         if placed.subject is None or placed.version is None:
             return None
         other = scene.conversation.newest_holder(placed.subject)
         shown = None if other is None else scene.conversation.parts[other].version
+        if shown is not None and shown > placed.version:
+            return older_copy(placed.subject, placed.version)
+        if placed.version < scene.newest(placed.subject):
+            return old_version(placed.subject, placed.version)
         if shown is None or shown == placed.version:
             return None
-        if shown > placed.version:
-            return older_copy(placed.subject, placed.version)
         return newer_copy(placed.subject, placed.version)
 
     def _saving(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
-        if placed.subject is None or item.has_image or len(item.text) < MIN_SAVING_CHARS + 40:
+        if placed.subject is None or item.has_image or item.chars < HANDLE_FROM_CHARS:
+            # A shorter text would be said again in as many words, and shows no handle.
             return None
         return (
             self._same(scene, placed)
@@ -78,9 +102,11 @@ class Anchored:
         base = conversation.texts.get(placed.text_hash or "")
         if base is None or conversation.items[base].failed != _failed(scene, placed):
             return None
-        subject = conversation.parts[base].subject
+        subject, version = conversation.parts[base].subject, conversation.parts[base].version
         if subject is None:
             return None
+        if subject != placed.subject:
+            placed = replace(placed, version=version)
         return _lean("same", unchanged(subject), subject, placed, base)
 
     def _contained(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
@@ -100,6 +126,8 @@ class Anchored:
             return None
         conversation = scene.conversation
         visible = conversation.items[base]
+        if placed.version < (conversation.parts[base].version or 0):
+            return None
         if _range(visible) != _range(item):
             return None
         diff = short_difference(visible.text, item.text)
@@ -119,13 +147,15 @@ def _lean(form: Any, text: str, subject: int, placed: Placed, base: int) -> Part
 
 
 def _visible_read(scene: Scene, placed: Placed, item: Item) -> int | None:
-    """The newest message that shows the same file by a whole copy, for a read."""
-    if item.tool != "read" or item.failed or placed.subject is None:
+    """The newest message that shows the same file by a whole copy, for what shows a file."""
+    if item.tool not in SHOWING_FILES or item.failed or placed.text_hash is None:
+        return None
+    if placed.subject is None:
         return None
     conversation = scene.conversation
     for index in reversed(conversation.holders.get(placed.subject, [])):
         shown = conversation.items[index]
-        if shown.tool == "read" and conversation.parts[index].form in ("full", "host"):
+        if shown.tool in SHOWING_FILES and conversation.parts[index].form in ("full", "host"):
             return index
     return None
 

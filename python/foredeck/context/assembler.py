@@ -94,6 +94,7 @@ class Assembler:
             session.sets,
             self._content,
             self._describe,
+            lambda ordinal: session.index.entries[ordinal].pin.version,
             session.cwd,
             self._settings.min_saving_chars,
         )

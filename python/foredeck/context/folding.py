@@ -5,7 +5,8 @@ from __future__ import annotations
 from foredeck.context.layout import Layout, Scene, reference_part
 from foredeck.context.parts import recipe_chars
 from foredeck.context.rebase import Reason, Water, allowed_from, estimate_tokens
-from foredeck.context.savings import contains_lines, shown_lines
+from foredeck.context.savings import contains_lines
+from foredeck.sources import parse_read_range
 
 
 def fold(
@@ -136,7 +137,11 @@ def _covers(scene: Scene, newer: int, older: int) -> bool:
     part, other = scene.conversation.parts[newer], scene.conversation.parts[older]
     if part.form == "diff" or (part.version or 0) < (other.version or 0):
         return False
-    ranges = [(i.arguments.get("offset"), i.arguments.get("limit")) for i in (new, old)]
-    if ranges[0] == ranges[1] or ranges[0] == (None, None):
-        return True
-    return contains_lines(shown_lines(new), shown_lines(old))
+    if part.text_hash is None:
+        # The newer one is cut short.
+        return False
+    shown, before = (parse_read_range(i.arguments, i.text) for i in (new, old))
+    if shown is None or before is None:
+        return shown is before
+    lines = shown.first <= before.first and before.last <= shown.last
+    return shown.complete or lines or contains_lines(shown.text, before.text)

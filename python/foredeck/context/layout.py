@@ -41,6 +41,8 @@ class Scene:
     """The newest content of an object, by handle."""
     describe: Callable[[int], Mapping[str, Any]]
     """The metadata of an object, by handle: fields of its head."""
+    newest: Callable[[int], int]
+    """The newest version of an object that the session knows, by handle."""
     cwd: str = ""
     min_saving_chars: int = 120
     changed: set[int] = field(default_factory=set)

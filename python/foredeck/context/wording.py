@@ -39,6 +39,11 @@ def older_copy(ordinal: int, version: int) -> str:
     return f"@{ordinal} v{version}, older than the copy above"
 
 
+def old_version(ordinal: int, version: int) -> str:
+    """Head of a version that is not the newest, while no newer one is visible."""
+    return f"@{ordinal} v{version}, not the newest version"
+
+
 def reference(
     ordinal: int, fields: Mapping[str, Any], *, chars: int, lines: str = "", images: int = 0
 ) -> str:

@@ -1,0 +1,226 @@
+"""What need not be said twice (design 2 section 4, rule 1), and when saying it twice pays."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.driver import Host
+from context.messages import assistant, calls, image, lines, result, text
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent
+from foredeck.context.savings import MIN_SAVING_CHARS, contains_lines, short_difference
+
+FILE = lines(40)
+
+
+def read(host: Host, id: str, content: str, path: str = "a.py", **range_: int) -> str:
+    """Text of what goes out for a read."""
+    sent = use(host, id, "read", content, path=path, **range_)
+    return last(sent)
+
+
+def last(sent: Sent) -> str:
+    return sent.text(len(sent.messages) - 1)
+
+
+@pytest.fixture
+def reading(host: Host) -> Host:
+    """A session that has read a file whole; it is @3, and the call is @4."""
+    ask(host)
+    assert read(host, "r1", FILE).startswith("@3\n")
+    return host
+
+
+# The same
+
+
+def test_the_same_text_is_one_line(reading: Host) -> None:
+    assert read(reading, "r2", FILE) == "Unchanged: the same as @3 above."
+
+
+def test_the_same_output_of_another_tool_is_one_line(reading: Host) -> None:
+    assert last(bash(reading, "c1", FILE)) == "Unchanged: the same as @3 above."
+
+
+def test_the_same_text_is_said_again_where_it_succeeded_and_now_fails(host: Host) -> None:
+    ask(host)
+    bash(host, "c1", FILE)
+    host.add(assistant(calls("c2", "bash")), result("c2", "bash", FILE, failed=True))
+    assert FILE in last(host.call())
+
+
+def test_two_equal_results_of_one_message_are_said_once(host: Host) -> None:
+    ask(host)
+    host.add(
+        assistant(calls("c1", "bash", command="x"), calls("c2", "bash", command="x")),
+        result("c1", "bash", FILE),
+        result("c2", "bash", FILE),
+    )
+    sent = host.call()
+    assert FILE in sent.text(2)
+    assert last(sent) == "Unchanged: the same as @3 above."
+
+
+def test_a_text_is_said_again_when_its_first_copy_is_folded(host: Host) -> None:
+    ask(host)
+    bash(host, "c0", FILE)
+    context_tool(host, "t", "deactivate", "@3")
+    finish(host)
+    host.wait(600)
+    assert ask(host).text(2).startswith("toolcall_ref")
+    assert FILE in last(bash(host, "c1", FILE))
+
+
+def test_a_text_too_short_to_pay_is_said_again(host: Host) -> None:
+    ask(host)
+    short = "y" * 150
+    bash(host, "c1", short)
+    assert last(bash(host, "c2", short)) == short
+
+
+def test_nothing_refers_to_a_copy_that_shows_no_handle(host: Host) -> None:
+    ask(host)
+    middling = "y" * 190
+    assert last(bash(host, "c1", middling)) == middling
+    assert last(bash(host, "c2", middling)) == middling
+
+
+def test_an_image_is_sent_again(host: Host) -> None:
+    ask(host)
+    blocks = [text(FILE), image()]
+    use(host, "i1", "read", blocks, path="a.png")
+    sent = use(host, "i2", "read", blocks, path="a.png")
+    assert image() in sent.parts[-2][0]["content"]
+
+
+def test_an_orphan_result_that_is_left_out_is_nothing_to_refer_to(host: Host) -> None:
+    ask(host)
+    host.add(result("nobody", "bash", FILE))
+    host.call()
+    assert FILE in last(bash(host, "c1", FILE))
+
+
+# Contained
+
+
+def part_of(start: int, count: int) -> str:
+    return "\n".join(FILE.split("\n")[start : start + count])
+
+
+def test_lines_that_stand_in_a_visible_read_are_one_line(reading: Host) -> None:
+    said = read(reading, "r2", part_of(9, 10), offset=10, limit=10)
+    assert said == "Unchanged: these lines stand in @3 above."
+
+
+def test_the_tools_own_notice_does_not_count_as_a_line(reading: Host) -> None:
+    partial = part_of(9, 10) + "\n\n[20 more lines in file. Use offset=20 to continue.]"
+    said = read(reading, "r2", partial, offset=10, limit=10)
+    assert said == "Unchanged: these lines stand in @3 above."
+
+
+def test_lines_of_another_file_are_said(reading: Host) -> None:
+    assert part_of(9, 10) in read(reading, "r2", part_of(9, 10), path="b.py", offset=10, limit=10)
+
+
+def test_changed_lines_are_said(reading: Host) -> None:
+    changed = part_of(9, 10).replace("line 12:", "line twelve:")
+    assert changed in read(reading, "r2", changed, offset=10, limit=10)
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "inside"),
+    [
+        ("a\nb\nc", "b", True),
+        ("a\nb\nc", "b\nc", True),
+        ("a\nb\nc", "\nb\n", True),
+        ("ab\nc", "b", False),
+        ("a\nbc", "b", False),
+        ("ab\nb\nc", "b", True),
+        ("a\nb", "", False),
+        ("a\nb", "\n\n", False),
+        ("a", "a\nb", False),
+        ("a\u2028b\nc", "b", False),
+    ],
+)
+def test_lines_are_contained_as_whole_lines(whole: str, part: str, inside: bool) -> None:
+    assert contains_lines(whole, part) is inside
+
+
+# Differences
+
+
+def test_a_re_read_that_differs_little_is_a_difference(reading: Host) -> None:
+    said = read(reading, "r2", FILE.replace("line 7:", "line seven:"))
+    assert said.startswith("@3 v2, changed since the copy above:\n@@ ")
+    assert "-line 7: some text" in said
+    assert "+line seven: some text" in said
+    assert said.count("\n") == 5
+
+
+def test_a_difference_is_made_to_the_newest_whole_copy(reading: Host) -> None:
+    second = FILE.replace("line 7:", "line seven:")
+    read(reading, "r2", second)
+    said = read(reading, "r3", second.replace("line 9:", "line nine:"))
+    assert "line seven" in said
+    assert "line nine" in said
+
+
+def test_a_re_read_of_other_lines_is_no_difference(reading: Host) -> None:
+    changed = part_of(0, 20).replace("line 7:", "line seven:")
+    assert changed in read(reading, "r2", changed, limit=20)
+
+
+def test_a_difference_becomes_content_when_its_base_is_folded(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    changed = FILE.replace("line 7:", "line seven:")
+    read(host, "r2", changed)
+    for turn in range(3):
+        finish(host)
+        ask(host, f"Turn {turn}")
+        if turn == 1:
+            assert last(context_tool(host, "t", "activate", "a.py")) == "@3 stands above."
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert sent.text(2).startswith("toolcall_ref")
+    assert sent.text(4) == f"@3\n{changed}"
+
+
+def test_an_activation_of_a_file_that_changed_a_little_is_a_difference(reading: Host) -> None:
+    changed = FILE.replace("line 7:", "line seven:")
+    use(reading, "w", "write", "Wrote it.", path="a.py", content=changed)
+    said = last(context_tool(reading, "t", "activate", "@3"))
+    assert said.startswith("@3 v2, changed since the copy above:\n")
+
+
+OLD = lines(40)
+
+
+def test_a_difference_that_is_not_half_as_long_does_not_pay() -> None:
+    new = "\n".join(
+        line if number % 2 else line.upper() for number, line in enumerate(OLD.split("\n"))
+    )
+    assert short_difference(OLD, new) is None
+
+
+def test_a_difference_pays_where_it_and_a_word_are_less_than_half() -> None:
+    diff = short_difference("a\nb\nc\n" + "y" * 1000, "a\nB\nc\n" + "y" * 1000)
+    assert diff is not None
+    tail = "y" * (2 * (len(diff) + MIN_SAVING_CHARS) - len("a\nB\nc\n"))
+    assert short_difference(f"a\nb\nc\n{tail}", f"a\nB\nc\n{tail}") is None
+    assert short_difference(f"a\nb\nc\n{tail}y", f"a\nB\nc\n{tail}y") == diff
+
+
+def test_texts_that_share_less_than_half_their_lines_are_not_compared() -> None:
+    new = "\n".join([*OLD.split("\n")[:19], *(f"new {number}" for number in range(21))])
+    assert short_difference(OLD, new) is None
+
+
+def test_equal_texts_have_no_difference() -> None:
+    assert short_difference(OLD, OLD) is None
+
+
+def test_very_long_texts_are_not_compared() -> None:
+    long = "\n".join(map(str, range(5000)))
+    assert short_difference(long, long + "\nend") is None

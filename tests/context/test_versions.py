@@ -1,0 +1,116 @@
+"""Several versions of one object in one prompt: which is which, and which goes first."""
+
+from __future__ import annotations
+
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, context_tool, finish, use
+from context.sent import Sent
+from context.test_savings import FILE, last, part_of, read
+
+OTHER = lines(40, "entirely other")
+
+
+def cold(host: Host) -> Sent:
+    finish(host)
+    host.wait(600)
+    return ask(host)
+
+
+def test_a_newer_copy_says_that_it_replaces_the_older_one(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    assert read(host, "r2", OTHER).startswith("@3 v2, replaces the older copy above\n")
+
+
+def test_an_old_version_says_that_it_is_older(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    finish(host)
+    ask(host)
+    use(host, "w", "write", "Wrote it.", path="a.py", content=OTHER)
+    read(host, "r2", OTHER)
+    cold(host)
+    said = last(context_tool(host, "t", "activate", "@3 v1"))
+    assert said == f"@3 v1, older than the copy above\n{FILE}"
+
+
+def test_an_old_version_alone_in_view_is_named_as_such(host: Host) -> None:
+    ask(host)
+    use(host, "w1", "write", "Wrote it.", path="a.py", content=FILE)
+    use(host, "w2", "write", "Wrote it.", path="a.py", content=OTHER)
+    said = last(context_tool(host, "t", "activate", "a.py v1"))
+    assert said.split("\n")[0] == "@3 v1, not the newest version"
+
+
+def test_a_superseded_copy_goes_at_the_next_rebase(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    read(host, "r2", OTHER)
+    sent = cold(host)
+    assert sent.text(2).startswith("toolcall_ref id=@3 tool=read")
+    assert OTHER in sent.text(4)
+
+
+def test_a_copy_of_more_lines_is_not_superseded_by_one_of_fewer(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    changed = part_of(9, 10).replace("line", "lime")
+    read(host, "r2", changed, offset=10, limit=10)
+    sent = cold(host)
+    assert FILE in sent.text(2)
+
+
+def test_a_copy_of_other_lines_is_not_superseded(host: Host) -> None:
+    ask(host)
+    read(host, "r1", part_of(0, 10), limit=10)
+    read(host, "r2", part_of(20, 10), offset=21, limit=10)
+    sent = cold(host)
+    assert part_of(0, 10) in sent.text(2)
+    assert part_of(20, 10) in sent.text(4)
+
+
+def test_a_read_that_the_tool_cut_short_does_not_supersede_what_comes_after(host: Host) -> None:
+    ask(host)
+    read(host, "r1", part_of(30, 10), offset=31)
+    cut = part_of(0, 30).replace("line", "lime")
+    cut += "\n\n[Showing lines 1-30 of 40. Use offset=31 to continue.]"
+    read(host, "r2", cut)
+    sent = cold(host)
+    assert part_of(30, 10) in sent.text(2)
+
+
+def test_an_old_version_never_supersedes_a_newer_one(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    read(host, "r2", OTHER)
+    cold(host)
+    context_tool(host, "t", "activate", "@3 v1")
+    sent = cold(host)
+    assert OTHER in sent.text(4)
+
+
+def test_what_a_difference_leans_on_is_not_superseded_by_it(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    read(host, "r2", FILE.replace("line 7:", "line seven:"))
+    sent = cold(host)
+    assert FILE in sent.text(2)
+
+
+def test_a_pinned_object_keeps_its_newest_copy_only(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    context_tool(host, "t", "pin", "a.py")
+    read(host, "r2", OTHER)
+    sent = cold(host)
+    assert sent.text(2).startswith("toolcall_ref")
+    assert OTHER in sent.text(6)
+
+
+def test_a_version_number_grows_with_each_content_that_the_session_meets(host: Host) -> None:
+    ask(host)
+    read(host, "r1", FILE)
+    for number in range(2, 5):
+        said = read(host, f"r{number}", lines(40, f"version {number}"))
+        assert said.startswith(f"@3 v{number}, replaces")
