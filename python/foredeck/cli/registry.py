@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
+    "bench": "measure what foredeck costs on this machine",
     "doctor": "check this machine and say what to do about each finding",
 }
 """`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND."""

@@ -1,0 +1,75 @@
+"""Figures: what was measured, beside what it should be."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from foredeck import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value. `value` is None where it could not be measured; `note` says why.
+
+    `goal` is the most that it should be, None where there is none. `more` holds further values
+    of the same measurement: p95, number of samples, parts.
+    """
+
+    name: str
+    text: str
+    value: float | None
+    unit: str
+    goal: float | None = None
+    note: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether the goal is met; None where there is no goal or no value."""
+        if self.value is None or self.goal is None:
+            return None
+        return self.value <= self.goal
+
+    def to_json(self) -> dict[str, Any]:
+        """The figure as `foredeck bench --json` prints it, `more` among its fields."""
+        fields = asdict(self)
+        more = fields.pop("more")
+        return {**fields, "ok": self.ok, **more}
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which so large a share of the values lies (0.5: the median)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def timing(
+    name: str, text: str, seconds: Sequence[float], goal_ms: float | None = None, **more: Any
+) -> Figure:
+    """A figure of the median in milliseconds, with p95 and the number of samples beside it."""
+    p95 = round(1000 * quantile(seconds, 0.95), 2)
+    median = round(1000 * quantile(seconds, 0.5), 2)
+    return Figure(
+        name, text, median, "ms", goal_ms, more={"p95": p95, "samples": len(seconds), **more}
+    )
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on, and how busy it was with other things."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "foredeck": __version__,
+        "implementation": sys.implementation.name,
+        "load": load if load is None else round(load, 1),
+    }

@@ -1,0 +1,99 @@
+"""`foredeck bench`: what foredeck costs on this machine."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_json_flag
+from foredeck.cli.output import coloured, print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.bench.figures import Figure
+
+NAMES = ("start", "assemble", "commit", "resume", "store", "pipe", "hook", "memory")
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.bench.figures import machine
+    from foredeck.bench.measure import measure
+    from foredeck.bench.transcripts import find_transcripts
+
+    transcripts = find_transcripts(args.transcripts) if args.transcripts else []
+    with Progress("measuring, step") as progress:
+        figures = measure(args.names, transcripts, lambda note: progress.advance(note=note))
+    told = machine()
+    if args.json:
+        print_json({"figures": [figure.to_json() for figure in figures], "machine": told})
+    else:
+        _print_text(figures, told)
+    return 0
+
+
+def _print_text(figures: list[Figure], machine: dict[str, Any]) -> None:
+    print(table([("figure", "median", "p95", "goal", "", ""), *map(_row, figures)]))
+    missed = [figure.name for figure in figures if figure.ok is False]
+    print(
+        f"\n{machine['system']}, {machine['cores']} cores, Python {machine['python']}, SQLite "
+        f"{machine['sqlite']}, load {machine['load']}. Another program at work makes every time "
+        "longer."
+    )
+    met = sum(figure.ok is True for figure in figures)
+    print(f"{met} goals met{', missed: ' + ', '.join(missed) if missed else ''}.")
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    value = "-" if figure.value is None else f"{figure.value:g} {figure.unit}"
+    p95 = figure.more.get("p95")
+    goal = "" if figure.goal is None else f"{figure.goal:g} {figure.unit}"
+    mark = {True: ("ok", "green"), False: ("missed", "red"), None: ("", "dim")}[figure.ok]
+    text = f"{figure.text} ({figure.note})" if figure.note else figure.text
+    return (
+        figure.name,
+        value,
+        "" if p95 is None else f"{p95:g}",
+        goal,
+        coloured(mark[0].ljust(6), mark[1]),
+        text,
+    )
+
+
+def _name(text: str) -> str:
+    if text not in NAMES:
+        raise ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}")
+    return text
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "names",
+        metavar="NAME",
+        nargs="*",
+        type=_name,
+        help=f"what to measure: {', '.join(NAMES)} (default: all)",
+    )
+    parser.add_argument(
+        "--transcripts",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="recorded sessions, or folders of them, on which the store's size is measured too",
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Measure what foredeck costs on this machine, beside what it should cost: engine start,\n"
+        "assembly and commit per call in sessions of up to 2,000 tool calls, resume, size of the\n"
+        "store, requests over the pipe, the hook inside Pi, memory. All of it runs on a session\n"
+        "that is made up and on private stores, in one to two minutes. Exit code 0 whether the\n"
+        "goals are met or not: a busy machine misses them."
+    ),
+    example="foredeck bench assemble commit --json",
+    configure=_configure,
+    run=_run,
+)

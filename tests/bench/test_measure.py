@@ -1,0 +1,175 @@
+"""The measurements work; what they measure is asserted nowhere, since machines are busy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recordings import everything
+
+from foredeck.bench import measure as measuring
+from foredeck.bench import measure_growth, measure_hook
+from foredeck.bench.figures import Figure, machine, quantile, timing
+from foredeck.bench.measure import MEASURES, Measurement, measure
+from foredeck.bench.measure_engine import Caller, EngineProcess, resident_mb, run_step
+from foredeck.bench.measure_growth import grow
+from foredeck.bench.measure_session import MAX_RESULT, WorkSession, transcript_line
+from foredeck.bench.transcripts import load_transcript
+from foredeck.cli.bench_command import NAMES
+from foredeck.cli.main import main
+from foredeck.hosts.pi.validity import find_faults
+
+
+def messages_of(folder: Path, calls: int) -> list[dict[str, Any]]:
+    steps = WorkSession(folder).steps(calls)
+    return [message for step in steps for message in step.messages]
+
+
+def test_a_goal_is_met_missed_or_not_there() -> None:
+    assert Figure("a", "", 1.0, "ms", 2).ok is True
+    assert Figure("a", "", 2.0, "ms", 2).ok is True
+    assert Figure("a", "", 2.1, "ms", 2).ok is False
+    assert Figure("a", "", None, "ms", 2).ok is None
+    assert Figure("a", "", 1.0, "ms").ok is None
+
+
+def test_a_timing_is_a_median_in_milliseconds() -> None:
+    figure = timing("t", "text", [0.001, 0.002, 0.009], 3, part=4)
+    assert figure.to_json() == {
+        "name": "t",
+        "text": "text",
+        "value": 2.0,
+        "unit": "ms",
+        "goal": 3,
+        "note": "",
+        "ok": True,
+        "p95": 9.0,
+        "samples": 3,
+        "part": 4,
+    }
+    assert quantile([5], 0.95) == 5
+
+
+def test_the_machine_is_told_without_names_of_people_or_hosts() -> None:
+    assert set(machine()) == {
+        "system",
+        "processor",
+        "cores",
+        "python",
+        "sqlite",
+        "foredeck",
+        "implementation",
+        "load",
+    }
+
+
+def test_the_session_is_deterministic_and_one_that_a_provider_takes(tmp_path: Path) -> None:
+    messages = messages_of(tmp_path / "1", 60)
+    assert messages == messages_of(tmp_path / "2", 60)
+    assert find_faults(messages) == []
+    tools = {message["toolName"] for message in messages if message["role"] == "toolResult"}
+    assert tools == {"bash", "read", "edit"}
+    assert max(len(json.dumps(message)) for message in messages) < 2 * MAX_RESULT
+    session = WorkSession(tmp_path / "3")
+    list(session.steps(60))
+    assert session.transcript_bytes > sum(len(json.dumps(message)) for message in messages) * 0.9
+
+
+def test_its_transcript_is_one_that_replay_reads(tmp_path: Path) -> None:
+    messages = messages_of(tmp_path / "work", 5)
+    lines = [b'{"type": "session", "id": "s", "version": 3}\n']
+    for number, message in enumerate(messages, start=1):
+        lines.append(transcript_line(message, number))
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"".join(lines))
+    transcript = load_transcript(path)
+    assert [recorded.message for recorded in transcript.messages] == messages
+
+
+def test_growing_tells_times_and_sizes_for_each_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_growth, "RESUMED_CALLS", 12)
+    monkeypatch.setattr(measure_growth, "RESUMES", 2)
+    done: list[int] = []
+    growth = grow(tmp_path, done.append, (6, 20))
+    assert sum(done) == 20
+    assert len(growth.assemble) == len(growth.commit) == len(growth.observe) == 20
+    assert all(commit > 0 for commit in growth.commit)
+    assert len(growth.resume) == 2
+    assert list(growth.store_bytes) == [6, 12, 20]
+    assert growth.transcript_bytes[6] < growth.transcript_bytes[20]
+    assert len(growth.last(growth.assemble, 6)) == 3
+    assert {path.name for path in tmp_path.iterdir()} == {"home", "work"}
+
+
+def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
+    work = WorkSession(tmp_path / "work")
+    caller = Caller(work.id)
+    with EngineProcess(tmp_path / "home", work.folder) as engine:
+        engine.initialize()
+        engine.open(work.id)
+        for step in work.steps(4):
+            assert run_step(engine, caller, step) > 0
+        assert engine.ping_seconds(step.messages) > 0
+        assert (resident_mb(engine.pid) or 1) > 0
+        with pytest.raises(RuntimeError, match="is not open"):
+            engine.ask("command", {"session": "another", "name": "list"})
+    assert (tmp_path / "home" / "foredeck.db").is_file()
+
+
+def test_without_pi_the_hook_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_hook, "MODULES", tmp_path)
+    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
+    assert (figure.value, figure.ok) == (None, None)
+    assert "scripts/setup" in figure.note
+    monkeypatch.setattr(measure_hook, "SCRIPT", tmp_path / "gone.ts")
+    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
+    assert "needs a checkout" in figure.note
+
+
+def test_a_hook_script_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = tmp_path / "node"
+    node.write_text("#!/bin/sh\necho 'it is broken' >&2\nexit 3\n")
+    node.chmod(0o755)
+    (tmp_path / "@earendil-works" / "pi-coding-agent").mkdir(parents=True)
+    monkeypatch.setattr(measure_hook, "MODULES", tmp_path)
+    monkeypatch.setenv("FOREDECK_NODE", str(node))
+    (figure,) = measure_hook.hook_figures([("10 KB", 1)])
+    assert figure.note == "the script failed: it is broken"
+
+
+def test_recorded_sessions_are_measured_where_they_are_given(tmp_path: Path) -> None:
+    session = everything().write(tmp_path / "one.jsonl")
+    measurement = Measurement(tmp_path / "scratch", [session])
+    figure = measurement.recorded_ratio()
+    assert figure.more["files"] == 1
+    assert figure.value == figure.more["worst"]
+    assert list((tmp_path / "scratch").glob("*")) == []
+
+
+def test_the_command_knows_every_measurement() -> None:
+    assert tuple(MEASURES) == NAMES
+
+
+def test_the_command_prints_figures_and_the_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "STARTS", 1)
+    assert main(["bench", "start", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert [figure["name"] for figure in value["figures"]] == ["start"]
+    assert value["figures"][0]["goal"] == 300
+    assert value["machine"]["cores"] >= 1
+    assert main(["bench", "start"]) == 0
+    assert "engine start to first answer" in capsys.readouterr().out
+    assert main(["bench", "strat"]) == 2
+    assert "'strat' is none of start, assemble" in capsys.readouterr().err
+
+
+def test_what_was_not_asked_for_is_not_measured() -> None:
+    assert measure(["nothing"]) == []
