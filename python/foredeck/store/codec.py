@@ -127,7 +127,7 @@ def decode_fields(
     Raises `Corrupt` where the bytes are not a body.
     """
     try:
-        fields = json.loads(_inflate_body(body))
+        fields: dict[str, Any] = json.loads(_inflate_body(body).decode())
         fields["identity_hash"] = _identity(type, fields["source"])
     except (zlib.error, ValueError, LookupError, TypeError, RecursionError) as error:
         raise Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})") from error
@@ -136,7 +136,7 @@ def decode_fields(
     fields["content_hash"] = content_hash.hex()
     fields["metadata_view_hash"] = view_hash.hex()
     fields["text_hash"] = None if text_hash is None else text_hash.hex()
-    return dict(fields)
+    return fields
 
 
 @lru_cache(maxsize=64)
