@@ -23,6 +23,7 @@ from observed import (
     assert_stable,
     calls_of,
     errors,
+    messages,
     results,
     session_of,
     stored,
@@ -154,6 +155,46 @@ def test_a_death_between_calls_loses_nothing(
         )
 
 
+@one_version
+def test_a_death_after_the_reply_changes_no_byte(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    """The engine that comes after it sends what one that never died would send."""
+    fault = (ASSEMBLE, 3, "die-answered")
+
+    def once_replaced(_: Request) -> list[ToolCall]:
+        wait_for_count(tmp_path, "session/open", 2)
+        return [edit]
+
+    environments = [{}, hostile(checkout, tmp_path, fault)]
+    (edit,) = [step for step in WORK if isinstance(step, ToolCall) and step.name == "edit"]
+    prompts = []
+    for environment in environments:
+        (pi.repo / "a.txt").write_text(TEXT)
+        step = once_replaced if environment else edit
+        model = pi.serve([*WORK[:2], step, *WORK[3:]])
+        run = pi.print("work", foredeck=True, environment=environment)
+        assert (run.code, complaints(run), model.violations) == (0, [], [])
+        prompts.append([messages(recorded) for recorded in answered(model)])
+    assert prompts[0] == prompts[1]
+
+
+def test_an_edit_that_no_engine_saw_is_still_the_agents_own(
+    pi: Pi, checkout: Path, tmp_path: Path
+) -> None:
+    """The engine dies with the word of it; the next one must not call it somebody else's."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(WORK)
+    fault = ("tool/observed", 4, "die")
+    run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, fault))
+    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert "[foredeck]" not in model.requests[-1].request.text
+    with stored(pi) as store:
+        (file,) = store.query("file")
+        assert len(store.history(file.id)) == 2
+        (edit,) = store.query("toolcall", {"tool": "edit"})
+        assert edit.fields["file_refs"] == [file.id]
+
+
+@one_version
 def test_an_engine_that_is_not_there(pi: Pi, tmp_path: Path) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)

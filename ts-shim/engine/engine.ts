@@ -135,7 +135,7 @@ export class Engine {
   /** One notification; kept for later while the engine is starting, dropped while it is away. */
   notify(method: string, params: unknown): void {
     if (this.current === "ready") this.process?.peer.notify(method, params);
-    else if (this.current === "starting" && this.heldNotifications.length < MAX_HELD) {
+    else if (this.isStarting() && this.heldNotifications.length < MAX_HELD) {
       this.heldNotifications.push([method, params]);
     }
   }
@@ -156,9 +156,13 @@ export class Engine {
     if (this.missed >= MAX_MISSED) this.process?.kill();
   }
 
+  private isStarting(): boolean {
+    return this.current === "starting" || this.current === "pausing";
+  }
+
   /** Starting, or about to start again after its first crash; a longer wait is not worth it. */
   private isComing(patient: boolean): boolean {
-    if (patient) return ["starting", "pausing", "setup"].includes(this.current);
+    if (patient) return this.isStarting() || this.current === "setup";
     if (this.slowStart) return false;
     return this.current === "starting" || (this.current === "pausing" && this.restarts <= 1);
   }

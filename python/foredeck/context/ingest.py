@@ -170,6 +170,7 @@ class Ingest:
                 item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
             )
             told = Observation(objects_among(session.recall(event, session.workspace.pending)))
+            self._forgive(told)
         files = [meet_file(session, sighting, told.token) for sighting in told.sightings]
         shown = next(
             (
@@ -193,6 +194,13 @@ class Ingest:
         )
         session.workspace.put(document)
         return session.see_document(document, call.id), files, shown
+
+    def _forgive(self, told: Observation) -> None:
+        """What the agent has written was taken for somebody else's doing until now."""
+        for sighting in told.sightings:
+            if sighting.role == "written":
+                ordinal = self._session.index.by_object.get(sighting.object_id, 0)
+                self._session.notices.pop(ordinal, None)
 
     def _stored(self, item: Item, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
         """A result that was stored before it could be met: by an engine that has died since, or

@@ -55,6 +55,8 @@ class Session:
     log: CallLog
     turns: int = 0
     parent: str | None = None
+    ancestors: frozenset[str] = frozenset()
+    """Ids of the sessions that this one was forked from, near and far."""
     conversation: Conversation = field(default_factory=Conversation)
     sets: Sets = field(default_factory=Sets)
     current: str | None = None
@@ -150,7 +152,7 @@ def open_session(
     if chat is not None:
         wrapper = store.head(session_object_id(session))
         parent = None if wrapper is None else wrapper.fields.get("parent_session")
-    _add_ancestors(log, store, parent)
+    ancestors = _add_ancestors(log, store, parent)
     opened = Session(
         id=session,
         cwd=cwd,
@@ -161,13 +163,21 @@ def open_session(
         log=log,
         turns=0 if chat is None else chat.fields.get("turn_count") or 0,
         parent=parent,
+        ancestors=ancestors,
         opened_at=log.newest,
     )
     if chat is None:
         _begin(opened, host_file)
     else:
         opened.system = _system_pin(opened)
+        opened.notices = _untold(store.head(session_object_id(session)))
     return opened
+
+
+def _untold(wrapper: Head | None) -> dict[int, str]:
+    """What the model had still to be told of changed files when the last engine ended."""
+    untold = None if wrapper is None else wrapper.fields.get("untold")
+    return {int(ordinal): what for ordinal, what in (untold or {}).items()}
 
 
 def _system_pin(session: Session) -> Pin | None:
@@ -208,11 +218,15 @@ def _inherit(session: Session, parent: str) -> None:
         session.workspace.put(session.index.inherit(heritage.entries[ordinal]))
 
 
-def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> None:
-    """Make the calls before a fork findable: their prompts are this session's past too."""
+def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> frozenset[str]:
+    """Make the calls before a fork findable: their prompts are this session's past too.
+
+    Returns the ids of the sessions that this one descends from.
+    """
     seen: set[str] = set()
     while parent is not None and parent not in seen:
         seen.add(parent)
         log.add_ancestor(CallLog.load(store.query("call", {"session": parent})))
         wrapper = store.head(session_object_id(parent))
         parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    return frozenset(seen)

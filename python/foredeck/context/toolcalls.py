@@ -64,8 +64,9 @@ def make_toolcall(
 def same_call(session: Session, head: Head, call: Call, result: Item | None, turn_id: str) -> bool:
     """Whether a stored tool call is the very one that `turn_id` asks for.
 
-    Providers' ids are trusted only as far as tool, arguments and, in another session's copy, the
-    result agree: some local models count from `call_0` in every answer (design 1 section 2).
+    Providers' ids are trusted only as far as tool, arguments and, in a session that this one was
+    forked from, the result agree: some local models count from `call_0` in every answer, and so
+    in every session (design 1 section 2).
     """
     fields = head.fields
     if head.type != "toolcall" or fields.get("tool") != call.tool:
@@ -74,6 +75,8 @@ def same_call(session: Session, head: Head, call: Call, result: Item | None, tur
         return False
     if fields.get("chat_ref") == chat_id(session.id):
         return fields.get("turn_ref") in (None, turn_id)
+    if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:
+        return False
     return result is None or fields.get("text_hash") == hash_text(result.text)
 
 
