@@ -9,6 +9,7 @@ from foredeck.context.layout import Scene
 from foredeck.context.parts import keep_all
 from foredeck.context.session import Session
 from foredeck.context.wording import changed_on_disk, deleted_on_disk
+from foredeck.model.documents import SessionDocument, session_object_id
 
 
 def attach_notices(session: Session, scene: Scene) -> None:
@@ -19,10 +20,11 @@ def attach_notices(session: Session, scene: Scene) -> None:
     conversation = scene.conversation
     index = len(conversation) - 1
     item = conversation.items[index]
-    if not session.notices or item.kind not in ("user", "result"):
+    if not session.notices or item.kind not in ("user", "result") or index in session.drops:
         return
     lines = [line for ordinal in sorted(session.notices) if (line := _line(session, ordinal))]
     session.notices.clear()
+    keep_untold(session)
     if not lines:
         return
     part = conversation.parts[index]
@@ -42,3 +44,13 @@ def _line(session: Session, ordinal: int) -> str | None:
     if session.notices[ordinal] == "deleted":
         return deleted_on_disk(ordinal, entry.label)
     return changed_on_disk(ordinal, entry.label)
+
+
+def keep_untold(session: Session) -> None:
+    """Write what the model has still to be told with the session, so that a restart keeps it."""
+    id = session_object_id(session.id)
+    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
+    if not isinstance(document, SessionDocument):
+        return
+    document.untold = {str(n): what for n, what in sorted(session.notices.items())} or None
+    session.workspace.put(document.seal())

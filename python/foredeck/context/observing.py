@@ -7,6 +7,7 @@ while they are as the tool left them, and the result is stored, so that it canno
 from __future__ import annotations
 
 from foredeck.context.items import Block, Call, Item, Key
+from foredeck.context.notices import keep_untold
 from foredeck.context.session import Observation, Session
 from foredeck.context.toolcalls import make_toolcall, objects_among
 from foredeck.sources import Sighting, ToolEvent
@@ -26,6 +27,7 @@ def observe(
     workspace = session.workspace
     found = objects_among(session.source.after_tool(event, pending=workspace.pending))
     full = None if full_output is None else workspace.put_bytes(full_output)
+    untold = dict(session.notices)
     for sighting in found:
         if sighting.document is not None:
             workspace.put(sighting.document)
@@ -37,6 +39,8 @@ def observe(
         workspace.put(
             make_toolcall(session, item, call, call_id, found, turn_ref=turn_ref, full_output=full)
         )
+    if session.notices != untold:
+        keep_untold(session)
     token = None if workspace.empty else workspace.commit()
     session.observed[call_id] = Observation(found, token, full)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from foredeck.context.index import Seen
+from foredeck.context.notices import keep_untold
 from foredeck.context.session import Session
 from foredeck.sources import Sighting
+from foredeck.store.protocol import Head
 
 
 def take_sightings(session: Session, sightings: Iterable[Sighting]) -> None:
@@ -15,16 +17,34 @@ def take_sightings(session: Session, sightings: Iterable[Sighting]) -> None:
     A watcher never changes a session's sets (design 1 section 4): what the index knows already
     gets a new version, nothing is added to it.
     """
-    changed = [sighting for sighting in sightings if sighting.document is not None]
-    for sighting in changed:
-        document = sighting.document
-        if document is None:
-            continue
-        session.workspace.put(document)
-        ordinal = session.index.by_object.get(document.id)
-        if ordinal is None:
-            continue
-        session.see(Seen.of(document, sighting.path))
-        session.notices[ordinal] = "deleted" if document.state == "deleted" else "changed"
-    if changed:
+    before = dict(session.notices)
+    stored = False
+    for sighting in sightings:
+        ordinal = session.index.by_object.get(sighting.object_id)
+        if sighting.document is not None:
+            session.workspace.put(sighting.document)
+            stored = True
+            if ordinal is not None:
+                session.see(Seen.of(sighting.document, sighting.path))
+                session.notices[ordinal] = _what(sighting)
+        elif ordinal is not None and _is_news(session, ordinal, sighting.head):
+            session.notices[ordinal] = _what(sighting)
+    if session.notices != before:
+        keep_untold(session)
+    if stored or session.notices != before:
         session.workspace.commit()
+
+
+def _what(sighting: Sighting) -> str:
+    return "deleted" if sighting.state == "deleted" else "changed"
+
+
+def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
+    """Whether somebody else has stored a content that this session has not met; it has now."""
+    entry = session.index.entries[ordinal]
+    if head is None or head.fields.get("text_hash") == entry.pin.text_hash:
+        return False
+    if any(head.token == told.token for told in session.observed.values()):
+        return False
+    session.see_head(head, entry.label)
+    return True

@@ -210,6 +210,8 @@ class SessionDocument(Document):
     host_file: str | None = None
     parent_session: str | None = None
     """Session id that this one was forked or cloned from, or whose agent started this one."""
+    untold: dict[str, str] | None = None
+    """Handles of files that have changed on disk, with what the model has still to be told."""
 
 
 def chat_id(session: str) -> str:

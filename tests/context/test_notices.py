@@ -1,0 +1,197 @@
+"""A visible file that something other than the agent has changed is announced, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context.conftest import NewHost
+from context.messages import assistant, calls, lines, result, user
+from context.scenes import ask, bash, context_tool, finish
+from context.sent import Sent
+from context.working import Work
+
+OLD, NEW = lines(30, "old"), lines(30, "new")
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    """An agent that has read a.py; it is @3."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    work.file("a.py", OLD)
+    ask(work.host)
+    assert work.read("a.py").text(2).startswith("@3\n")
+    finish(work.host)
+    return work
+
+
+def notices(sent: Sent) -> list[tuple[int, str]]:
+    """Messages with the notices that they carry, in words."""
+    found = []
+    for index in range(len(sent.messages)):
+        for line in sent.text(index).split("\n"):
+            if line.startswith("[foredeck]"):
+                found.append((index, line))
+    return found
+
+
+def changed(work: Work, index: int) -> tuple[int, str]:
+    return index, f"[foredeck] @3 {work.folder / 'a.py'} changed on disk: the copy above is old."
+
+
+def test_it_stands_on_the_newest_message_as_a_block_of_its_own(work: Work) -> None:
+    work.file("a.py", NEW)
+    work.notice_changes()
+    work.host.add(user("What now?"))
+    sent = work.host.call()
+    assert notices(sent) == [changed(work, 4)]
+    (out,) = sent.parts[4]
+    assert next(block["text"] for block in out["content"]) == "What now?"
+    assert len(out["content"]) == 2
+
+
+def test_it_is_told_once_and_then_stays(work: Work) -> None:
+    work.file("a.py", NEW)
+    work.notice_changes()
+    ask(work.host)
+    bash(work.host, "c1")
+    finish(work.host)
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_it_may_stand_on_a_tools_result(work: Work) -> None:
+    ask(work.host)
+    work.file("a.py", NEW)
+    work.notice_changes()
+    assert notices(bash(work.host, "c1")) == [changed(work, 6)]
+
+
+def test_two_changes_before_one_call_are_one_notice(work: Work) -> None:
+    work.file("a.py", "first")
+    work.notice_changes()
+    work.file("a.py", NEW)
+    work.notice_changes()
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_a_further_change_is_told_again(work: Work) -> None:
+    work.file("a.py", "first")
+    work.notice_changes()
+    ask(work.host)
+    finish(work.host)
+    work.file("a.py", NEW)
+    work.notice_changes()
+    assert notices(ask(work.host)) == [changed(work, 4), changed(work, 6)]
+
+
+def test_a_deleted_file_is_told_as_deleted(work: Work) -> None:
+    (work.folder / "a.py").unlink()
+    work.notice_changes()
+    told = f"[foredeck] @3 {work.folder / 'a.py'} was deleted on disk."
+    assert notices(ask(work.host)) == [(4, told)]
+
+
+def test_what_the_agent_writes_itself_is_not_told(work: Work) -> None:
+    ask(work.host)
+    sent = work.write("a.py", NEW)
+    assert notices(sent) == []
+    work.notice_changes()
+    finish(work.host)
+    assert notices(ask(work.host)) == []
+
+
+def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: Work) -> None:
+    ask(work.host)
+    work.file("a.py", NEW)
+    work.notice_changes()
+    done = result("w9", "write", "Wrote it.")
+    work.host.observe(done, {"path": "a.py", "content": NEW})
+    work.host.add(assistant(calls("w9", "write", path="a.py", content=NEW)), done)
+    assert notices(work.host.call()) == []
+
+
+def test_a_file_that_was_read_again_meanwhile_is_not_told(work: Work) -> None:
+    ask(work.host)
+    work.file("a.py", NEW)
+    work.notice_changes()
+    assert notices(work.read("a.py")) == []
+
+
+def test_a_change_by_one_of_the_agents_commands_is_told(work: Work) -> None:
+    ask(work.host)
+    work.file("a.py", NEW)
+    sent = work.run("bash", "reformatted a.py", command="format a.py")
+    assert notices(sent) == [changed(work, 6)]
+
+
+def test_a_file_that_is_not_in_view_is_not_told(work: Work) -> None:
+    ask(work.host)
+    context_tool(work.host, "t", "deactivate", "a.py")
+    finish(work.host)
+    work.host.wait(600)
+    assert ask(work.host).text(2).startswith("toolcall_ref")
+    work.file("a.py", NEW)
+    work.notice_changes()
+    finish(work.host)
+    assert notices(ask(work.host)) == []
+
+
+def test_a_file_that_was_only_listed_is_not_told(work: Work) -> None:
+    work.file("b.py", OLD)
+    ask(work.host)
+    work.run("ls", "a.py\nb.py", path=".")
+    work.file("b.py", NEW)
+    work.notice_changes()
+    finish(work.host)
+    assert notices(ask(work.host)) == []
+
+
+def test_what_changed_while_no_engine_ran_is_told_by_the_next(work: Work) -> None:
+    work.host.close()
+    work.file("a.py", NEW)
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_a_change_that_was_seen_and_not_yet_told_survives_a_restart(work: Work) -> None:
+    work.file("a.py", NEW)
+    work.notice_changes()
+    work.host.restart()
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_a_change_that_was_told_is_not_told_again_after_a_restart(work: Work) -> None:
+    work.file("a.py", NEW)
+    work.notice_changes()
+    ask(work.host)
+    work.host.restart()
+    finish(work.host)
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_a_change_that_another_session_saw_first_is_told_here_too(
+    work: Work, new_host: NewHost
+) -> None:
+    other = Work(new_host(session="other", cwd=work.host.cwd, disk=True))
+    ask(other.host)
+    work.file("a.py", NEW)
+    other.read("a.py")
+    work.notice_changes()
+    assert notices(ask(work.host)) == [changed(work, 4)]
+
+
+def test_an_activation_after_a_change_brings_what_stands_on_disk(work: Work) -> None:
+    ask(work.host)
+    work.file("a.py", NEW)
+    sent = context_tool(work.host, "t", "activate", "a.py")
+    assert sent.text(6) == f"@3 v2, replaces the older copy above\n{NEW}"
+
+
+def test_it_waits_for_a_message_that_goes_out(work: Work) -> None:
+    work.file("a.py", NEW)
+    work.notice_changes()
+    work.host.add(result("nobody", "bash", "left out"))
+    assert notices(work.host.call()) == []
+    assert notices(ask(work.host)) == [changed(work, 5)]
