@@ -270,6 +270,8 @@ def test_a_binary_file_is_metadata_only(pi: Pi) -> None:
     with stored(pi) as store:
         (file,) = store.query("file")
         (read,) = store.query("toolcall")
+    (told,) = results(model.requests[-1])
+    assert re.fullmatch(r"@\d+ is not text: [\d,]+ characters .* are left out\. .*", told)
     assert (file.fields["state"], file.fields["text_hash"]) == ("binary", None)
     assert read.fields["file_refs"] == [file.id]
 

@@ -16,6 +16,7 @@ from foredeck.context.layout import (
     Scene,
     full_part,
     reference_part,
+    shown_name,
 )
 from foredeck.context.parts import Part
 from foredeck.context.savings import contains_lines, short_difference, shown_lines
@@ -107,7 +108,8 @@ class Anchored:
             return None
         if subject != placed.subject:
             placed = replace(placed, version=version)
-        return _lean("same", unchanged(subject), subject, placed, base)
+        text = unchanged(shown_name(conversation, base, subject, scene.cwd))
+        return _lean("same", text, subject, placed, base)
 
     def _contained(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
         """A read of lines that a visible read of the same file holds."""
@@ -117,7 +119,8 @@ class Anchored:
         visible = scene.conversation.items[base]
         if not contains_lines(shown_lines(visible), shown_lines(item)):
             return None
-        return _lean("same", contained(placed.subject), placed.subject, placed, base)
+        text = contained(shown_name(scene.conversation, base, placed.subject, scene.cwd))
+        return _lean("same", text, placed.subject, placed, base)
 
     def _difference(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
         """A read that differs little from the visible one of the same lines."""

@@ -14,11 +14,14 @@ from foredeck.context.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.sets import Sets
-from foredeck.context.wording import args_display, handle, reference
+from foredeck.context.wording import args_display, handle, not_text, reference, unlabelled
 from foredeck.sources import parse_read_range
 
 HANDLE_FROM_CHARS = 200
 """A shorter result would gain nothing from being folded, so it needs no handle."""
+
+GARBLED_SHARE = 5
+"""One replacement character in so many, and nobody can read the rest either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,27 @@ def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
     if placed.subject is None:
         return Part("note" if item.tool in CONTEXT_TOOLS else "host")
     label = head or handle(placed.subject)
+    if is_garbled(item):
+        line = text_block(not_text(label, len(item.text)))
+        return Part("full", [line], placed.subject, placed.version, None, placed.text_hash)
     needs_handle = head is not None or not own or item.chars >= HANDLE_FROM_CHARS
     blocks = [text_block(label), *own] if needs_handle else None
     return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
+
+
+def is_garbled(item: Item) -> bool:
+    """Whether a `read` shows what its host makes of bytes that are no text, at some length."""
+    if item.tool != "read" or item.failed or item.has_image or item.chars < HANDLE_FROM_CHARS:
+        return False
+    return "\0" in item.text or item.text.count("\ufffd") * GARBLED_SHARE > len(item.text)
+
+
+def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -> str:
+    """What to call the content that a message shows, so that it can be found there."""
+    if conversation.parts[index].blocks is not None:
+        return handle(ordinal)
+    item = conversation.items[index]
+    return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
 def reference_part(scene: Scene, index: int) -> Part:

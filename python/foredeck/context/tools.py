@@ -16,6 +16,7 @@ from foredeck.context.alignment import stand_at_newest
 from foredeck.context.handles import Wanted, resolve
 from foredeck.context.index import Entry
 from foredeck.context.ingest import apply_decision
+from foredeck.context.layout import shown_name
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.session import Session
 from foredeck.context.versions import Content, content_of
@@ -98,7 +99,7 @@ class ContextTools:
             text = wording.no_content(entry.ordinal, content.why)
             return ToolAnswer(text, _decision(op, entry, form="note"))
         if self._visible(entry, content):
-            text = wording.already_visible(entry.ordinal, pinned=op == "pin")
+            text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
             return ToolAnswer(text, _decision(op, entry, content, form="visible"))
         if len(content.text) > self._max_chars:
             text = content.text[: self._max_chars]
@@ -113,6 +114,14 @@ class ContextTools:
         holders = conversation.holders.get(entry.ordinal, ())
         hashes = {conversation.parts[index].text_hash for index in holders}
         return content.text_hash in hashes or (entry.ordinal, content.text_hash) in shown
+
+    def _name(self, entry: Entry, content: Content) -> str:
+        """What to call a visible content, so that the model finds it."""
+        conversation = self._session.conversation
+        for index in reversed(conversation.holders.get(entry.ordinal, [])):
+            if conversation.parts[index].text_hash == content.text_hash:
+                return shown_name(conversation, index, entry.ordinal, self._session.cwd)
+        return wording.handle(entry.ordinal)
 
     def _refuse_locked(self, entry: Entry, why: str) -> None:
         head = self._session.workspace.head(entry.object)

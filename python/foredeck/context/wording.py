@@ -14,14 +14,28 @@ def handle(ordinal: int, version: int | None = None) -> str:
     return f"@{ordinal}" if version is None else f"@{ordinal} v{version}"
 
 
-def unchanged(ordinal: int) -> str:
-    """A result that says what a visible one says already."""
-    return f"Unchanged: the same as @{ordinal} above."
+def unchanged(name: str) -> str:
+    """A result that says what a visible one, of this name, says already."""
+    return f"Unchanged: the same as {name} above."
 
 
-def contained(ordinal: int) -> str:
+def contained(name: str) -> str:
     """A partial read of what is visible in whole."""
-    return f"Unchanged: these lines stand in @{ordinal} above."
+    return f"Unchanged: these lines stand in {name} above."
+
+
+def unlabelled(ordinal: int, tool: str, args: str) -> str:
+    """The name of a visible result under which no handle stands: it went out without us."""
+    told = f"{tool} {json.dumps(args, ensure_ascii=False)}" if args else tool
+    return f"@{ordinal} ({told})"
+
+
+def not_text(name: str, chars: int) -> str:
+    """In place of what a host makes of bytes that are no text."""
+    return (
+        f"{name} is not text: {chars:,} characters that stand for its bytes are left out. "
+        "Use bash (file, xxd, iconv) to see what is in it."
+    )
 
 
 def difference(ordinal: int, version: int, diff: str) -> str:
@@ -165,9 +179,9 @@ def not_pinned(ordinal: int) -> str:
     return f"@{ordinal} was not pinned."
 
 
-def already_visible(ordinal: int, *, pinned: bool) -> str:
+def already_visible(name: str, *, pinned: bool) -> str:
     """`activate` or `pin` on what can be read already."""
-    return f"@{ordinal} is pinned where it stands above." if pinned else f"@{ordinal} stands above."
+    return f"{name} is pinned where it stands above." if pinned else f"{name} stands above."
 
 
 def no_content(ordinal: int, why: str) -> str:
