@@ -35,11 +35,11 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     index (design 1 section 2); the caller commits that.
     Raises `ToolError` that lists the nearest candidates where none or several fit.
     """
-    name = " ".join(text.split())
+    name = text.strip()
     if not name:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
     match = _VERSION.match(name)
-    if match is None:
+    if match is None or _by_path(session, name) is not None:
         return Wanted(_entry(session, name, beyond))
     version, call = match["version"], match["call"]
     return Wanted(
@@ -59,10 +59,17 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
         return entry
     ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
     if ordinal is None:
-        ordinal = index.by_label.get(_absolute(session, name)) or _by_identity(session, name)
-    if ordinal is not None:
-        return index.entries[ordinal]
-    return (_stored(session, name) if beyond else None) or _by_part(session, name)
+        ordinal = _by_path(session, name) or _by_identity(session, name)
+    if ordinal is None:
+        return (_stored(session, name) if beyond else None) or _by_part(session, name)
+    if index.by_label.get(name, ordinal) != ordinal:
+        # A provider's id that was given out more than once.
+        raise _ambiguous(name, [e for e in index.entries.values() if name in (e.object, e.label)])
+    return index.entries[ordinal]
+
+
+def _by_path(session: Session, name: str) -> int | None:
+    return session.index.by_label.get(_absolute(session, name))
 
 
 def _by_identity(session: Session, name: str) -> int | None:
@@ -110,10 +117,14 @@ def _by_part(session: Session, name: str) -> Entry:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ToolError(f"{name!r} fits several objects: {_list(found)}. Use the handle.")
+        raise _ambiguous(name, found)
     near = _nearest(session, name)
     hint = f" Nearest: {_list(near)}." if near else " Handles look like @12."
     raise ToolError(f"No object is called {name!r}.{hint}")
+
+
+def _ambiguous(name: str, found: list[Entry]) -> ToolError:
+    return ToolError(f"{name!r} fits several objects: {_list(found)}. Use the handle.")
 
 
 def _nearest(session: Session, name: str) -> list[Entry]:

@@ -1,0 +1,178 @@
+"""What the model may call an object, and what it is told where that names none, or several."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, use
+from foredeck.context.handles import resolve
+from foredeck.errors import ToolError
+from foredeck.sources import file_id
+
+ID = file_id("replay", "/repo/src/main.py")
+
+
+@pytest.fixture
+def known(host: Host) -> Host:
+    """Objects: @3 src/main.py and its call @4, @5 and @6 tests/main.py, @7 and @8 README.md."""
+    ask(host)
+    for number, path in enumerate(["src/main.py", "tests/main.py", "README.md"]):
+        use(host, f"toolu_{number}_abcdef", "read", lines(20, path), path=path)
+    return host
+
+
+def named(host: Host, name: str) -> tuple[int, int | None, int | None]:
+    """Handle, version and call that a name stands for."""
+    wanted = resolve(host.state, name)
+    return wanted.entry.ordinal, wanted.version, wanted.call
+
+
+def refused(host: Host, name: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        resolve(host.state, name)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "@3",
+        "3",
+        " @3 ",
+        "src/main.py",
+        "./src/main.py",
+        "/repo/src/main.py",
+        "/repo/tests/../src/main.py",
+        ID,
+        ID[:8],
+    ],
+)
+def test_every_form_of_a_name_is_understood(known: Host, name: str) -> None:
+    assert named(known, name) == (3, None, None)
+
+
+def test_a_tool_call_is_named_by_the_providers_id_or_its_beginning(known: Host) -> None:
+    assert named(known, "toolu_0_abcdef")[0] == 4
+    assert named(known, "toolu_0_ab")[0] == 4
+
+
+def test_a_file_is_named_by_the_end_of_its_path(known: Host) -> None:
+    assert named(known, "README.md")[0] == 7
+
+
+def test_a_nickname_is_a_name(known: Host) -> None:
+    known.engine.command({"session": "s", "name": "name", "args": "@7 readme"})
+    assert named(known, "readme") == (7, None, None)
+    assert named(known, "readme v1") == (7, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "call"),
+    [
+        ("@3 v2", 2, None),
+        ("src/main.py v12", 12, None),
+        ("@3   v2", 2, None),
+        ("@3 call 5", None, 5),
+        ("@3 as of call 5", None, 5),
+    ],
+)
+def test_a_version_is_named_behind_the_object(
+    known: Host, name: str, version: int | None, call: int | None
+) -> None:
+    assert named(known, name) == (3, version, call)
+
+
+def test_a_file_whose_name_looks_like_a_version_is_itself(known: Host) -> None:
+    use(known, "n", "read", lines(20), path="notes v2")
+    use(known, "m", "read", lines(20, "double"), path="two  spaces.md")
+    assert named(known, "notes v2")[1] is None
+    assert named(known, "notes v2 v1")[1] == 1
+    assert named(known, "two  spaces.md")[1] is None
+
+
+def test_an_ambiguous_path_lists_what_it_fits(known: Host) -> None:
+    assert refused(known, "main.py") == (
+        "'main.py' fits several objects: @3 /repo/src/main.py, @5 /repo/tests/main.py. "
+        "Use the handle."
+    )
+
+
+def test_an_ambiguous_beginning_lists_what_it_fits(known: Host) -> None:
+    said = refused(known, "toolu_")
+    assert said.startswith("'toolu_' fits several objects: @4 toolu_0_abcdef, @6 toolu_1_abcdef")
+
+
+def test_a_beginning_too_short_to_mean_anything_is_not_taken(known: Host) -> None:
+    assert refused(known, "toolu").startswith("No object is called 'toolu'.")
+
+
+def test_an_unknown_name_lists_the_nearest(known: Host) -> None:
+    said = refused(known, "READNE.md")
+    assert said.startswith("No object is called 'READNE.md'. Nearest: @7 /repo/README.md")
+
+
+def test_a_misspelt_path_lists_the_nearest(known: Host) -> None:
+    assert "@3 /repo/src/main.py" in refused(known, "src/mian.py")
+
+
+def test_a_name_like_nothing_says_what_names_look_like(known: Host) -> None:
+    assert refused(known, "qqqqqqq") == "No object is called 'qqqqqqq'. Handles look like @12."
+
+
+def test_a_handle_that_was_never_given_says_which_were(known: Host) -> None:
+    assert refused(known, "@99") == "There is no @99; handles go from @1 to @8."
+    assert refused(known, "@0") == "There is no @0; handles go from @1 to @8."
+
+
+@pytest.mark.parametrize("name", ["", "   "])
+def test_no_name_says_what_a_name_is(known: Host, name: str) -> None:
+    expected = "Say which object: a handle such as @12, a path, or a nickname."
+    assert refused(known, name) == expected
+
+
+def test_many_candidates_are_cut_short(known: Host) -> None:
+    for number in range(7):
+        use(known, f"x{number}", "read", lines(9, str(number)), path=f"d{number}/same.txt")
+    assert refused(known, "same.txt").endswith("and 2 more. Use the handle.")
+
+
+def test_handles_are_given_in_the_order_of_meeting_and_never_again(known: Host) -> None:
+    leaf = known.leaf()
+    bash(known, "first branch")
+    assert known.state.index.entries[9].label == "first branch"
+    known.go_to(leaf)
+    bash(known, "second branch")
+    assert known.state.index.entries[9].label == "first branch"
+    assert known.state.index.entries[10].label == "second branch"
+    known.restart()
+    bash(known, "later")
+    assert known.state.index.entries[11].label == "later"
+
+
+def test_the_handle_on_a_read_is_the_files(known: Host) -> None:
+    sent = use(known, "r", "read", lines(30, "other"), path="src/other.py")
+    assert sent.text(len(sent.messages) - 1).startswith("@9\n")
+    assert known.state.index.entries[9].type == "file"
+    assert known.state.index.entries[10].type == "toolcall"
+
+
+def test_a_repeated_providers_id_is_ambiguous(new_host: NewHost) -> None:
+    host = new_host()
+    ask(host)
+    for number in range(3):
+        use(host, "call_0", "bash", lines(20, f"output {number}"), command=f"run {number}")
+    assert refused(host, "call_0") == (
+        "'call_0' fits several objects: @3 call_0, @4 call_0, @5 call_0. Use the handle."
+    )
+
+
+def test_a_path_with_a_lone_surrogate_is_a_name(host: Host) -> None:
+    ask(host)
+    host.add(
+        assistant(calls("c1", "read", path="br\udc00ken.txt")), result("c1", "read", lines(20))
+    )
+    host.call()
+    assert named(host, "br\udc00ken.txt")[0] == 3
