@@ -13,7 +13,13 @@ from foredeck.bench import measure as measuring
 from foredeck.bench import measure_growth, measure_hook
 from foredeck.bench.figures import Figure, machine, quantile, timing
 from foredeck.bench.measure import MEASURES, Measurement, measure
-from foredeck.bench.measure_engine import Caller, EngineProcess, resident_mb, run_step
+from foredeck.bench.measure_engine import (
+    Caller,
+    EngineFailed,
+    EngineProcess,
+    resident_mb,
+    run_step,
+)
 from foredeck.bench.measure_growth import grow
 from foredeck.bench.measure_session import MAX_RESULT, WorkSession, transcript_line
 from foredeck.bench.transcripts import load_transcript
@@ -115,7 +121,7 @@ def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
             assert run_step(engine, caller, step) > 0
         assert engine.ping_seconds(step.messages) > 0
         assert (resident_mb(engine.pid) or 1) > 0
-        with pytest.raises(RuntimeError, match="is not open"):
+        with pytest.raises(EngineFailed, match="is not open"):
             engine.ask("command", {"session": "another", "name": "list"})
     assert (tmp_path / "home" / "foredeck.db").is_file()
 

@@ -175,8 +175,7 @@ def measure(
 ) -> list[Figure]:
     """The figures of these measurements (of all for none), in the order of `MEASURES`.
 
-    Raises `ForedeckError` where a transcript cannot be replayed, `RuntimeError` where an engine
-    process fails.
+    Raises `ForedeckError` where an engine process fails.
     """
     with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
         measurement = Measurement(Path(folder), transcripts or [], advance or (lambda _note: None))

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from foredeck.bench.measure_session import MODEL, Message, Step
+from foredeck.errors import ForedeckError
 
 INITIALIZE = {
     "protocol": 1,
@@ -21,6 +22,10 @@ INITIALIZE = {
 }
 
 
+class EngineFailed(ForedeckError):
+    """The engine that is measured answered with an error, or ended by itself."""
+
+
 PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 """As the shim runs it with a given interpreter."""
 
@@ -28,7 +33,7 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 class EngineProcess:
     """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
 
-    Raises `RuntimeError` where the engine answers with an error or ends by itself.
+    Raises `EngineFailed` where the engine answers with an error or ends by itself.
     """
 
     def __init__(self, home: Path, cwd: Path) -> None:
@@ -82,9 +87,9 @@ class EngineProcess:
             if answer.get("id") != self._number:
                 continue
             if "error" in answer:
-                raise RuntimeError(f"{method}: {answer['error']}")
+                raise EngineFailed(f"{method}: {answer['error']}")
             return answer["result"]
-        raise RuntimeError(f"the engine ended at {method}")
+        raise EngineFailed(f"the engine ended at {method}")
 
     def ping_seconds(self, messages: list[Message]) -> float:
         """Seconds for a request of that size which the engine has nothing to do for."""
