@@ -133,10 +133,18 @@ class Ingest:
         )
         if assistant is None or call is None:
             # The call is not in the list: the object keeps what is known.
-            return Call(item.call_id, item.tool, {}), item.call_id or uuid7()
+            return Call(item.call_id, item.tool, {}), self._orphan_id(item)
         if self._objects is None:
             self._objects = self._recorded_objects(assistant)
         return call, self._objects.get(call.id, call.id)
+
+    def _orphan_id(self, item: Item) -> str:
+        """The provider's id, unless that is missing or names something else already."""
+        head = self._session.workspace.head(item.call_id)
+        if head is None:
+            return item.call_id or uuid7()
+        same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
+        return item.call_id if same else uuid7()
 
     def _recorded_objects(self, assistant: Item) -> dict[str, str]:
         """Objects of an assistant message that has its turn already."""
@@ -236,16 +244,17 @@ class Ingest:
         if item.failed or not isinstance(decision, dict):
             return Fact(None, None, None)
         ordinal = decision.get("ordinal")
-        if not isinstance(ordinal, int) or ordinal not in self._session.index.entries:
+        entry = self._session.index.entries.get(ordinal) if isinstance(ordinal, int) else None
+        if entry is None or entry.object != decision.get("object"):
             return Fact(None, None, None)
         if item.call_id not in self._session.applied:
             apply_decision(self._session, decision)
         self._session.applied.discard(item.call_id)
         if decision.get("form") == "visible":
-            return Fact(None, None, None, leans_on=ordinal)
+            return Fact(None, None, None, leans_on=entry.ordinal)
         if decision.get("form") != "full":
             return Fact(None, None, None)
-        return Fact(ordinal, decision.get("version"), decision.get("text_hash"))
+        return Fact(entry.ordinal, decision.get("version"), decision.get("text_hash"))
 
 
 def apply_decision(session: Session, decision: dict[str, Any]) -> None:

@@ -1,0 +1,433 @@
+"""The model's own tools: what they answer, and what they do to pool, active and pinned set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import PIXEL, assistant, calls, image, lines, result, user
+from context.scenes import ask, bash, context_tool, finish, old_output, use
+from context.sent import Sent
+from context.working import Work
+from foredeck.errors import ToolError
+
+TEXT = lines(30)
+
+
+def last(sent: Sent) -> str:
+    return sent.text(len(sent.messages) - 1)
+
+
+def said(host: Host, tool: str, name: Any) -> str:
+    """What a tool answers, without the model being called."""
+    host.add(assistant(calls(f"t{len(host.messages)}", tool)))
+    answer = host.tool(f"t{len(host.messages) - 1}", tool, **{"id": name})
+    host.add(answer)
+    return str(answer["content"][0]["text"])
+
+
+def refused(host: Host, tool: str, **arguments: Any) -> str:
+    with pytest.raises(ToolError) as caught:
+        host.tool("refused", tool, **arguments)
+    return str(caught.value)
+
+
+def members(host: Host) -> dict[str, set[int]]:
+    sets = host.state.sets
+    return {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
+
+
+@pytest.fixture
+def folded(host: Host) -> Host:
+    """An output that was folded: @3."""
+    ask(host)
+    old_output(host)
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert sent.text(2).startswith("toolcall_ref id=@3 ")
+    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
+    return host
+
+
+# activate
+
+
+def test_activate_brings_folded_content_back_into_its_own_result(folded: Host) -> None:
+    sent = context_tool(folded, "t", "activate", "@3")
+    assert last(sent) == f"@3\n{lines(20, 'output of old')}"
+    assert members(folded)["active"] == {3}
+
+
+def test_activate_says_where_what_is_visible_stands(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    assert said(host, "activate", "@3") == "@3 stands above."
+
+
+def test_activate_twice_brings_the_content_once(folded: Host) -> None:
+    context_tool(folded, "t1", "activate", "@3")
+    assert last(context_tool(folded, "t2", "activate", "@3")) == "@3 stands above."
+
+
+def test_two_activations_in_one_message_bring_the_content_once(folded: Host) -> None:
+    folded.add(
+        assistant(calls("t1", "activate", **{"id": "@3"}), calls("t2", "activate", **{"id": "@3"})),
+        folded.tool("t1", "activate", **{"id": "@3"}),
+        folded.tool("t2", "activate", **{"id": "@3"}),
+    )
+    sent = folded.call()
+    assert last(sent) == "Unchanged: the same as @3 above."
+
+
+def test_activate_takes_a_number_for_a_handle(folded: Host) -> None:
+    assert said(folded, "activate", 3).startswith("output of old")
+
+
+def test_activate_brings_the_newest_version_of_a_file(host: Host) -> None:
+    ask(host)
+    use(host, "w1", "write", "Wrote.", path="a.py", content="first\n" * 40)
+    use(host, "w2", "write", "Wrote.", path="a.py", content="second\n" * 40)
+    assert last(context_tool(host, "t", "activate", "a.py")) == "@3\n" + "second\n" * 40
+
+
+def test_activate_brings_an_old_version(host: Host) -> None:
+    ask(host)
+    for word in ("first", "second", "third"):
+        use(host, word, "write", "Wrote.", path="a.py", content=f"{word}\n" * 40)
+    assert said(host, "activate", "a.py v2") == "second\n" * 40
+    assert said(host, "activate", "@3 v3") == "third\n" * 40
+    assert said(host, "activate", "@3 v1") == "first\n" * 40
+
+
+def test_activate_brings_the_version_as_of_a_call(host: Host) -> None:
+    ask(host)
+    use(host, "w1", "write", "Wrote.", path="a.py", content="first\n" * 40)
+    use(host, "w2", "write", "Wrote.", path="a.py", content="second\n" * 40)
+    assert said(host, "activate", "a.py call 2") == "first\n" * 40
+    assert said(host, "activate", "@3 as of call 3") == "second\n" * 40
+
+
+def test_a_version_that_never_was_is_refused_with_those_that_were(folded: Host) -> None:
+    assert refused(folded, "activate", id="@3 v9") == (
+        "@3 has no v9: this session has seen v1 to v1."
+    )
+
+
+def test_a_call_that_never_was_is_refused_with_those_that_were(folded: Host) -> None:
+    assert refused(folded, "activate", id="@3 call 99") == (
+        "There is no call 99; calls go from 1 to 6."
+    )
+
+
+def test_an_object_that_did_not_exist_yet_is_refused(folded: Host) -> None:
+    assert refused(folded, "activate", id="@3 call 1") == "@3 did not exist yet at call 1."
+
+
+def test_activate_on_an_empty_text_says_so(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    use(host, "w", "write", "Wrote.", path="empty.txt", content="")
+    assert said(host, "activate", "empty.txt") == "@4 is empty."
+
+
+def test_activate_cuts_a_content_that_is_too_long(new_host: NewHost) -> None:
+    host = new_host(limits={"activate_chars": 1000})
+    ask(host)
+    use(host, "w", "write", "Wrote.", path="a.py", content="x" * 1500)
+    answer = said(host, "activate", "a.py")
+    assert answer == "x" * 1000 + (
+        "\n[The first 1,000 of 1,500 characters. Use read with offset for the rest.]"
+    )
+
+
+def test_what_was_cut_does_not_count_as_visible(new_host: NewHost) -> None:
+    host = new_host(limits={"activate_chars": 1000})
+    ask(host)
+    whole = "x" * 1500
+    use(host, "w", "write", "Wrote.", path="a.py", content=whole)
+    context_tool(host, "t", "activate", "a.py")
+    assert last(use(host, "r", "read", whole, path="a.py")).endswith(whole)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\x00\x01\x02" * 100, "it is not text"),
+        (None, "it was deleted; an older version may be had, such as v1"),
+    ],
+)
+def test_activate_on_nothing_to_show_says_why(
+    new_host: NewHost, tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    path = work.file("a.bin", TEXT)
+    ask(work.host)
+    work.read("a.bin")
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    assert said(work.host, "activate", "a.bin") == f"@3 has no content to show: {why}."
+
+
+def test_activate_on_a_listed_file_brings_what_is_there(new_host: NewHost, tmp_path: Path) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    work.file("a.py", TEXT)
+    ask(work.host)
+    work.run("ls", "a.py", path=".")
+    answer = said(work.host, "activate", "a.py")
+    assert answer == TEXT or answer.endswith("it was only listed; read it.")
+
+
+def test_an_image_has_no_text_to_bring_back(host: Host) -> None:
+    ask(host)
+    use(host, "i", "read", [image()], path="a.png")
+    assert said(host, "activate", "i").startswith("@4 has no content to show")
+
+
+# deactivate
+
+
+def test_deactivate_leaves_the_bytes_until_the_next_rebase(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    sent = context_tool(host, "t", "deactivate", "@3")
+    assert last(sent) == "@3 is inactive; its content leaves when the prompt is next rewritten."
+    assert not sent.text(2).startswith("toolcall_ref")
+    finish(host)
+    host.wait(600)
+    assert ask(host).text(2).startswith("toolcall_ref")
+
+
+def test_deactivate_twice_takes_an_object_out_of_the_pool_but_not_out_of_the_index(
+    host: Host,
+) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t1", "deactivate", "@3")
+    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
+    sent = context_tool(host, "t2", "deactivate", "@3")
+    assert last(sent) == "@3 was inactive; it is off the list now."
+    assert members(host)["pool"] == set()
+    assert 3 in host.state.index.entries
+
+
+def test_an_object_off_the_list_can_be_activated_again(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    for id in ("t1", "t2"):
+        context_tool(host, id, "deactivate", "@3")
+    context_tool(host, "t3", "activate", "@3")
+    assert members(host) == {"pool": {3}, "active": {3}, "pinned": set()}
+
+
+def test_deactivate_unpins(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t1", "pin", "@3")
+    context_tool(host, "t2", "deactivate", "@3")
+    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
+
+
+# pin, unpin
+
+
+def test_pin_activates(folded: Host) -> None:
+    sent = context_tool(folded, "t", "pin", "@3")
+    assert last(sent) == f"@3\n{lines(20, 'output of old')}"
+    assert members(folded) == {"pool": {3}, "active": {3}, "pinned": {3}}
+
+
+def test_pin_on_what_is_visible_says_so(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    assert said(host, "pin", "@3") == "@3 is pinned where it stands above."
+
+
+def test_only_the_newest_version_can_be_pinned(folded: Host) -> None:
+    expected = "Only the newest version can be pinned: leave the version out."
+    assert refused(folded, "pin", id="@3 v1") == expected
+
+
+def test_unpin_leaves_an_object_active(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t1", "pin", "@3")
+    assert last(context_tool(host, "t2", "unpin", "@3")) == "@3 is no longer pinned."
+    assert members(host) == {"pool": {3}, "active": {3}, "pinned": set()}
+
+
+def test_unpin_on_what_is_not_pinned_says_so(folded: Host) -> None:
+    assert last(context_tool(folded, "t", "unpin", "@3")) == "@3 was not pinned."
+    assert members(folded)["active"] == set()
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("activate", "is always in view"),
+        ("pin", "is always in view"),
+        ("deactivate", "cannot be deactivated"),
+        ("unpin", "is not pinned, but always in view"),
+    ],
+)
+@pytest.mark.parametrize(("handle", "type"), [("@1", "system_prompt"), ("@2", "chat")])
+def test_locked_objects_refuse_and_say_that_they_are_locked(
+    host: Host, handle: str, type: str, tool: str, words: str
+) -> None:
+    ask(host)
+    assert refused(host, tool, id=handle) == f"{handle} is locked: the {type} {words}."
+
+
+@pytest.mark.parametrize("arguments", [{}, {"id": None}, {"id": True}, {"id": ["@3"]}])
+def test_arguments_that_name_nothing_say_what_is_needed(
+    folded: Host, arguments: dict[str, Any]
+) -> None:
+    expected = 'activate needs "id": a handle such as @12, a path, or a nickname.'
+    assert refused(folded, "activate", **arguments) == expected
+
+
+def test_an_unknown_name_is_refused_and_changes_nothing(folded: Host) -> None:
+    before = members(folded)
+    assert "handles go from @1 to @3" in refused(folded, "activate", id="@44")
+    assert members(folded) == before
+
+
+def test_a_tool_that_is_not_ours_is_refused(folded: Host) -> None:
+    assert refused(folded, "shout", id="@3") == "foredeck has no tool 'shout'."
+
+
+# The decision travels in the result
+
+
+def test_a_decision_that_was_not_yet_committed_survives_a_restart(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.add(assistant(calls("t", "pin", **{"id": "@3"})), host.tool("t", "pin", **{"id": "@3"}))
+    host.restart()
+    host.call()
+    assert members(host)["pinned"] == {3}
+
+
+def test_a_decision_is_applied_once_however_often_the_list_is_sent(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t", "deactivate", "@3")
+    for _ in range(3):
+        host.restart()
+        finish(host)
+        ask(host)
+    assert members(host)["pool"] == {3}
+
+
+def test_a_decision_survives_a_request_for_the_whole_list(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.add(
+        assistant(calls("t", "deactivate", **{"id": "@3"})),
+        host.tool("t", "deactivate", **{"id": "@3"}),
+    )
+    host.lose()
+    finish(host)
+    ask(host)
+    assert members(host) == {"pool": {3}, "active": set(), "pinned": set()}
+
+
+def test_right_after_a_restart_the_tools_know_the_sets(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t", "pin", "@3")
+    host.restart()
+    assert said(host, "unpin", "@3") == "@3 is no longer pinned."
+    host.call()
+    assert members(host)["pinned"] == set()
+
+
+def test_right_after_a_restart_the_tools_know_what_is_visible(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.restart()
+    assert said(host, "activate", "@3") == "@3 stands above."
+
+
+def test_a_failed_tool_decides_nothing(folded: Host) -> None:
+    answer = {**folded.tool("t", "pin", **{"id": "@3"}), "isError": True}
+    folded.go_to(folded.leaf())
+    folded.add(assistant(calls("t", "pin", **{"id": "@3"})), answer)
+    folded.restart()
+    folded.call()
+    assert members(folded)["pinned"] == set()
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        None,
+        "text",
+        {"foredeck": None},
+        {"foredeck": {"op": "pin"}},
+        {"foredeck": {"op": "pin", "ordinal": "3"}},
+        {"foredeck": {"op": "pin", "ordinal": 99}},
+        {"foredeck": {"op": "pin", "ordinal": 3, "object": "another object"}},
+        {"foredeck": {"op": "explode", "ordinal": 3}},
+    ],
+)
+def test_details_that_are_not_ours_decide_nothing(folded: Host, details: Any) -> None:
+    answer = result("t", "pin", "pinned, they say", details=details)
+    folded.add(assistant(calls("t", "pin", **{"id": "@3"})), answer)
+    folded.call()
+    assert members(folded)["pinned"] == set()
+
+
+def test_a_branch_without_the_decision_does_not_have_it(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    leaf = host.leaf()
+    context_tool(host, "t", "pin", "@3")
+    host.go_to(leaf)
+    finish(host)
+    ask(host, "Another way.")
+    assert members(host)["pinned"] == set()
+
+
+def test_the_users_list_shows_states_and_why(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    context_tool(host, "t", "pin", "@3")
+
+    def command(name: str, args: str = "") -> str:
+        params = {"session": "s", "name": name, "args": args}
+        return str(host.engine.command(params)["text"])
+
+    head, *rest = command("list").split("\n")
+    assert head == "4 objects, 1 active, 1 pinned, 0 folded, 3 calls"
+    assert rest[-1] == "@3    pinned    bash run c1"
+    assert command("why", "@3") == (
+        "@3 is pinned; its content stands in message 3 of 5.\nCall 3: append."
+    )
+    with pytest.raises(ToolError, match="foredeck has no command 'what'"):
+        command("what")
+
+
+def test_an_image_beside_text_is_kept_when_the_text_is_brought_back(host: Host) -> None:
+    ask(host)
+    host.add(assistant(calls("i", "shot")), result("i", "shot", [*user(TEXT_BLOCKS)["content"]]))
+    sent = host.call()
+    (out,) = sent.parts[-2]
+    assert [block["type"] for block in out["content"]] == ["text", "text", "image"]
+    assert out["content"][2]["data"] == PIXEL
+
+
+TEXT_BLOCKS = [{"type": "text", "text": TEXT}, image()]
