@@ -128,4 +128,4 @@ def _is_insertable(message: Message) -> bool:
     if message["role"] == "toolResult" and not (message["toolCallId"] and message["toolName"]):
         return False
     content = message.get("content")
-    return bool(content) and all(block["type"] == "text" for block in content)
+    return bool(content) and all(block["type"] in ("text", "image") for block in content)

@@ -16,6 +16,7 @@ from foredeck.context.parts import SHOWING, Part
 from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
 from foredeck.errors import OutOfSync
+from foredeck.model.messages import unpack
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
@@ -126,7 +127,7 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     conversation.find_uses()
     session.conversation = conversation
     session.sets = folded.sets
-    session.inserts = dict(folded.inserts)
+    session.inserts = {i: unpack(ours, blob) for i, ours in folded.inserts.items()}
     session.drops = set(folded.drops)
     session.policy_state = folded.state
     session.applied.clear()

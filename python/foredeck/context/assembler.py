@@ -34,6 +34,7 @@ from foredeck.context.repairs import repair
 from foredeck.context.request import Answer, Outcome, Request
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
+from foredeck.model.documents import FileDocument
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
@@ -100,13 +101,14 @@ class Assembler:
         )
 
     def _content(self, ordinal: int) -> str | None:
-        """The newest content of an object, as the session has seen it."""
-        conversation = self.session.conversation
-        for index in range(len(conversation) - 1, -1, -1):
-            part = conversation.parts[index]
-            if part.subject == ordinal:
-                return conversation.items[index].text
-        return None
+        """The content of a file as the session has seen it last; None for any other object."""
+        session = self.session
+        entry = session.index.entries[ordinal]
+        if entry.type != "file":
+            return None
+        pending = session.workspace.pending.get(entry.object)
+        document = pending or session.store.get(entry.object, FileDocument)
+        return None if document is None else document.content
 
     def _describe(self, ordinal: int) -> Mapping[str, Any]:
         entry = self.session.index.entries[ordinal]

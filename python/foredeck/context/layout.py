@@ -41,7 +41,7 @@ class Scene:
     conversation: Conversation
     sets: Sets
     content: Callable[[int], str | None]
-    """The newest content of an object, by handle."""
+    """A file's newest content, by handle; None for other objects and for what is not text."""
     describe: Callable[[int], Mapping[str, Any]]
     """The metadata of an object, by handle: fields of its head."""
     newest: Callable[[int], int]

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.items import text_block
-from foredeck.context.layout import Placed, Scene, full_part, reference_part
-from foredeck.context.wording import active_heading, object_line, pool_heading
+from foredeck.context.items import Block, Item, text_block
+from foredeck.context.layout import Placed, Scene, full_part, is_garbled, reference_part
+from foredeck.context.wording import (
+    active_heading,
+    handle,
+    not_text,
+    object_line,
+    old_version,
+    pool_heading,
+)
+
+WHOLE_CHARS = 50_000
+"""A longer file is not shown whole, only as far as it was read."""
 
 
 class Pools:
@@ -20,13 +30,24 @@ class Pools:
     keeps_bytes = False
 
     def place(self, scene: Scene, placed: Placed) -> None:
-        """A reference line; the content stands at the end while the object is active."""
-        if placed.subject is None:
-            scene.render(placed.index, full_part(scene.conversation.items[placed.index], placed))
+        """A reference line; the content stands at the end while the object is active.
+
+        An old version stands where it was asked for: what is active is the newest.
+        """
+        item, subject, version = (
+            scene.conversation.items[placed.index],
+            placed.subject,
+            placed.version,
+        )
+        if subject is None:
+            scene.render(placed.index, full_part(item, placed))
             return
-        scene.conversation.parts[placed.index].subject = placed.subject
+        if version is not None and version < scene.newest(subject):
+            scene.render(placed.index, full_part(item, placed, old_version(subject, version)))
+            return
+        scene.conversation.parts[placed.index].subject = subject
         part = reference_part(scene, placed.index)
-        part.version, part.text_hash = placed.version, placed.text_hash
+        part.version, part.text_hash = version, placed.text_hash
         scene.render(placed.index, part)
 
     def fold(self, scene: Scene, indexes: set[int]) -> None:
@@ -54,8 +75,25 @@ class Pools:
     def _line(self, scene: Scene, ordinal: int) -> str:
         return object_line(ordinal, scene.describe(ordinal))
 
-    def _content(self, scene: Scene, ordinal: int) -> list[dict[str, Any]]:
+    def _content(self, scene: Scene, ordinal: int) -> list[Block]:
+        """A file as it is now; anything else, and a long file, as results have shown it."""
         text = scene.content(ordinal)
-        if not text:
-            return []
-        return [text_block(f"@{ordinal}\n{text}")]
+        if text is not None and len(text) <= WHOLE_CHARS:
+            return [text_block(f"{handle(ordinal)}\n{text}")] if text else []
+        blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]
+        return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
+
+
+def _shown(scene: Scene, ordinal: int) -> list[Item]:
+    """The results that carry an object's content and are still wanted, else the newest one."""
+    conversation = scene.conversation
+    every = [i for i, part in enumerate(conversation.parts) if part.subject == ordinal]
+    live = [index for index in every if index in conversation.live]
+    return [conversation.items[index] for index in live or every[-1:]]
+
+
+def _blocks(item: Item, ordinal: int) -> list[Block]:
+    if is_garbled(item):
+        return [text_block(not_text(handle(ordinal), len(item.text)))]
+    text = [text_block(f"{handle(ordinal)}\n{item.text}")] if item.text else []
+    return [*text, *(block for block in item.blocks if block.get("type") == "image")]

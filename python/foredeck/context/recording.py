@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.branch import Fields
+from foredeck.context.items import block_chars
 from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
+from foredeck.model.messages import pack
 from foredeck.model.records import CallDocument, call_id
 
 TOLD = ("applied", "aborted")
@@ -27,7 +29,8 @@ def record_call(
 ) -> Fields:
     """Commit the record of a call that goes out as we say; returns its fields."""
     model = request.model
-    inserts = [[i, m] for i, m in sorted(session.inserts.items()) if i >= changed_from]
+    blobs = session.workspace.blobs
+    inserts = [[i, pack(m, blobs)] for i, m in sorted(session.inserts.items()) if i >= changed_from]
     return _commit(
         session,
         changed=changed,
@@ -135,7 +138,7 @@ def _stats(session: Session, fixed_chars: int) -> dict[str, Any]:
 
 def _inserted(session: Session) -> int:
     return sum(
-        len(block.get("text") or "")
+        block_chars(block)
         for messages in session.inserts.values()
         for message in messages
         for block in message["blocks"]

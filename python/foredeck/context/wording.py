@@ -130,18 +130,19 @@ def _relative(text: str, cwd: str) -> str:
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     """One object as metadata: in the pool of layout `pools`, and among candidates."""
     kind = fields.get("type")
+    name = f" name={fields['nickname']}" if fields.get("nickname") else ""
     if kind == "file":
         path = (fields.get("source") or {}).get("path", "")
         state = fields.get("state") or "text"
         note = "" if state == "text" else f" {state}"
-        return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}"
+        return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}{name}"
     if kind == "toolcall":
         args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         return (
             f"@{ordinal} toolcall tool={fields.get('tool')} "
-            f"status={fields.get('status') or 'ok'} args={args}"
+            f"status={fields.get('status') or 'ok'} args={args}{name}"
         )
-    return f"@{ordinal} {kind}"
+    return f"@{ordinal} {kind}{name}"
 
 
 def pool_heading() -> str:

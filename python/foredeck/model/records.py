@@ -102,7 +102,7 @@ class CallDocument(Document):
     changed_from: int = 0
     """Inserts and drops at or after this index replace those of the parent."""
     inserts: list[list[Any]] = Field(default_factory=list)
-    """`[index, messages]`: messages of ours that go before the host's message `index`."""
+    """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
     drops: list[int] = Field(default_factory=list)
     """Indexes of host messages that are not sent."""
     system: Pin | None = None

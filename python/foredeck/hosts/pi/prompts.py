@@ -44,7 +44,7 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     folded = CallLog().fold(head.id, lambda id: _fields(store, id))
     messages = [load_message(key.address, store.blob) for key in folded.keys]
     system, tools = _system(store, head)
-    edits, inserts = _edits(store, folded), _inserts(folded, messages)
+    edits, inserts = _edits(store, folded), _inserts(store, folded, messages)
     sent = apply_edits(messages, edits, inserts, folded.drops)
     host = {id(message) for message in messages}
     ours = {id(message) for group in inserts.values() for message in group}
@@ -69,9 +69,12 @@ def _edits(store: Store, folded: Folded) -> dict[int, list[Block]]:
     return edits
 
 
-def _inserts(folded: Folded, messages: list[Message]) -> dict[int, list[Message]]:
+def _inserts(store: Store, folded: Folded, messages: list[Message]) -> dict[int, list[Message]]:
     times = [int(message.get("timestamp") or 0) for message in messages]
-    return {index: to_messages(ours, times, index) for index, ours in folded.inserts.items()}
+    return {
+        index: to_messages(unpack(ours, store.blob), times, index)
+        for index, ours in folded.inserts.items()
+    }
 
 
 def _system(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
