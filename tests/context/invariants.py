@@ -63,7 +63,7 @@ def _store_shows_what_was_sent(host: Host, sent: Sent) -> None:
 
 
 def _figures_are_true(host: Host, sent: Sent) -> None:
-    around = sum(len(message_text(message)) for message in host.system) + value_chars(host.tools)
+    around = len("\n\n".join(map(message_text, host.system))) + value_chars(host.tools)
     assert sent.stats["chars_sent"] == around + _chars(sent.prompt)
     assert sent.stats["chars_host"] == around + _chars(sent.messages)
     assert sent.stats["messages"] == len(sent.messages)

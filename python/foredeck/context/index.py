@@ -107,6 +107,14 @@ class SessionIndex:
             known.pin = pin
         return known, self._document(known)
 
+    def version_of(self, object: str, content_hash: str | None) -> int:
+        """The number that a version has, or will have once the session meets it."""
+        ordinal = self.by_object.get(object)
+        if ordinal is None:
+            return 1
+        pin = self.entries[ordinal].pin
+        return pin.version if pin.content_hash == content_hash else pin.version + 1
+
     def inherit(self, entry: Entry) -> MemberDocument:
         """Take over another session's entry under the same handle, version numbers included."""
         own = Entry(entry.ordinal, entry.object, entry.type, entry.label, entry.pin)

@@ -18,9 +18,9 @@ from foredeck.context.toolcalls import (
 )
 from foredeck.context.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import ChatDocument, Provenance, chat_id
+from foredeck.model.documents import ChatDocument, Provenance, ToolcallDocument, chat_id
 from foredeck.model.ids import uuid7
-from foredeck.model.records import TurnDocument
+from foredeck.model.records import SAME_TRANSACTION, TurnDocument
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
 
@@ -77,7 +77,7 @@ class Ingest:
             return self._known(item, head)
         told = session.observed.pop(item.call_id, None)
         if head is not None and told is None:
-            entry, files, shown = self._stored(item, head)
+            entry, files, shown = self._stored(call, head)
         else:
             entry, files, shown = self._new(item, call, object_id, head, told)
         if item.tool in CONTEXT_TOOLS:
@@ -164,9 +164,7 @@ class Ingest:
         text_hash = hash_text(item.text)
         if pin is None or ordinal is None:
             return Fact(entry.ordinal, entry.pin.version, text_hash, known=True)
-        newest = session.index.entries[ordinal].pin
-        version = newest.version if newest.content_hash == pin.get("content_hash") else None
-        return Fact(ordinal, version, text_hash, known=True)
+        return Fact(ordinal, pin.get("version"), text_hash, known=True)
 
     def _new(
         self, item: Item, call: Call, object_id: str, head: Head | None, told: Observation | None
@@ -188,7 +186,8 @@ class Ingest:
             ),
             None,
         )
-        if head is not None and self._is_stored(head):
+        position = self._position(call)
+        if head is not None and self._is_stored(head, position):
             return session.see_head(head, call.id), files, shown
         document = make_toolcall(
             session,
@@ -197,6 +196,7 @@ class Ingest:
             object_id,
             told.sightings,
             turn_ref=self._turn_id(session.turns),
+            position=position,
             token=told.token,
             full_output=told.full_output,
         )
@@ -210,7 +210,7 @@ class Ingest:
                 ordinal = self._session.index.by_object.get(sighting.object_id, 0)
                 self._session.notices.pop(ordinal, None)
 
-    def _stored(self, item: Item, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
+    def _stored(self, call: Call, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
         """A result that was stored before it could be met: by an engine that has died since, or
         in a session that this one is a copy of."""
         session = self._session
@@ -223,17 +223,39 @@ class Ingest:
                 files[object_id] = session.see_head(file, source.get("path") or "")
         pin = head.fields.get("file_pin") or {}
         return (
-            session.see_head(head, item.call_id),
+            self._in_its_place(head, call),
             [*files.values()],
             files.get(pin.get("object") or ""),
         )
 
-    def _is_stored(self, head: Head) -> bool:
+    def _in_its_place(self, head: Head, call: Call) -> Entry:
+        """A stored result's entry, once its place among the calls of this turn is right."""
+        session, position = self._session, self._position(call)
+        ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
+        if not ours or self._is_stored(head, position):
+            return session.see_head(head, call.id)
+        document = session.store.get(head.id, ToolcallDocument)
+        if document is None:
+            return session.see_head(head, call.id)
+        document.position = position
+        if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
+            document.file_pin["token"] = head.token
+        session.workspace.put(document.seal())
+        return session.see_document(document, call.id)
+
+    def _is_stored(self, head: Head, position: int | None) -> bool:
         """Whether the object needs no further version: what was indexed first is trusted."""
         fields = head.fields
         if fields.get("chat_ref") != chat_id(self._session.id):
             return True
+        if fields.get("position") != position:
+            return False
         return bool(fields.get("turn_ref") == self._turn_id(self._session.turns))
+
+    def _position(self, call: Call) -> int | None:
+        """Which of its message's calls this is, None where the call is not in the list."""
+        calls = [] if self._assistant is None else [c.id for c in self._assistant.calls]
+        return calls.index(call.id) if call.id in calls else None
 
     def _turn_id(self, ordinal: int) -> str:
         return f"turn:{self._session.id}:{ordinal}"

@@ -37,7 +37,16 @@ def observe(
         turn_ref = f"turn:{session.id}:{session.turns + 1}"
         item = _item(event, call_id, blocks)
         workspace.put(
-            make_toolcall(session, item, call, call_id, found, turn_ref=turn_ref, full_output=full)
+            make_toolcall(
+                session,
+                item,
+                call,
+                call_id,
+                found,
+                turn_ref=turn_ref,
+                position=0,  # as most are; corrected when the list tells
+                full_output=full,
+            )
         )
     if session.notices != untold:
         keep_untold(session)

@@ -10,7 +10,7 @@ from foredeck.context.items import block_chars
 from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
 from foredeck.model.messages import pack
-from foredeck.model.records import CallDocument, call_id
+from foredeck.model.records import SAME_TRANSACTION, CallDocument, Pin, call_id
 
 TOLD = ("applied", "aborted")
 """Outcomes that speak of a call of ours; what went out without us has a record of its own."""
@@ -91,7 +91,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
         keys=[list(key) for key in conversation.keys(kept)],
         tip=conversation.tip,
         parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
-        system=session.system,
+        system=_system_pin(session),
         sets={**session.sets.take_changes(), **conversation.take_expiry()},
         state=dict(session.policy_state),
         **fields,
@@ -102,6 +102,17 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
     session.log.add(document.id, record)
     session.current, session.stands = document.id, len(conversation)
     return record
+
+
+def _system_pin(session: Session) -> Pin | None:
+    """The system prompt's version, by the transaction that wrote it."""
+    pin = session.system
+    if pin is None or pin.token != SAME_TRANSACTION or pin.object in session.workspace.pending:
+        return pin
+    head = session.store.head(pin.object)
+    if head is not None:
+        session.system = pin.model_copy(update={"token": head.token})
+    return session.system
 
 
 def _last_model(session: Session) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.index import Entry, Seen
@@ -20,6 +20,7 @@ from foredeck.sources import Sighting
 from foredeck.store.protocol import Head, Token
 
 TOOL_ORIGIN = "toolcall"
+_VERIFIED = {"content_hash", "text_hash", "metadata_view_hash"}
 
 
 def make_toolcall(
@@ -30,12 +31,14 @@ def make_toolcall(
     sightings: Sequence[Sighting],
     *,
     turn_ref: str,
+    position: int | None,
     token: Token | None = None,
     full_output: str | None = None,
 ) -> ToolcallDocument:
     """The sealed object of a result; long texts and images go to the session's workspace.
 
-    `token`: the transaction that has stored the sighted files already, None for this one.
+    `position`: which of the turn's calls it is, from 0, as far as that is known. `token`: the
+    transaction that has stored the sighted files already, None for this one.
     `full_output`: address of all that the tool wrote, where the host has cut the result.
     """
     blobs = session.workspace.blobs
@@ -51,8 +54,9 @@ def make_toolcall(
         status="fail" if item.failed else "ok",
         chat_ref=chat_id(session.id),
         turn_ref=turn_ref,
+        position=position,
         file_refs=[sighting.object_id for sighting in sightings],
-        file_pin=_file_pin(item, sightings, token),
+        file_pin=_file_pin(session, item, sightings, token),
         provider_call_id=call.id,
         details=pack(item.details, blobs),
         images=images,
@@ -106,30 +110,27 @@ def shows_file(item: Item, sighting: Sighting) -> bool:
 
 
 def _file_pin(
-    item: Item, sightings: Sequence[Sighting], token: Token | None
+    session: Session, item: Item, sightings: Sequence[Sighting], token: Token | None
 ) -> dict[str, Any] | None:
-    """For a read: exactly which version of the file was current."""
+    """For a read: exactly which version of the file was current, as the fields of a `Pin`."""
     for sighting in sightings:
         if shows_file(item, sighting):
-            return {"object": sighting.object_id, **_version(sighting, token)}
+            version = _version(sighting, token)
+            ordinal = session.index.version_of(sighting.object_id, version.get("content_hash"))
+            return {"object": sighting.object_id, "version": ordinal, **version}
     return None
 
 
 def _version(sighting: Sighting, token: Token | None) -> dict[str, Any]:
     document, head = sighting.document, sighting.head
+    fields: Mapping[str, Any]
     if document is not None:
-        return {
-            "token": token or SAME_TRANSACTION,
-            "content_hash": document.content_hash,
-            "text_hash": document.text_hash,
-        }
-    if head is None:
+        fields, own = document.model_dump(include=_VERIFIED), token or SAME_TRANSACTION
+    elif head is not None:
+        fields, own = head.fields, SAME_TRANSACTION if head.token == PENDING else head.token
+    else:
         return {}
-    return {
-        "token": SAME_TRANSACTION if head.token == PENDING else head.token,
-        "content_hash": head.fields["content_hash"],
-        "text_hash": head.fields.get("text_hash"),
-    }
+    return {"token": own, **{name: fields.get(name) for name in sorted(_VERIFIED)}}
 
 
 def _is_image(block: Block) -> bool:

@@ -1,0 +1,377 @@
+"""What a conversation leaves in the store: objects, the links between them, and pins."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
+from context.scenes import ask, bash, finish, use
+from context.working import Work
+from foredeck.context.versions import pin_of
+from foredeck.model.documents import (
+    ChatDocument,
+    Document,
+    SessionDocument,
+    SystemPromptDocument,
+    ToolcallDocument,
+)
+from foredeck.model.messages import load_message
+from foredeck.model.records import SAME_TRANSACTION, Pin, TurnDocument
+from foredeck.store.protocol import Token
+
+TEXT = lines(30)
+
+
+def toolcall(host: Host, id: str) -> ToolcallDocument:
+    document = host.store.get(id, ToolcallDocument)
+    assert document is not None
+    return document
+
+
+def turn(host: Host, number: int) -> TurnDocument:
+    document = host.store.get(f"turn:{host.session_id}:{number}", TurnDocument)
+    assert document is not None
+    return document
+
+
+# Tool calls
+
+
+def test_a_result_is_stored_with_all_that_the_host_gave(host: Host) -> None:
+    ask(host)
+    details = {"diff": "+1", "long": "d" * 1000}
+    host.add(
+        assistant(calls("c1", "bash", command="make", timeout=5)),
+        result("c1", "bash", [text("out"), image()], failed=True, details=details),
+    )
+    host.call()
+    stored = toolcall(host, "c1")
+    assert (stored.content, stored.tool, stored.status) == ("out", "bash", "fail")
+    assert stored.args == {"command": "make", "timeout": 5}
+    assert stored.args_display == "make"
+    assert [host.store.blob(digest) for digest in stored.images] == [base64.b64decode(PIXEL)]
+    assert stored.details["diff"] == "+1"
+    assert host.store.blob(stored.details["long"]["$text"]) == b"d" * 1000
+    assert stored.provenance.generator == "tool"
+
+
+def test_a_text_of_lone_surrogates_comes_back_as_it_was(host: Host) -> None:
+    ask(host)
+    odd = "\ud83d half \udc00 \u2028 " * 60
+    use(host, "c1", "bash", odd, command="odd \ud800")
+    assert toolcall(host, "c1").content == odd
+    assert toolcall(host, "c1").args == {"command": "odd \ud800"}
+
+
+def test_a_long_text_is_stored_once_for_the_call_and_the_file(host: Host) -> None:
+    ask(host)
+    whole = lines(300)
+    use(host, "c1", "read", whole, path="a.py")
+    digest = toolcall(host, "c1").text_hash
+    file = host.store.query("file")[0]
+    assert file.fields["text_hash"] == digest
+
+
+def test_a_repeated_providers_id_gets_an_id_of_its_own(host: Host) -> None:
+    ask(host)
+    for number in range(3):
+        use(host, "call_0", "bash", lines(20, f"out {number}"), command=f"run {number}")
+    heads = host.store.query("toolcall", {"provider_call_id": "call_0"})
+    assert heads[0].id == "call_0"
+    assert len({head.id for head in heads}) == 3
+    contents = {toolcall(host, head.id).content for head in heads}
+    assert contents == {lines(20, f"out {number}") for number in range(3)}
+    assert [turn(host, number).toolcall_ids for number in (1, 2, 3)] == [[h.id] for h in heads]
+
+
+def test_the_prompt_answers_a_repeated_id_with_the_providers_own(host: Host) -> None:
+    ask(host)
+    use(host, "call_0", "bash", "one", command="1")
+    sent = use(host, "call_0", "bash", "two", command="2")
+    assert [m["toolCallId"] for m in sent.prompt if m["role"] == "toolResult"] == ["call_0"] * 2
+
+
+def test_a_repeated_id_stays_apart_after_a_restart(host: Host) -> None:
+    ask(host)
+    use(host, "call_0", "bash", lines(20, "one"), command="1")
+    host.restart()
+    sent = use(host, "call_0", "bash", lines(20, "two"), command="2")
+    assert sent.text(2).startswith("@3\n")
+    assert sent.text(4).startswith("@4\n")
+
+
+def test_a_call_that_another_session_copied_is_the_same_object(new_host: NewHost) -> None:
+    host = new_host()
+    ask(host)
+    bash(host, "c1")
+    fork = host.fork("f")
+    finish(fork)
+    ask(fork, "In the copy.")
+    assert len(fork.store.history("c1")) == 1
+    assert fork.state.index.by_object["c1"] == 3
+    fork.close()
+
+
+# Turns and links
+
+
+def test_a_turn_holds_one_answer_with_what_led_to_it_and_its_calls(host: Host) -> None:
+    ask(host, "Do it.")
+    note = {"role": "custom", "customType": "n", "content": "A note.", "display": True}
+    host.add(note)
+    host.add(
+        assistant("Working.", calls("a", "bash", command="1"), calls("b", "bash", command="2")),
+        result("b", "bash", "two"),
+        result("a", "bash", "one"),
+    )
+    host.call()
+    first = turn(host, 1)
+    assert first.toolcall_ids == ["a", "b"]
+    assert first.user_turn == 1
+    assert first.assistant_meta["stopReason"] == "toolUse"
+    assert first.user is not None
+    assert load_message(first.user, host.store.blob)["content"] == "Do it."
+    assert [load_message(a, host.store.blob)["content"] for a in first.others] == ["A note."]
+    assert first.assistant is not None
+    assert load_message(first.assistant, host.store.blob)["content"][0]["text"] == "Working."
+
+
+def test_a_call_points_back_to_chat_turn_and_position(host: Host) -> None:
+    ask(host)
+    bash(host, "x")
+    host.add(
+        assistant(calls("a", "bash", command="1"), calls("b", "bash", command="2")),
+        result("b", "bash", "two"),
+        result("a", "bash", "one"),
+    )
+    host.call()
+    found = [(toolcall(host, id).turn_ref, toolcall(host, id).position) for id in ("x", "a", "b")]
+    assert found == [("turn:s:1", 0), ("turn:s:2", 0), ("turn:s:2", 1)]
+    assert toolcall(host, "a").chat_ref == "chat:s"
+
+
+def test_an_observed_call_knows_its_position_once_it_is_in_the_list(host: Host) -> None:
+    ask(host)
+    answers = [result("a", "bash", "one"), result("b", "bash", "two")]
+    host.observe(answers[1], {"command": "2"})
+    host.observe(answers[0], {"command": "1"})
+    host.add(assistant(calls("a", "bash", command="1"), calls("b", "bash", command="2")), *answers)
+    host.call()
+    assert [toolcall(host, id).position for id in ("a", "b")] == [0, 1]
+    assert len(host.store.history("a")) == 1
+
+
+def test_the_position_is_right_though_the_engine_died_before_the_list_told_it(host: Host) -> None:
+    ask(host)
+    answers = [result("a", "read", TEXT), result("b", "read", lines(30, "b"))]
+    host.observe(answers[1], {"path": "b.py"})
+    host.observe(answers[0], {"path": "a.py"})
+    host.restart()
+    host.add(assistant(calls("a", "read", path="a.py"), calls("b", "read", path="b.py")), *answers)
+    host.call()
+    assert [toolcall(host, id).position for id in ("a", "b")] == [0, 1]
+    for id, content in (("a", TEXT), ("b", lines(30, "b"))):
+        pin = toolcall(host, id).file_pin
+        assert pin is not None
+        assert resolves(host, pin, id).content == content
+
+
+def test_an_observed_result_is_stored_before_the_list_has_it(host: Host) -> None:
+    ask(host)
+    host.observe(result("c1", "bash", TEXT), {"command": "make"})
+    assert toolcall(host, "c1").content == TEXT
+    assert toolcall(host, "c1").turn_ref == "turn:s:1"
+    bash(host, "c1", TEXT)
+    assert len(host.store.history("c1")) == 1
+
+
+def test_the_chat_counts_its_turns_and_is_locked(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    finish(host)
+    ask(host)
+    chat = host.store.get("chat:s", ChatDocument)
+    assert chat is not None
+    assert (chat.turn_count, chat.locked, chat.session_ref) == (2, True, "s")
+
+
+def test_no_turn_is_written_twice(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.restart()
+    leaf = host.leaf()
+    finish(host)
+    ask(host, "One way.")
+    host.go_to(leaf)
+    host.compact("What was done.", keep=2)
+    ask(host, "Another way.")
+    assert [len(host.store.history(f"turn:s:{n}")) for n in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_the_session_knows_what_belongs_to_it(host: Host) -> None:
+    ask(host)
+    session = host.store.get("session:s", SessionDocument)
+    assert session is not None
+    assert (session.chat_ref, session.system_prompt_ref) == ("chat:s", "system_prompt:s")
+    assert (session.cwd, session.harness, session.parent_session) == ("/repo", "pi", None)
+
+
+# Files
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    ask(work.host)
+    return work
+
+
+def test_a_call_points_to_the_files_that_it_touched(work: Work) -> None:
+    for name in ("a.py", "b.py"):
+        work.file(name, TEXT)
+    work.run("ls", "a.py\nb.py", path=".")
+    heads = work.host.store.query("file")
+    assert set(toolcall(work.host, "w1").file_refs) == {head.id for head in heads}
+
+
+def resolves(host: Host, pin: dict[str, Any], own: str) -> Document:
+    """The document that a pin names, its hashes verified."""
+    token = Token(pin["token"])
+    if token == SAME_TRANSACTION:
+        token = host.store.history(own)[0].token
+    document = host.store.get(pin["object"], Document, token)
+    assert document is not None
+    assert document.content_hash == pin["content_hash"]
+    assert document.text_hash == pin["text_hash"]
+    assert document.metadata_view_hash == pin["metadata_view_hash"]
+    return document
+
+
+def test_a_read_pins_the_version_that_was_current(work: Work) -> None:
+    work.file("a.py", TEXT)
+    work.read("a.py")
+    work.write("a.py", lines(30, "new"))
+    work.read("a.py", offset=3, limit=5)
+    for id, content in (("w1", TEXT), ("w3", lines(30, "new"))):
+        pin = toolcall(work.host, id).file_pin
+        assert pin is not None
+        assert resolves(work.host, pin, id).content == content
+    assert [toolcall(work.host, id).file_pin["version"] for id in ("w1", "w3")] == [1, 2]  # type: ignore[index]
+    assert toolcall(work.host, "w3").args == {"path": "a.py", "offset": 3, "limit": 5}
+    assert toolcall(work.host, "w2").file_pin is None
+
+
+# Pins and the system prompt
+
+
+def visible(host: Host, call: int) -> list[tuple[int, int, str]]:
+    """What was visible at a call, as the chain of records tells: handle, version, text hash."""
+    rows: dict[int, list[Any]] = {}
+    for number in range(1, call + 1):
+        rows.update({row[0]: row for row in host.shown(number).record["parts"]})
+    return [
+        (row[3], row[4], row[6]) for row in rows.values() if row[3] and row[1] in ("full", "host")
+    ]
+
+
+def test_what_was_visible_at_a_call_can_be_verified_later(host: Host) -> None:
+    ask(host)
+    use(host, "r1", "read", TEXT, path="a.py")
+    use(host, "r2", "read", lines(30, "entirely new"), path="a.py")
+    bash(host, "c1")
+    host.restart()
+    for call, count in ((2, 1), (3, 2), (4, 3)):
+        pins = visible(host, call)
+        assert len(pins) == count
+        for ordinal, version, text_hash in pins:
+            pin, token = pin_of(host.store, "s", ordinal, version)
+            fields = pin.model_dump() | {"token": token}
+            assert resolves(host, fields, pin.object).text_hash == text_hash
+
+
+def test_the_system_prompt_and_the_tools_are_recorded_as_they_were_at_each_call(
+    host: Host,
+) -> None:
+    ask(host)
+    host.system = [{"role": "system", "content": "Another."}, {"role": "system", "content": "S2"}]
+    bash(host, "c1")
+    host.tools = [{"name": "other", "description": "x" * 600, "parameters": {}}]
+    host.restart()
+    bash(host, "c2")
+    prompts = [host.shown(number) for number in (1, 2, 3)]
+    assert [p.system[0]["content"] for p in prompts] == [
+        "You are a coding agent.",
+        "Another.",
+        "Another.",
+    ]
+    assert [p.tools[0]["name"] for p in prompts] == ["read", "read", "other"]
+    stored = host.store.get("system_prompt:s", SystemPromptDocument)
+    assert stored is not None
+    assert (stored.content, stored.locked) == ("Another.\n\nS2", True)
+
+
+def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
+    ask(host)
+    written = len(host.store.history("system_prompt:s"))
+    bash(host, "c1")
+    host.restart()
+    bash(host, "c2")
+    assert len(host.store.history("system_prompt:s")) == written
+
+
+def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.restart()
+    bash(host, "c2")
+    written = host.store.history("system_prompt:s")[-1].token
+    for number in (1, 2, 3):
+        record = host.store.head(f"call:s:{number}")
+        assert record is not None
+        pin = Pin.model_validate(record.fields["system"])
+        assert (record.token if pin.token == SAME_TRANSACTION else pin.token) == written
+
+
+# Call records
+
+
+def test_the_changes_of_the_sets_add_up(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    host.add(
+        assistant(calls("p", "pin", **{"id": "@3"})),
+        host.tool("p", "pin", **{"id": "@3"}),
+    )
+    host.call()
+    bash(host, "c2")
+    changes = [host.shown(number).record["sets"] for number in (1, 2, 3, 4)]
+    assert changes[0] == {}
+    assert changes[1] == {"active+": [3], "pool+": [3]}
+    assert changes[2] == {"pinned+": [3]}
+    assert changes[3] == {"active+": [5], "pool+": [5]}
+
+
+def test_a_record_holds_only_what_is_new(host: Host) -> None:
+    ask(host)
+    for number in range(4):
+        bash(host, f"c{number}")
+    record = host.shown(5).record
+    assert (record["kept"], len(record["keys"]), len(record["parts"])) == (7, 2, 1)
+    assert record["parent"] == "call:s:4"
+    assert record["model"] == {"name": "anthropic/m1", "window": 200_000}
+    assert record["policy"] == "seed-window"
+
+
+def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> None:
+    host.add(user("One."), user("Two."))
+    host.entries[1] = None
+    host.call()
+    assert [entry for entry, _ in host.shown(1).record["keys"]] == ["s-e1", None]
