@@ -76,9 +76,14 @@ def sent_records(store: Store) -> list[Head]:
 
 def wait_for_count(tmp_path: Path, method: str, number: int) -> None:
     """Wait until so many calls of a method have reached an engine; the test's timeout ends it."""
-    path = tmp_path / "counts" / method.replace("/", "-")
-    while not path.exists() or int(path.read_text() or 0) < number:
+    while count_of(tmp_path, method) < number:
         time.sleep(0.05)
+
+
+def count_of(tmp_path: Path, method: str) -> int:
+    """How many calls of a method have reached an engine."""
+    path = tmp_path / "counts" / method.replace("/", "-")
+    return int(path.read_text() or 0) if path.exists() else 0
 
 
 FAULTS = [
@@ -235,11 +240,17 @@ def test_an_engine_that_never_gets_ready(pi: Pi, checkout: Path, tmp_path: Path,
 def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """It is given up after a few calls; its successor knows everything."""
     (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, call("bash", command="seq 600"), "end"])
+
+    def answer(request: Request) -> ToolCall | str:
+        asked = request.text.count("go on")
+        ran = len(request.results)
+        return f"answer {asked}" if ran == asked else call("bash", command=f"seq {asked}00 900")
+
+    model = pi.serve(answer)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=700)
     rpc = pi.rpc(foredeck=True, environment=environment)
-    rpc.prompt("work")
-    wait_for_count(tmp_path, "session/open", 2)
+    while count_of(tmp_path, "session/open") < 2:
+        rpc.prompt("go on")
     rpc.prompt("go on")
     assert model.violations == []
     assert len(rpc.notifications()) == 1

@@ -101,7 +101,7 @@ def test_an_old_version_comes_back_after_an_edit(pi: Pi) -> None:
     model = run(pi, script)
     at = handle(pi, "/a.txt")
     *_, first, second, third = results(model.requests[-1])
-    assert first == f"{at}\n{old}"
+    assert first == f"{at} v1, not the newest version\n{old}"
     assert second == f"{at} v2, replaces the older copy above\n{new}"
     assert third == f"{at} has no v9: this session has seen v1 to v2."
     assert_stable(answered(model))
@@ -122,7 +122,7 @@ def test_a_version_comes_back_as_of_a_call(pi: Pi) -> None:
         ],
     )
     *_, second, first, none = results(model.requests[-1])
-    assert second == f"{handle(pi, '/a.txt')}\n{old}"
+    assert second == f"{handle(pi, '/a.txt')} v1, not the newest version\n{old}"
     assert first == f"{handle(pi, '/a.txt')} did not exist yet at call 1."
     assert none == "There is no call 99; calls go from 1 to 5."
 

@@ -32,7 +32,8 @@ def observe(
         if sighting.document is not None:
             workspace.put(sighting.document)
         _note(session, sighting)
-    if workspace.head(call_id) is None:
+    is_new = workspace.head(call_id) is None
+    if is_new:
         call = Call(call_id, event.tool, dict(event.input))
         turn_ref = f"turn:{session.id}:{session.turns + 1}"
         item = _item(event, call_id, blocks)
@@ -51,7 +52,7 @@ def observe(
     if session.notices != untold:
         keep_untold(session)
     token = None if workspace.empty else workspace.commit()
-    session.observed[call_id] = Observation(found, token, full)
+    session.observed[call_id] = Observation(found, token, full, is_new)
 
 
 def _note(session: Session, sighting: Sighting) -> None:

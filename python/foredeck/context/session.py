@@ -34,11 +34,13 @@ class Observation:
     """The files that a tool touched, and the transaction that stored them.
 
     `full_output`: hash of the blob with all that the tool wrote, where the result is cut.
+    `stored`: the call's own object was written with them; its turn was only a guess then.
     """
 
     sightings: list[Sighting]
     token: Token | None = None
     full_output: str | None = None
+    stored: bool = False
 
 
 @dataclass(slots=True)
