@@ -139,7 +139,9 @@ def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
     while not ready.exists():
         assert process.poll() is None
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)
+    while process.poll() is None:
+        os.kill(process.pid, signal.SIGINT)
+        time.sleep(0.2)
     _out, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told == "foredeck: interrupted\n"

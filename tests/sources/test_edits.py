@@ -60,7 +60,7 @@ def test_two_fuzzy_replacements_in_one_line() -> None:
 )
 def test_a_unique_old_text_is_replaced(before: str, old: str, new: str, after: str) -> None:
     text = before + old + after
-    if text.count(old) != 1:
+    if text.find(old) != len(before) or text.find(old, len(before) + 1) != -1:
         return
     plain = new.replace("\r\n", "\n").replace("\r", "\n")
     assert apply_edits(text, [Edit(old, new)]) == before + plain + after
