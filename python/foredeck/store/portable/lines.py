@@ -108,6 +108,8 @@ def decode_line(data: bytes, limits: Limits) -> dict[str, Any]:
         value = json.loads(data.decode(), parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"not JSON in UTF-8 ({error})") from None
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     _check_depth(value, limits.depth)
