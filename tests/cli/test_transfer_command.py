@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +139,15 @@ def test_a_nickname_is_unique_and_can_move(
     assert json.loads(capsys.readouterr().out)["content"] == SECOND
     assert main(["name", "notes", "final", "--json", "--home", str(home)]) == 0
     assert json.loads(capsys.readouterr().out)["new"] is True
+
+
+def test_the_hashes_are_what_the_documentation_says(exported: Path, tmp_path: Path) -> None:
+    """The script in docs/objects.md knows nothing of foredeck, and finds every hash in order."""
+    page = (Path(__file__).parents[2] / "docs" / "objects.md").read_text()
+    script = page.split("```python\n")[1].split("```")[0]
+    changed = tmp_path / "changed.jsonl"
+    changed.write_bytes(exported.read_bytes().replace(b'"turn_count":2', b'"turn_count":9'))
+    for file, code in ((exported, 0), (changed, 1)):
+        command = [sys.executable, "-c", script, str(file)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == code, ended.stderr
