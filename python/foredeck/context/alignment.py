@@ -50,7 +50,8 @@ def align(session: Session, request: Request) -> Alignment:
         raise OutOfSync("The host does not hold the engine's last answer.")
     items = conversation.items[: request.keep] + request.items
     hosted = _first_without_us(request, len(items))
-    if in_step and hosted is None and request.keep == len(conversation):
+    is_known = any(item.key.address in session.log.known for item in request.items)
+    if in_step and hosted is None and not is_known and request.keep == len(conversation):
         return Alignment(items, len(conversation), True, False)
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:

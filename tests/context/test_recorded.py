@@ -1,0 +1,177 @@
+"""What was once rendered stays so, whatever has changed in program, configuration and clock.
+
+A restart that recomputes the same bytes with the same code would prove nothing: between
+restarts the words, the policy, the layout's thresholds and the settings are changed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.driver import Host
+from context.messages import lines, user
+from context.playing import fresh_host, take
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent, as_bytes
+from context.strategies import Script, sound_scripts
+from context.test_properties import BOUNDED
+from foredeck.context import (
+    anchored,
+    folding,
+    layout,
+    notices,
+    pools,
+    rebase,
+    repairs,
+    savings,
+    tools,
+    wording,
+)
+
+USERS = (anchored, layout, notices, pools, repairs, tools, wording)
+
+
+def other_words(patch: pytest.MonkeyPatch) -> None:
+    """Every line of `wording` says something else, wherever it was imported."""
+    for name, line in inspect.getmembers(wording, inspect.isfunction):
+        if name.startswith("_") or name == "args_display":
+            continue
+        for module in USERS:
+            if getattr(module, name, None) is line:
+                patch.setattr(module, name, _reworded(line))
+
+
+def _reworded(line: Callable[..., str]) -> Callable[..., str]:
+    def reworded(*args: Any, **options: Any) -> str:
+        return "NEW " + line(*args, **options)
+
+    return reworded
+
+
+def other_numbers(patch: pytest.MonkeyPatch) -> None:
+    """Every threshold of the program is another."""
+    patch.setattr(rebase, "CHARS_PER_TOKEN", 2.0)
+    patch.setattr(layout, "HANDLE_FROM_CHARS", 20)
+    patch.setattr(anchored, "HANDLE_FROM_CHARS", 20)
+    patch.setattr(savings, "MIN_SAVING_CHARS", 5)
+    patch.setattr(wording, "ARGS_CHARS", 12)
+    assert folding.estimate_tokens(100) == 50
+
+
+OTHER_SETTINGS: dict[str, Any] = {
+    "seed_window": {"per_turn": 1, "turns": 1},
+    "rebase": {"min_saving_tokens": 200, "high_water": 0.5, "low_water": 0.2},
+    "limits": {"activate_chars": 1000},
+}
+
+
+def rich(host: Host) -> Sent:
+    """A prompt with every kind of part in it."""
+    ask(host)
+    for number in range(6):
+        bash(host, f"c{number}")
+    host.wait(600)
+    finish(host)
+    ask(host)
+    use(host, "r1", "read", lines(30), path="a.py")
+    use(host, "r2", "read", lines(30), path="a.py")
+    use(host, "r3", "read", lines(30).replace("line 7:", "line seven:"), path="a.py")
+    use(host, "r4", "read", lines(30, "new"), path="a.py")
+    context_tool(host, "t1", "activate", "@3")
+    context_tool(host, "t2", "pin", "@4")
+    context_tool(host, "t3", "deactivate", "@5")
+    return use(host, "e", "bash", "", command="true")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _host, patch: other_words(patch),
+        lambda _host, patch: other_numbers(patch),
+        lambda host, _patch: host.restart(**OTHER_SETTINGS),
+        lambda host, _patch: host.wait(-1_000_000),
+        lambda host, _patch: host.restart(seed_window={"per_turn": 1000, "turns": 1000}),
+    ],
+    ids=["words", "numbers", "settings", "clock", "window"],
+)
+def test_old_parts_stay_byte_for_byte(
+    host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Host, pytest.MonkeyPatch], None],
+) -> None:
+    before = rich(host)
+    forms = {row[1] for n in range(1, (before.call or 0) + 1) for row in _rows(host, n)}
+    assert forms >= {"full", "same", "diff", "reference", "note"}
+    host.restart()
+    change(host, monkeypatch)
+    finish(host)
+    sent = ask(host, "And now?")
+    length = len(before.prompt)
+    assert sent.decision == {"kind": "append"}
+    assert as_bytes(sent.prompt[:length]) == as_bytes(before.prompt)
+
+
+def _rows(host: Host, call: int) -> list[Any]:
+    return list(host.shown(call).record["parts"])
+
+
+def test_new_parts_use_the_new_words(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(host)
+    bash(host, "c1", lines(20))
+    other_words(monkeypatch)
+    host.restart()
+    sent = bash(host, "c2", lines(20))
+    assert sent.text(2).startswith("@3\n")
+    assert sent.text(4).startswith("NEW Unchanged: the same as ")
+
+
+def test_repairs_stay_as_they_were_said(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.add({"role": "assistant", "content": [{"type": "text", "text": "Half."}]}, user("Hm?"))
+    before = host.call()
+    assert before.prompt[0]["content"][0]["text"].startswith("[foredeck]")
+    other_words(monkeypatch)
+    host.restart()
+    finish(host)
+    sent = ask(host)
+    assert as_bytes(sent.prompt[:3]) == as_bytes(before.prompt)
+
+
+def test_what_was_sent_is_shown_as_it_was(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = rich(host)
+    other_words(monkeypatch)
+    other_numbers(monkeypatch)
+    host.restart(**OTHER_SETTINGS)
+    assert sent.call is not None
+    shown = [message["content"] for message in host.shown(sent.call).messages]
+    assert shown == [message["content"] for message in sent.prompt]
+
+
+def test_expired_content_stays_collapsible_under_another_window(host: Host) -> None:
+    ask(host)
+    for number in range(6):
+        bash(host, f"c{number}")
+    finish(host)
+    ask(host)
+    host.restart(seed_window={"per_turn": 1000, "turns": 1000})
+    host.wait(600)
+    finish(host)
+    assert ask(host).text(2).startswith("toolcall_ref")
+
+
+@BOUNDED
+@given(script=sound_scripts(), at=st.integers(1, 8))
+def test_any_conversation_goes_on_as_it_was(script: Script, at: int) -> None:
+    with fresh_host() as host, pytest.MonkeyPatch.context() as patch:
+        for number, step in enumerate(script):
+            if number == at:
+                other_words(patch)
+                other_numbers(patch)
+                host.restart(**OTHER_SETTINGS)
+            take(host, step)
+            host.call()
