@@ -201,6 +201,20 @@ def test_a_chat_is_written_as_markdown_from_its_turns(
     assert count > 3
 
 
+def test_a_chat_as_data_has_its_turns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chat = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json"))
+    assert chat["session_ref"] == SESSION
+    assert chat["turn_count"] == len(chat["turns"]) == 4
+    assert chat["toolcall_refs"] == ["toolu_a", "toolu_b", "toolu_c", "toolu_d"]
+    first, second, *_ = chat["turns"]
+    assert (first["user"]["content"], second["user"]) == ("Read it, \ud83d please.", None)
+    assert first["assistant"]["content"][0]["name"] == "read"
+    assert [turn["user_turn"] for turn in chat["turns"]] == [1] * 4
+    assert [turn["toolcall_ids"] for turn in chat["turns"][:2]] == [["toolu_a"], ["toolu_b"]]
+    older = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json", "--at", "2"))
+    assert older["turns"] == chat["turns"][:1]
+
+
 def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = ["@@ -1,5 +1,5 @@", " one", "-two", "+2", " three", " filler", " filler"]
     for versions in (["1", "2"], ["v1", "v2"], []):

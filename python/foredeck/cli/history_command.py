@@ -112,8 +112,9 @@ def _cat(args: Namespace) -> int:
         found = find_asked(store, args)
         version = find_version(store, found, args.at)
         text = _content(store, found, version)
+        more = _chat(store, version) if args.json and found.head.type == "chat" else {}
     if args.json:
-        print_json({**_identity(found), **_place(version), "content": text})
+        print_json({**_identity(found), **_place(version), "content": text, **more})
         return 0
     sys.stdout.flush()
     sys.stdout.buffer.write(encode_text(text))
@@ -171,6 +172,14 @@ def _place(version: Version) -> dict[str, Any]:
     return {"version": version.number, "token": head.token, "time_ms": head.time_ms}
 
 
+def _chat(store: Store, version: Version) -> dict[str, Any]:
+    """What a chat is made of, beside its text."""
+    from foredeck.hosts.pi.chat import chat_fields
+
+    fields = version.head.fields
+    return chat_fields(store, fields["session_ref"], fields["turn_count"])
+
+
 def _content(store: Store, found: Found, version: Version) -> str:
     """The text of a version; a chat's is written from its turns. Raises `NoContent`."""
     from foredeck.context.versions import WHY_NO_CONTENT
@@ -222,8 +231,8 @@ COMMANDS = {
         description=(
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
             "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
-            "from its turns, those of all branches. Exit code 1 where a version has no content\n"
-            "(deleted, not text)."
+            "from its turns, those of all branches; --json gives the turns too. Exit code 1 where a\n"
+            "version has no content (deleted, not text)."
         ),
         example="foredeck cat 0199aaaa:@12 --at v1",
         configure=_configure_cat,

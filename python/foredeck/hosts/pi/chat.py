@@ -28,6 +28,40 @@ def render_chat(store: Store, session: str, turns: int) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
+    """The first `turns` turns of a session as data (SSOT 2.5): its chat as one logical object.
+
+    `{"session_ref", "turn_count", "toolcall_refs", "turns": [{"id", "user_turn", "user",
+    "assistant", "others", "assistant_meta", "toolcall_ids"}]}`, messages as the host gave them,
+    None where a turn has none.
+    """
+    ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
+    heads = store.heads(ids)
+    found = [_turn(store, heads[id]) for id in ids if id in heads]
+    return {
+        "session_ref": session,
+        "turn_count": turns,
+        "toolcall_refs": [call for turn in found for call in turn["toolcall_ids"]],
+        "turns": found,
+    }
+
+
+def _turn(store: Store, head: Head) -> dict[str, Any]:
+    def message(address: str | None) -> Message | None:
+        return None if address is None else load_message(address, store.blob)
+
+    fields = head.fields
+    return {
+        "id": head.id,
+        "user_turn": fields["user_turn"],
+        "user": message(fields.get("user")),
+        "assistant": message(fields.get("assistant")),
+        "others": [message(address) for address in fields["others"]],
+        "assistant_meta": fields.get("assistant_meta") or {},
+        "toolcall_ids": fields["toolcall_ids"],
+    }
+
+
 def _handles(store: Store, session: str) -> dict[str, int]:
     members = store.query("member", {"session": session})
     return {head.fields["object"]: head.fields["ordinal"] for head in members}
