@@ -231,8 +231,8 @@ COMMANDS = {
         description=(
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
             "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
-            "from its turns, those of all branches; --json gives the turns too. Exit code 1 where a\n"
-            "version has no content (deleted, not text)."
+            "from its turns, those of all branches; --json gives the turns too. Exit code 1 where\n"
+            "a version has no content (deleted, not text)."
         ),
         example="foredeck cat 0199aaaa:@12 --at v1",
         configure=_configure_cat,
