@@ -2,9 +2,10 @@
   "Starts a node and serves it until it is told to stop.
 
      java -cp ... foredeck.node.main --config FILE [--data-dir DIR] [--port N]
-          [--token-file FILE] [--ready-file FILE]
+          [--token-file FILE] [--ready-file FILE] [--until-eof true]
 
-  --ready-file is written once requests are answered: {\"port\": N, \"pid\": N}."
+  --ready-file is written once requests are answered: {\"port\": N, \"pid\": N}. With --until-eof
+  the node stops when its standard input ends, so with whoever has started it."
   (:require [clojure.java.io :as io]
             [clojure.string :as str]
             [clojure.tools.logging :as log]
@@ -19,7 +20,7 @@
 
 (set! *warn-on-reflection* true)
 
-(def ^:private known #{"config" "data-dir" "port" "token-file" "ready-file"})
+(def ^:private known #{"config" "data-dir" "port" "token-file" "ready-file" "until-eof"})
 
 (defn parse-args
   "`--name value` pairs as a map. Throws where there is something else."
@@ -57,9 +58,15 @@
         (.close ^Closeable node)
         (throw e)))))
 
+(defn- wait-for-the-end [until-eof]
+  (when until-eof
+    (while (not (neg? (.read System/in))))
+    (System/exit 0))
+  @(promise))
+
 (defn -main [& args]
   (try
-    (let [{:keys [ready-file] :as options} (parse-args args)
+    (let [{:keys [ready-file until-eof] :as options} (parse-args args)
           {:keys [port close]} (start options)]
       (.addShutdownHook (Runtime/getRuntime)
                         (Thread. (fn []
@@ -69,7 +76,7 @@
       (when ready-file
         (write-ready-file ready-file port))
       (log/info "listening on loopback, port" port)
-      @(promise))
+      (wait-for-the-end until-eof))
     (catch Throwable e
       (log/error e "the node could not be started:" (ex-message e))
       (System/exit 1))))
