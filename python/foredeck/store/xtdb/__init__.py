@@ -1,5 +1,6 @@
-"""The store on XTDB 1: `open_xtdb` gives an adapter to a node that runs."""
+"""The store on XTDB 1: an adapter to any server, and a node of foredeck's own."""
 
 from foredeck.store.xtdb.adapter import XtdbStore, open_xtdb
+from foredeck.store.xtdb.supervise import open_own_node
 
-__all__ = ["XtdbStore", "open_xtdb"]
+__all__ = ["XtdbStore", "open_own_node", "open_xtdb"]

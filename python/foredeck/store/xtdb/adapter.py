@@ -33,16 +33,18 @@ def open_xtdb(
     namespace: str = DEFAULT_NAMESPACE,
     timeout_ms: int = 10_000,
     clock: Callable[[], int] = now_ms,
+    revive: Callable[[], str] | None = None,
 ) -> XtdbStore:
     """Open the store at a server's address, such as `http://127.0.0.1:3000`.
 
     `token` is the node's bearer token, None for a server that asks for none. `namespace`: one
-    server can hold several stores. `timeout_ms` bounds each request and each commit. Waits until
+    server can hold several stores. `timeout_ms` bounds each request and each commit. `revive`
+    starts a server that nobody else looks after, and gives its address. Waits until
     the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
     reached or does not catch up in time.
     """
     names = Names(namespace)
-    client = XtdbClient(url, token=token, timeout_ms=timeout_ms)
+    client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
     try:
         client.catch_up()
     except BaseException:

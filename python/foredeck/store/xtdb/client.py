@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import httpx
 
@@ -25,6 +25,8 @@ VALID_TIME = "1970-01-01T00:00:00Z"
 """One valid time for all versions: which one is newest is decided by transactions alone."""
 
 _BUSY_PAUSE = 0.05
+_REPEATS = 4
+"""How often a request that changes nothing is sent again after its connection was lost."""
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -35,20 +37,32 @@ class OutcomeUnknown(StoreUnavailable):
 class XtdbClient:
     """One server. Not thread-safe, as the stores that use it."""
 
-    def __init__(self, url: str, *, token: str | None = None, timeout_ms: int = 10_000) -> None:
-        self.url = url.rstrip("/")
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_ms: int = 10_000,
+        revive: Callable[[], str] | None = None,
+    ) -> None:
+        """`revive` is asked, where nobody answers, to start the server again; gives its address."""
         self.timeout_ms = timeout_ms
+        self._revive = revive
         headers = {"Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.Client(
-            base_url=f"{self.url}/_xtdb",
             headers=headers,
             timeout=httpx.Timeout(timeout_ms / 1000),
             limits=httpx.Limits(max_connections=4, keepalive_expiry=20),
             # A proxy has no business between this process and its database.
             trust_env=False,
         )
+        self._move_to(url)
+
+    def _move_to(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._http.base_url = httpx.URL(f"{self.url}/_xtdb")
 
     def close(self) -> None:
         """Let go of all connections; calling it twice is fine."""
@@ -88,9 +102,13 @@ class XtdbClient:
 
     def catch_up(self) -> None:
         """Wait until everything that is in the log now is indexed."""
-        answer = self._get("/latest-submitted-tx", {})
-        if answer.status_code != 404:
-            self.await_tx(int(self._json(answer, 200)["txId"]))
+        if (tx_id := self.latest("submitted")) is not None:
+            self.await_tx(tx_id)
+
+    def latest(self, kind: Literal["submitted", "completed"]) -> int | None:
+        """The last transaction in the log, or the last that is indexed; None for none."""
+        answer = self._get(f"/latest-{kind}-tx", {})
+        return None if answer.status_code == 404 else int(self._json(answer, 200)["txId"])
 
     # Reading
 
@@ -145,18 +163,23 @@ class XtdbClient:
         """One request; again while the server has no room for it, and after a lost connection
         where doing it twice is the same as doing it once (`safe`)."""
         deadline = time.monotonic() + self.timeout_ms / 1000
-        again = safe
+        again = _REPEATS if safe else 0
+        revive = self._revive
         while True:
             try:
                 answer = self._http.request(method, path, **more)
             except _UNREACHABLE as error:
+                if revive is not None:
+                    self._move_to(revive())
+                    revive = None
+                    continue
                 raise StoreUnavailable(
                     f"XTDB at {self.url} cannot be reached ({error}): "
                     "`foredeck xtdb status` tells about it, `foredeck xtdb up` starts it"
                 ) from error
             except httpx.HTTPError as error:
                 if again and not isinstance(error, httpx.TimeoutException):
-                    again = False
+                    again -= 1
                     continue
                 kind = StoreUnavailable if safe else OutcomeUnknown
                 raise kind(f"XTDB at {self.url} did not answer: {_reason(error)}") from error

@@ -18,7 +18,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
-from foredeck.store.xtdb.client import OutcomeUnknown, XtdbClient
+from foredeck.store.xtdb.client import Operation, OutcomeUnknown, XtdbClient
 from foredeck.store.xtdb.documents import Clock
 from foredeck.store.xtdb.names import Names
 from foredeck.store.xtdb.planning import (
@@ -143,8 +143,7 @@ class Writer:
         """Whether the plan is known to have committed."""
         missing = self._missing(commit.blobs)
         try:
-            tx_id = self._client.submit(plan.operations(self._names, missing))
-            committed = self._client.committed(tx_id)
+            committed = self._submit(plan.operations(self._names, missing))
         except OutcomeUnknown:
             if commit.origin is None:
                 commit.unsettled.append(plan.transaction.origin.token)
@@ -154,6 +153,15 @@ class Writer:
         if committed:
             self._remember(plan, commit.blobs)
         return committed
+
+    def _submit(self, operations: Sequence[Operation]) -> bool:
+        """Whether the transaction has committed. Raises `OutcomeUnknown` for any trouble after it
+        was sent."""
+        tx_id = self._client.submit(operations)
+        try:
+            return self._client.committed(tx_id)
+        except StoreUnavailable as error:
+            raise OutcomeUnknown(str(error)) from error
 
     def _settled(self, commit: _Commit) -> Token | None:
         """The token under which an attempt turns out to have committed after all."""
