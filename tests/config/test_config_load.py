@@ -169,7 +169,8 @@ def test_variables_of_others_are_ignored_and_empty_ones_are_unset(layers: Layers
     environ = dict.fromkeys(RESERVED, "x") | {
         "FOREDECK": "x",
         "FOREDECK_DEMO_MODEL": "x",
-        "FOREDECK_XTDB_URL": "x",
+        "FOREDECK_XTDB_JAVA": "x",
+        "FOREDECK_XTDB_PGHOST": "x",
         "FOREDECK_LAYOUT": "",
         "OTHER": "x",
     }

@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.store.protocol import Origin, Token, order_of
-from foredeck.store.xtdb.client import VALID_TIME, Doc, Operation
+from foredeck.store.xtdb.client import Doc, Operation, valid_time
 from foredeck.store.xtdb.documents import Clock, Transaction, Version, write_blob, write_fields
 from foredeck.store.xtdb.names import Names
 from foredeck.store.xtdb.reading import Reader
@@ -70,7 +70,7 @@ class Plan:
     transaction: Transaction
     before: Clock | None
     clock: Clock
-    puts: list[Operation] = field(default_factory=list)
+    puts: list[Doc] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     """XTDB's ids of what is taken not to exist."""
     heads: dict[str, Known] = field(default_factory=dict)
@@ -78,13 +78,13 @@ class Plan:
     def operations(self, names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
         """What to send: the matches first, then everything that is put."""
         before = None if self.before is None else self.before.to_doc(names)
+        puts = [*self.puts, self.transaction.to_doc(names), self.clock.to_doc(names)]
+        time = valid_time(self.clock.revision)
         return [
-            ["match", names.clock, before, VALID_TIME],
-            *(["match", eid, None, VALID_TIME] for eid in self.absent),
+            ["match", names.clock, before, time],
+            *(["match", eid, None, time] for eid in self.absent),
             *put_blobs(names, blobs),
-            *self.puts,
-            put(self.transaction.to_doc(names)),
-            put(self.clock.to_doc(names)),
+            *(["put", doc, time] for doc in puts),
         ]
 
 
@@ -205,16 +205,16 @@ class Planner:
         origin = plan.transaction.origin
         late = Version(origin.token, origin.time_ms, document.type, -1, True, document.text)
         eid = self._names.late(document.id, origin.token)
-        plan.puts.append(put(late.to_late_doc(self._names, eid, self._names.document(document.id))))
+        plan.puts.append(late.to_late_doc(self._names, eid, self._names.document(document.id)))
         if not head.version.irregular:
             marked = replace(head.version, irregular=True)
             doc = marked.to_doc(self._names, self._names.document(document.id), marked.fields)
-            plan.puts.append(put(doc))
+            plan.puts.append(doc)
             plan.heads[document.id] = Known(marked, head.identity_hash)
 
     def _put(self, plan: Plan, version: Version, document: Prepared) -> None:
         eid = self._names.document(document.id)
-        plan.puts.append(put(version.to_doc(self._names, eid, document.fields)))
+        plan.puts.append(version.to_doc(self._names, eid, document.fields))
         plan.heads[document.id] = Known(version, document.identity_hash)
 
     def _check_identity(self, document: Prepared, head: Known) -> None:
@@ -230,10 +230,5 @@ def _new_store() -> str:
 
 
 def put_blobs(names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
-    """One operation for each blob."""
-    return [put(write_blob(names, digest, data)) for digest, data in blobs.items()]
-
-
-def put(doc: Doc) -> Operation:
-    """The operation that writes a document."""
-    return ["put", doc, VALID_TIME]
+    """One operation for each blob; all its versions are equal, so their time does not matter."""
+    return [["put", write_blob(names, d, data), valid_time(0)] for d, data in blobs.items()]

@@ -33,6 +33,8 @@ from foredeck.store.xtdb.reading import Reader
 
 _MOST_HEADS = 5_000
 _MOST_BLOBS = 50_000
+_SMALL_BLOB = 32_768
+"""Bytes."""
 _PAUSE = 0.002
 _LONGEST_PAUSE = 0.05
 
@@ -175,8 +177,10 @@ class Writer:
         return None
 
     def _missing(self, blobs: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The blobs to send. Small ones are not asked for: sending them again costs less."""
         unknown = [digest for digest in blobs if digest not in self._blobs]
-        present = self._reader.present_blobs(unknown)
+        large = [digest for digest in unknown if len(blobs[digest]) > _SMALL_BLOB]
+        present = self._reader.present_blobs(large)
         return {digest: blobs[digest] for digest in unknown if digest not in present}
 
     def _add_blobs(self, blobs: Mapping[str, bytes]) -> None:

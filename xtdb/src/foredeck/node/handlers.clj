@@ -138,7 +138,8 @@
 (defn tx-committed
   "Whether all matches of an indexed transaction held. One that is not indexed is answered with
   500, as XTDB's server does."
-  [{:keys [node]} {:keys [params]}]
+  [{:keys [node] :as context} {:keys [params]}]
+  (await-asked context params)
   (try
     (api-map {:tx-committed? (xt/tx-committed? node {::xt/tx-id (required params :tx-id)})})
     (catch NodeOutOfSyncException e

@@ -69,7 +69,8 @@
   (commit ["put" {"xt/id" "a" "f/x" 1}])
   (let [[status {id "txId"}] (submit ["match" "a" nil] ["put" {"xt/id" "a" "f/x" 2}])]
     (is (= [202 1] [status id]))
-    (fetch (str "await-tx?tx-id=" id))
+    (is (= [200 {"txCommitted?" false}]
+           (fetch "tx-committed?tx-id=1&await-tx-id=1&await-tx-timeout=9000")))
     (is (= [200 {"txCommitted?" false}] (fetch "tx-committed?tx-id=1"))))
   (is (= [2 true] (commit ["match" "a" {"xt/id" "a" "f/x" 1}] ["put" {"xt/id" "a" "f/x" 2}]))))
 
