@@ -16,7 +16,8 @@
     xtdb.kv.index-store
     xtdb.query
     xtdb.jdbc
-    xtdb.jdbc.psql])
+    xtdb.jdbc.psql
+    xtdb.kafka])
 
 (defn -main [classes]
   (binding [*compile-path* classes]
