@@ -105,3 +105,22 @@ def test_without_an_installed_node_it_says_what_to_do(
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     assert main(["sessions"]) == 3
     assert "foredeck xtdb install" in capsys.readouterr().err
+
+
+def test_doctor_looks_at_it(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+
+    def store_finding() -> dict[str, str]:
+        capsys.readouterr()
+        main(["doctor", "--json"])
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        return next(check for check in checks if check["name"] == "store")
+
+    assert "started at first use" in store_finding()["text"]
+    assert own_node_folder(home).running() is None
+    assert main(["xtdb", "up"]) == 0
+    assert store_finding()["text"] == "XTDB of our own answers"
+    monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
+    assert store_finding()["status"] == "problem"
