@@ -101,15 +101,17 @@ class NodeFolder:
             return self._read_state() if descriptor is None else None
 
     def _read_state(self) -> NodeInfo | None:
+        """What was written down about the node: by its starter, else by itself."""
         try:
             return NodeInfo(**json.loads(self.state_file.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
+            pass
+        try:
+            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            written_ms = self.ready_file.stat().st_mtime_ns // 1_000_000
+            return NodeInfo(ready["pid"], ready["port"], "unknown", written_ms)
+        except (OSError, ValueError, TypeError, LookupError):
             return None
-
-    def last_port(self) -> int:
-        """The port of the node that ran here last, 0 for none."""
-        state = self._read_state()
-        return 0 if state is None else state.port
 
     @contextmanager
     def _lock(self, mode: int) -> Iterator[int | None]:
