@@ -13,13 +13,41 @@ from foredeck.store.sqlite import open_sqlite
 
 def open_store(config: Config) -> Store:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened."""
-    if config.store != "sqlite":
-        raise ConfigError(f"Store {config.store!r} is not available in this version; use sqlite.")
+    if config.store == "xtdb":
+        return _open_xtdb(config)
     return open_sqlite(
         config.sqlite_file,
         synchronous=config.sqlite.synchronous,
         busy_timeout_ms=config.sqlite.busy_timeout_ms,
     )
+
+
+def _open_xtdb(config: Config) -> Store:
+    """A server that somebody else runs where one is named, else foredeck's own node."""
+    # Imported here: who uses SQLite does not wait for an HTTP library.
+    from foredeck.store.xtdb import open_own_node, open_xtdb
+
+    xtdb = config.xtdb
+    if xtdb.url is None:
+        return open_own_node(
+            config.home,
+            topology=xtdb.topology,
+            namespace=xtdb.namespace,
+            timeout_ms=xtdb.timeout_ms,
+        )
+    return open_xtdb(
+        xtdb.url,
+        token=None if xtdb.token_file is None else _read_token(xtdb.token_file),
+        namespace=xtdb.namespace,
+        timeout_ms=xtdb.timeout_ms,
+    )
+
+
+def _read_token(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"xtdb.token_file: {file} cannot be read: {error}") from error
 
 
 def open_filesystems(config: Config, cwd: str) -> FilesystemMap:

@@ -120,7 +120,9 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
             "seed_window.turns: must be greater than or equal to 1, not 0",
         ),
         ("home = 'here'", "home: must be an absolute path"),
-        ("store = 'xtdb'", '"xtdb" is not available in this version'),
+        ("store = 'mongo'", "store: must be 'sqlite' or 'xtdb', not 'mongo'"),
+        ("[xtdb]\nurl = 'localhost:3000'", "must be an address that starts with http://"),
+        ("[xtdb]\ntoken_file = 'token'", "xtdb.token_file: must be an absolute path"),
         ("[rebase]\nlow_water = 0.9", "rebase.low_water must be below rebase.high_water"),
         ("[[sources.mounts]]\nprefix = '/a'", "sources.mounts[0]: needs host_path"),
         (
@@ -167,7 +169,8 @@ def test_variables_of_others_are_ignored_and_empty_ones_are_unset(layers: Layers
     environ = dict.fromkeys(RESERVED, "x") | {
         "FOREDECK": "x",
         "FOREDECK_DEMO_MODEL": "x",
-        "FOREDECK_XTDB_URL": "x",
+        "FOREDECK_XTDB_JAVA": "x",
+        "FOREDECK_XTDB_PGHOST": "x",
         "FOREDECK_LAYOUT": "",
         "OTHER": "x",
     }
@@ -245,3 +248,16 @@ def test_a_container_needs_a_name_for_its_files(tmp_path: Path) -> None:
     flags = ["sources.sandboxed=true", "sources.filesystem_id=container-1"]
     config = load_config(flags=flags, environ={}, user_file=tmp_path / "none").config
     assert (config.sources.sandboxed, config.sources.filesystem_id) == (True, "container-1")
+
+
+def test_an_xtdb_address_selects_the_store(layers: Layers) -> None:
+    url = "http://127.0.0.1:3000"
+    resolved = layers.load(environ={"FOREDECK_XTDB_URL": url})
+    assert (resolved.config.store, resolved.config.xtdb.url) == ("xtdb", url)
+    assert str(resolved.origins["store"]) == "environment: FOREDECK_XTDB_URL"
+    stated = {"FOREDECK_XTDB_URL": url, "FOREDECK_STORE": "sqlite"}
+    assert layers.load(environ=stated).config.store == "sqlite"
+    other = {"FOREDECK_XTDB__URL": url, "FOREDECK_XTDB_JAVA": "/opt/java"}
+    assert layers.load(environ=other).config.xtdb.url == url
+    layers.project_file.write_text(f"[xtdb]\nurl = '{url}'\n")
+    assert "cannot be set by a project" in layers.error()

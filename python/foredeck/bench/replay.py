@@ -11,11 +11,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from foredeck.bench.replay_host import Host, Options
+from foredeck.bench.replay_stores import replay_stores
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.config import Config
 from foredeck.context.items import blocks_chars
@@ -158,11 +159,13 @@ def replay(
     """
     _check(paths, options, keep)
     sessions: list[SessionResult] = []
-    for number, path in enumerate(paths, start=1):
-        if progress is not None:
-            progress(number, len(paths), path.name)
-        with _home(keep, path) as home:
-            sessions.append(replay_file(path, home, options))
+    with replay_stores(options.store) as settings_of:
+        for number, path in enumerate(paths, start=1):
+            if progress is not None:
+                progress(number, len(paths), path.name)
+            own = replace(options, settings=(*options.settings, *settings_of(number)))
+            with _home(keep, path) as home:
+                sessions.append(replay_file(path, home, own))
     return {"sessions": [asdict(s) for s in sessions], "total": _total(sessions)}
 
 
@@ -170,6 +173,8 @@ def _check(paths: list[Path], options: Options, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
     if options.restart_every is not None and options.restart_every < 1:
         raise ReplayError("The engine can be restarted every 1 call or more.")
+    if keep is not None and options.store != "sqlite":
+        raise ReplayError("--keep leaves SQLite stores behind; a store in XTDB ends with the run.")
     if keep is not None or options.prompts is not None:
         _check_stems(paths)
     if keep is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
 from foredeck.config import Config, load_config
@@ -21,6 +21,7 @@ REPLAY_FILESYSTEM = "replay"
 class Options:
     """How to replay."""
 
+    store: Literal["sqlite", "xtdb"] = "sqlite"
     layout: str = "anchored"
     policy: str = "seed-window"
     restart_every: int | None = None

@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "import": "read a session that was exported",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "bench": "measure what foredeck costs on this machine",
+    "xtdb": "install, start, stop and look after the XTDB node",
     "doctor": "check this machine and say what to do about each finding",
 }
 """`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND."""

@@ -21,6 +21,7 @@ def _run(args: Namespace) -> int:
 
     paths = find_transcripts(args.paths)
     options = Options(
+        store=args.store,
         layout=args.layout,
         policy=args.policy,
         restart_every=args.restart_every,
@@ -131,6 +132,12 @@ def _configure(parser: ArgumentParser) -> None:
         nargs="+",
         type=Path,
         help="a session file of Pi (*.jsonl, any version of its format), or a folder of them",
+    )
+    parser.add_argument(
+        "--store",
+        choices=("sqlite", "xtdb"),
+        default="sqlite",
+        help="keep the objects in SQLite (default), or in an XTDB node of the run's own",
     )
     parser.add_argument("--layout", metavar="L", default="anchored", help="anchored or pools")
     parser.add_argument(

@@ -27,9 +27,14 @@ RESERVED_PREFIXES = (
     "FOREDECK_SCRATCH",
     "FOREDECK_SETUP",
     "FOREDECK_TEST",
-    "FOREDECK_XTDB_",
+    "FOREDECK_XTDB_JAVA",
+    "FOREDECK_XTDB_KAFKA",
+    "FOREDECK_XTDB_PG",
 )
 """Families of such variables."""
+
+XTDB_URL = "FOREDECK_XTDB_URL"
+"""Names a server and selects it: short for FOREDECK_XTDB__URL with FOREDECK_STORE=xtdb."""
 
 
 def environment_name(key: str) -> str:
@@ -39,6 +44,8 @@ def environment_name(key: str) -> str:
 
 def key_name(variable: str) -> str:
     """The dotted key that a variable speaks of, whether or not there is such a key."""
+    if variable == XTDB_URL:
+        return "xtdb.url"
     return variable.removeprefix(PREFIX).lower().replace("__", ".")
 
 

@@ -17,7 +17,13 @@ from typing import Any, Literal
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from foredeck.config.environment import environment_values, key_name, split_flags, value_of
+from foredeck.config.environment import (
+    XTDB_URL,
+    environment_values,
+    key_name,
+    split_flags,
+    value_of,
+)
 from foredeck.config.folders import project_config_file, user_config_file
 from foredeck.config.keys import all_keys, nearest, sections
 from foredeck.config.model import Config, Mount
@@ -92,7 +98,10 @@ def load_config(
     _add_file(layers, user_file or user_config_file(), "user")
     if project is not None and trusted:
         _add_file(layers, project_config_file(project), "project")
-    for variable, text in environment_values(os.environ if environ is None else environ).items():
+    variables = environment_values(os.environ if environ is None else environ)
+    if XTDB_URL in variables:
+        layers.add("store", "xtdb", Origin("environment", XTDB_URL))
+    for variable, text in variables.items():
         _add_text(layers, key_name(variable), text, Origin("environment", variable))
     for key, text in _flag_values(flags).items():
         _add_text(layers, key, text, Origin("flag", f"--set {key}"))

@@ -46,6 +46,48 @@ class SqliteSection(Section):
     )
 
 
+class XtdbSection(Section):
+    """`[xtdb]`: the store on XTDB 1."""
+
+    url: Annotated[str | None, USER_ONLY] = Field(
+        None,
+        description="Address of a server that somebody else runs, such as "
+        "`http://127.0.0.1:3000`. Unset: foredeck runs a node of its own. The environment "
+        "variable `FOREDECK_XTDB_URL` sets this and `store`.",
+    )
+    token_file: Annotated[Path | None, USER_ONLY] = Field(
+        None, description="File with the bearer token that the server at `url` asks for, if any."
+    )
+    namespace: Annotated[str, USER_ONLY] = Field(
+        "foredeck",
+        pattern=r"^[a-z][a-z0-9_-]{0,63}$",
+        description="Name of this store among others in the same XTDB.",
+    )
+    topology: Annotated[Literal["memory", "rocksdb", "postgres", "kafka"], USER_ONLY] = Field(
+        "rocksdb",
+        description="Where foredeck's own node keeps its data: on this machine (`rocksdb`), or "
+        "shared by many (`postgres`, `kafka`). `memory` forgets everything.",
+    )
+    timeout_ms: Annotated[int, USER_ONLY] = Field(
+        10_000,
+        ge=100,
+        le=600_000,
+        description="Longest time that one request or one commit may take, in milliseconds.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_http(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must be an address that starts with http:// or https://")
+        return value
+
+    @field_validator("token_file")
+    @classmethod
+    def _token_file_is_absolute(cls, value: Path | None) -> Path | None:
+        return None if value is None else _absolute(value)
+
+
 class SeedWindowSection(Section):
     """`[seed_window]`: the policy `seed-window`."""
 
@@ -182,7 +224,9 @@ class Config(Section):
     """Everything that can be configured. `Config()` holds the defaults."""
 
     store: Annotated[Literal["sqlite", "xtdb"], USER_ONLY] = Field(
-        "sqlite", description="Where objects are kept. Only `sqlite` is available in this version."
+        "sqlite",
+        description="Where objects are kept: `sqlite`, a file, or `xtdb`, a database that several "
+        "machines can share (`foredeck xtdb install` first).",
     )
     home: Annotated[Path, USER_ONLY] = Field(
         default_factory=default_home,
@@ -206,6 +250,7 @@ class Config(Section):
         "warning", description="What the engine writes to its log (stderr)."
     )
     sqlite: SqliteSection = Field(default_factory=SqliteSection)
+    xtdb: XtdbSection = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
     limits: LimitsSection = Field(default_factory=LimitsSection)
@@ -215,13 +260,6 @@ class Config(Section):
     def sqlite_file(self) -> Path:
         """The database file of the embedded store."""
         return self.home / "foredeck.db"
-
-    @field_validator("store")
-    @classmethod
-    def _store_is_available(cls, value: str) -> str:
-        if value == "xtdb":
-            raise ValueError('"xtdb" is not available in this version; use "sqlite"')
-        return value
 
     @field_validator("home")
     @classmethod

@@ -1,0 +1,217 @@
+"""`foredeck xtdb`: the node that the store `xtdb` stands on."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.output import print_json, short_count, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.xtdb.client import XtdbClient
+    from foredeck.store.xtdb.node import NodeInfo
+
+_STEPS = 45
+"""About as many as installing tells of: jars, and compiling."""
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.config import ensure_home
+
+    config = resolve_config(args).config
+    ensure_home(config.home)
+    actions: dict[str, Callable[[Namespace, Config], int]] = {
+        "install": _install,
+        "up": _up,
+        "down": _down,
+        "status": _status,
+        "logs": _logs,
+    }
+    return actions[args.action](args, config)
+
+
+def _install(args: Namespace, config: Config) -> int:
+    from foredeck.store.xtdb.runtime import install
+
+    began = time.monotonic()
+    with Progress("installing the XTDB node", total=_STEPS) as progress:
+        runtime = install(config.home, lambda note: progress.advance(note=note))
+    java = {"path": runtime.java.path, "version": runtime.java.version}
+    if args.json:
+        print_json({"folder": runtime.folder, "java": java})
+    else:
+        print(
+            f"The XTDB node is installed in {runtime.folder} ({time.monotonic() - began:.0f} s), "
+            f"on Java {runtime.java.version} ({runtime.java.path}).\n"
+            "`foredeck xtdb up` starts it; FOREDECK_STORE=xtdb starts it by itself."
+        )
+    return 0
+
+
+def _up(args: Namespace, config: Config) -> int:
+    from foredeck.store.xtdb.node import start
+    from foredeck.store.xtdb.runtime import find_runtime
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    folder = own_node_folder(config.home)
+    began = time.monotonic()
+    node, started, _ = start(
+        folder, find_runtime(config.home), topology=config.xtdb.topology, port=args.port
+    )
+    if args.json:
+        print_json({"started": started, **_facts(node), "token_file": folder.token_file})
+    elif started:
+        print(
+            f"XTDB runs at {node.url}, process {node.pid}, after "
+            f"{time.monotonic() - began:.1f} s; data in {folder.data}."
+        )
+    else:
+        print(f"XTDB runs already at {node.url}, process {node.pid}.")
+    return 0
+
+
+def _down(args: Namespace, config: Config) -> int:
+    from foredeck.store.xtdb.node import stop
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    node = stop(own_node_folder(config.home))
+    if args.json:
+        print_json({"stopped": node is not None})
+    else:
+        print("No XTDB node runs here." if node is None else f"Stopped process {node.pid}.")
+    return 0
+
+
+def _facts(node: NodeInfo) -> dict[str, Any]:
+    return {"url": node.url, "pid": node.pid, "port": node.port, "topology": node.topology}
+
+
+def _status(args: Namespace, config: Config) -> int:
+    """Exit code 0 where a node answers and indexes, 3 where none does."""
+    from foredeck.errors import StoreError
+    from foredeck.store.xtdb.client import XtdbClient
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    folder = own_node_folder(config.home)
+    node = folder.running()
+    url = config.xtdb.url or (None if node is None else node.url)
+    found: dict[str, Any] = {"running": url is not None, "url": url, "healthy": False}
+    if node is not None and config.xtdb.url is None:
+        uptime = time.time_ns() // 1_000_000 - node.started_ms
+        found |= {**_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
+    if url is not None:
+        token = _token(config, folder.token_file)
+        client = XtdbClient(url, token=token, timeout_ms=min(config.xtdb.timeout_ms, 5_000))
+        try:
+            found |= _health(client)
+        except StoreError as error:
+            found["error"] = str(error)
+        finally:
+            client.close()
+    print_json(found) if args.json else _print_status(found)
+    return 0 if found["healthy"] else 3
+
+
+def _token(config: Config, own: Path) -> str | None:
+    file = config.xtdb.token_file if config.xtdb.url else own
+    return file.read_text(encoding="utf-8").strip() if file is not None else None
+
+
+def _health(client: XtdbClient) -> dict[str, Any]:
+    status = client.status()
+    submitted, completed = client.latest("submitted"), client.latest("completed")
+    failed = bool(status.get("ingesterFailed?"))
+    return {
+        "version": status.get("version"),
+        "index": status.get("kvStore"),
+        "keys": status.get("estimateNumKeys"),
+        "submitted_tx": submitted,
+        "indexed_tx": completed,
+        "lag": (submitted if submitted is not None else -1)
+        - (completed if completed is not None else -1),
+        "ingester_failed": failed,
+        "healthy": not failed,
+    }
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _print_status(found: dict[str, Any]) -> None:
+    if not found["running"]:
+        print("No XTDB node runs here; `foredeck xtdb up` starts one.")
+        return
+    rows = [(name.replace("_", " "), _shown(name, value)) for name, value in found.items()]
+    print(table(rows))
+    if found.get("ingester_failed"):
+        print("Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log.")
+
+
+def _shown(name: str, value: Any) -> str:
+    if name.endswith("_bytes"):
+        return f"{short_count(value)}B"
+    if name == "uptime_ms":
+        return f"{value / 1000:.0f} s"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
+
+
+def _logs(args: Namespace, config: Config) -> int:
+    from foredeck.store.xtdb.node import log_tail
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    folder = own_node_folder(config.home)
+    if args.json:
+        print_json({"file": folder.log_file, "exists": folder.log_file.exists()})
+    elif not folder.log_file.exists():
+        print(f"No node has run here yet; the log will be {folder.log_file}")
+    else:
+        print(log_tail(folder.log_file, args.lines))
+    return 0
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", required=True, help="what to do; each has its own --help"
+    )
+    texts = {
+        "install": "fetch jars (and Java, where there is none) and compile the node; once",
+        "up": "start the node, or say where it runs; it survives the terminal",
+        "down": "stop the node",
+        "status": "say whether it runs, and whether it keeps up with its log",
+        "logs": "print the end of the node's log",
+    }
+    for name, text in texts.items():
+        action = actions.add_parser(name, help=text, description=text.capitalize() + ".")
+        add_json_flag(action)
+        add_config_flags(action)
+        if name == "up":
+            action.add_argument(
+                "--port", metavar="N", type=int, default=0, help="port (default: any free one)"
+            )
+        if name == "logs":
+            action.add_argument(
+                "--lines", metavar="N", type=int, default=50, help="how many (default: %(default)s)"
+            )
+
+
+COMMAND = Command(
+    description=(
+        "Install, start, stop and look after an XTDB node of your own, with its data in the\n"
+        "state folder. It listens on this machine alone and asks for a token that only you can\n"
+        "read. With FOREDECK_STORE=xtdb foredeck keeps its objects there, and starts it when it\n"
+        "is needed. To use a server that somebody else runs, set FOREDECK_XTDB_URL instead."
+    ),
+    example="foredeck xtdb install && foredeck xtdb up && foredeck xtdb status",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,141 @@
+"""The store in XTDB 1, through its HTTP API: on one machine, or shared by many.
+
+How documents lie there is told in `documents.py`; the order of transactions in `writing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from foredeck.errors import Missing
+from foredeck.model.canonical import decode_text
+from foredeck.model.documents import Document
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
+from foredeck.store.verify import check_blobs, restore, unique_bodies
+from foredeck.store.xtdb.client import XtdbClient
+from foredeck.store.xtdb.documents import Version
+from foredeck.store.xtdb.names import Names
+from foredeck.store.xtdb.planning import Prepared
+from foredeck.store.xtdb.reading import Reader
+from foredeck.store.xtdb.writing import Writer
+
+D = TypeVar("D", bound=Document)
+
+DEFAULT_NAMESPACE = "foredeck"
+
+
+def open_xtdb(
+    url: str,
+    *,
+    token: str | None = None,
+    namespace: str = DEFAULT_NAMESPACE,
+    timeout_ms: int = 10_000,
+    clock: Callable[[], int] = now_ms,
+    revive: Callable[[], str] | None = None,
+) -> XtdbStore:
+    """Open the store at a server's address, such as `http://127.0.0.1:3000`.
+
+    `token` is the node's bearer token, None for a server that asks for none. `namespace`: one
+    server can hold several stores. `timeout_ms` bounds each request and each commit. `revive`
+    starts a server that nobody else looks after, and gives its address. Waits until
+    the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
+    reached or does not catch up in time.
+    """
+    names = Names(namespace)
+    client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
+    try:
+        client.catch_up()
+    except BaseException:
+        client.close()
+        raise
+    return XtdbStore(client, names, clock)
+
+
+class XtdbStore:
+    """`foredeck.store.protocol.Store` in XTDB 1. Made by `open_xtdb`."""
+
+    def __init__(self, client: XtdbClient, names: Names, clock: Callable[[], int]) -> None:
+        self.url = client.url
+        self.namespace = names.namespace
+        self._client = client
+        self._names = names
+        self._reader = Reader(client, names)
+        self._writer = Writer(client, names, clock)
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`."""
+        check_blobs(batch.blobs)
+        documents = [Prepared.of(body) for body in unique_bodies(batch.puts).values()]
+        blobs = dict(batch.blobs)
+        for document in documents:
+            if document.content is not None and document.text_hash is not None:
+                blobs[document.text_hash] = document.content
+        return self._writer.write(documents, blobs, batch.expect, origin)
+
+    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
+        """See `Store.get`."""
+        version = self._version(id, at)
+        if version is None:
+            return None
+        fields = version.fields
+        if fields["text_hash"] is None:
+            fields["content"] = None
+        elif "content" not in fields:
+            fields["content"] = decode_text(self.blob(fields["text_hash"]))
+        return restore(kind, fields)
+
+    def head(self, id: str, at: Token | None = None) -> Head | None:
+        """See `Store.head`."""
+        version = self._version(id, at)
+        return None if version is None else version.head(id)
+
+    def _version(self, id: str, at: Token | None) -> Version | None:
+        return self._reader.version(id) if at is None else self._reader.version_as_of(id, at)
+
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """See `Store.heads`."""
+        return {id: version.head(id) for id, version in self._reader.versions(ids).items()}
+
+    def history(self, id: str) -> list[Head]:
+        """See `Store.history`."""
+        return [version.head(id) for version in self._reader.history(id)]
+
+    def query(
+        self,
+        type: str,
+        where: Mapping[str, Scalar | None] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Head]:
+        """See `Store.query`."""
+        return self._reader.query(type, dict(where or {}), limit)
+
+    def blob(self, digest: str) -> bytes:
+        """See `Store.blob`."""
+        found = self._reader.blobs([digest])
+        if digest not in found:
+            raise Missing(f"no blob {digest} in this store")
+        return found[digest]
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """See `Store.blobs`."""
+        return self._reader.blobs(digests)
+
+    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
+        """See `Store.changes_since`."""
+        return self._reader.changes_since(token, limit)
+
+    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """See `Store.transactions`."""
+        return self._reader.transactions(tokens)
+
+    def latest(self) -> Token | None:
+        """See `Store.latest`."""
+        clock = self._reader.clock()
+        return None if clock is None or clock.seq == 0 else clock.token
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._client.close()

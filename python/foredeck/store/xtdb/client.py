@@ -1,0 +1,226 @@
+"""XTDB 1 over HTTP: the calls that the adapter needs, their errors told as the store's own.
+
+Talks to the node that `foredeck xtdb up` starts, or to any XTDB 1 server, which asks for no
+token. JSON goes both ways, but for queries, which XTDB takes as EDN only.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import httpx
+
+from foredeck.errors import StoreError, StoreUnavailable
+from foredeck.store.xtdb import edn
+
+Doc = dict[str, Any]
+"""A document as JSON has it: keys with their namespace (`xt/id`), values of JSON."""
+Operation = list[Any]
+"""`["put", doc, valid time]`, `["match", id, doc or None, valid time]`."""
+
+_BUSY_PAUSE = 0.05
+_REPEATS = 4
+"""How often a request that changes nothing is sent again after its connection was lost."""
+_UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+_FIRST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def valid_time(revision: int) -> str:
+    """The valid time of what the n-th transaction writes: n milliseconds after 1970 began.
+
+    No clock is in it, so none that steps back can hide a version. It is not the same for all
+    because XTDB would then walk through all versions of a document to add one.
+    """
+    moment = _FIRST_TIME + timedelta(milliseconds=revision)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """A transaction was sent, and the answer did not come: it may or may not be in the log."""
+
+
+class XtdbClient:
+    """One server. Not thread-safe, as the stores that use it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout_ms: int = 10_000,
+        revive: Callable[[], str] | None = None,
+    ) -> None:
+        """`revive` is asked, where nobody answers, to start the server again; gives its address."""
+        self.timeout_ms = timeout_ms
+        self._revive = revive
+        headers = {"Accept": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self._http = httpx.Client(
+            headers=headers,
+            timeout=httpx.Timeout(timeout_ms / 1000),
+            limits=httpx.Limits(max_connections=4, keepalive_expiry=20),
+            # A proxy has no business between this process and its database.
+            trust_env=False,
+        )
+        self._move_to(url)
+
+    def _move_to(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._http.base_url = httpx.URL(f"{self.url}/_xtdb")
+
+    def close(self) -> None:
+        """Let go of all connections; calling it twice is fine."""
+        self._http.close()
+
+    # Writing
+
+    def submit(self, operations: Sequence[Operation]) -> int:
+        """Append a transaction; its id. Whether it commits is told by `committed`.
+
+        Raises `OutcomeUnknown` where it was sent and no answer came, `StoreUnavailable` where
+        it was not sent, `StoreError` where it was refused.
+        """
+        body = json.dumps({"tx-ops": operations}, ensure_ascii=False, separators=(",", ":"))
+        headers = {"Content-Type": "application/json"}
+        answer = self._send(
+            "POST", "/submit-tx", content=body.encode(), headers=headers, safe=False
+        )
+        return int(self._json(answer, 202)["txId"])
+
+    def committed(self, tx_id: int) -> bool:
+        """Wait until a transaction is indexed, and tell whether its matches held.
+
+        Raises `OutcomeUnknown` when that takes too long.
+        """
+        # One request where the server waits by itself, three where it does not know how to.
+        answer = self._get("/tx-committed", {"tx-id": tx_id, **self._waiting(tx_id)})
+        if answer.status_code != 200:
+            self.await_tx(tx_id)
+            answer = self._get("/tx-committed", {"tx-id": tx_id})
+        return bool(self._json(answer, 200)["txCommitted?"])
+
+    def _waiting(self, tx_id: int) -> dict[str, int]:
+        # The server gives up before the connection does, so that its answer still arrives.
+        return {"await-tx-id": tx_id, "await-tx-timeout": max(1, self.timeout_ms - 500)}
+
+    def await_tx(self, tx_id: int) -> None:
+        """Wait until a transaction is indexed. Raises `OutcomeUnknown` when that takes too long."""
+        timeout = self._waiting(tx_id)["await-tx-timeout"]
+        answer = self._get("/await-tx", {"tx-id": tx_id, "timeout": timeout})
+        if answer.status_code == 500 and "TimeoutException" in answer.text:
+            raise OutcomeUnknown(
+                f"XTDB at {self.url} has not indexed transaction {tx_id} in {self.timeout_ms} ms"
+            )
+        self._json(answer, 200)
+
+    def catch_up(self) -> None:
+        """Wait until everything that is in the log now is indexed."""
+        if (tx_id := self.latest("submitted")) is not None:
+            self.await_tx(tx_id)
+
+    def latest(self, kind: Literal["submitted", "completed"]) -> int | None:
+        """The last transaction in the log, or the last that is indexed; None for none."""
+        answer = self._get(f"/latest-{kind}-tx", {})
+        return None if answer.status_code == 404 else int(self._json(answer, 200)["txId"])
+
+    # Reading
+
+    def entity(self, eid: str, tx_id: int | None = None) -> Doc | None:
+        """A document, now or as of a transaction."""
+        params: dict[str, str | int] = {"eid": eid}
+        if tx_id is not None:
+            params["tx-id"] = tx_id
+        answer = self._get("/entity", params)
+        return None if answer.status_code == 404 else dict(self._json(answer, 200))
+
+    def entity_tx(self, eid: str) -> int | None:
+        """The id of the transaction that wrote a document last."""
+        answer = self._get("/entity-tx", {"eid": eid})
+        return None if answer.status_code == 404 else int(self._json(answer, 200)["txId"])
+
+    def history(self, eid: str) -> list[Doc]:
+        """All versions of a document, in the order in which they were written."""
+        answer = self._get(
+            "/entity",
+            {
+                "eid": eid,
+                "history": "true",
+                "sort-order": "asc",
+                "with-docs": "true",
+                "with-corrections": "true",
+            },
+        )
+        entries = sorted(self._json(answer, 200), key=lambda entry: entry["txId"])
+        return [entry["doc"] for entry in entries if entry.get("doc")]
+
+    def query(self, query: str, *args: Any) -> list[list[Any]]:
+        """Run a Datalog query in EDN; `args` are plain values for its `:in`."""
+        values = " ".join(edn.write(arg) for arg in args)
+        body = f"{{:query {query} :in-args [{values}]}}"
+        headers = {"Content-Type": "application/edn"}
+        answer = self._send("POST", "/query", content=body.encode(), headers=headers)
+        if answer.status_code == 200 and not answer.content:
+            raise StoreError(f"XTDB at {self.url}: the query failed while it ran")
+        return list(self._json(answer, 200))
+
+    def status(self) -> Doc:
+        """What the node says of itself."""
+        return dict(self._json(self._get("/status", {}), 200))
+
+    # Transport
+
+    def _get(self, path: str, params: Mapping[str, str | int]) -> httpx.Response:
+        return self._send("GET", path, params=dict(params))
+
+    def _send(self, method: str, path: str, *, safe: bool = True, **more: Any) -> httpx.Response:
+        """One request; again while the server has no room for it, and after a lost connection
+        where doing it twice is the same as doing it once (`safe`)."""
+        deadline = time.monotonic() + self.timeout_ms / 1000
+        again = _REPEATS if safe else 0
+        revive = self._revive
+        while True:
+            try:
+                answer = self._http.request(method, path, **more)
+            except _UNREACHABLE as error:
+                if revive is not None:
+                    self._move_to(revive())
+                    revive = None
+                    continue
+                raise StoreUnavailable(
+                    f"XTDB at {self.url} cannot be reached ({error}): "
+                    "`foredeck xtdb status` tells about it, `foredeck xtdb up` starts it"
+                ) from error
+            except httpx.HTTPError as error:
+                if again and not isinstance(error, httpx.TimeoutException):
+                    again -= 1
+                    continue
+                kind = StoreUnavailable if safe else OutcomeUnknown
+                raise kind(f"XTDB at {self.url} did not answer: {_reason(error)}") from error
+            if answer.status_code != 503 or time.monotonic() > deadline:
+                return answer
+            time.sleep(_BUSY_PAUSE)
+
+    def _json(self, answer: httpx.Response, expected: int) -> Any:
+        if answer.status_code == expected:
+            try:
+                return answer.json()
+            except ValueError as error:
+                raise StoreError(f"XTDB at {self.url} answered with something else") from error
+        if answer.status_code == 401:
+            raise StoreUnavailable(
+                f"XTDB at {self.url} does not accept the token: it belongs to another node"
+            )
+        if answer.status_code == 503:
+            raise StoreUnavailable(f"XTDB at {self.url} is busy: too many requests are waiting")
+        raise StoreError(f"XTDB at {self.url} refused ({answer.status_code}): {answer.text[:500]}")
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,309 @@
+"""Starting, finding and stopping the node of a state folder.
+
+A running node holds a lock: the descriptor that was locked before it started is its own, too, so
+the lock is free as soon as the process is gone, however it went, and no stale process id can
+mislead anyone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.xtdb.runtime import Runtime
+
+START_SECONDS = 60.0
+STOP_SECONDS = 15.0
+_POLL = 0.02
+_LOG_BYTES = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A running node: where it answers, and which process it is."""
+
+    pid: int
+    port: int
+    topology: str
+    started_ms: int
+
+    @property
+    def url(self) -> str:
+        """The address for `open_xtdb`."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFolder:
+    """The files of one node: data, token, state, lock and log."""
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        """XTDB's own folders."""
+        return self.root / "data"
+
+    @property
+    def token_file(self) -> Path:
+        """The bearer token, mode 0600."""
+        return self.root / "token"
+
+    @property
+    def state_file(self) -> Path:
+        """Which node was started last."""
+        return self.root / "node.json"
+
+    @property
+    def ready_file(self) -> Path:
+        """Written by the node once it answers."""
+        return self.root / "ready.json"
+
+    @property
+    def log_file(self) -> Path:
+        """What the node has said."""
+        return self.root / "node.log"
+
+    @property
+    def tmp(self) -> Path:
+        """The node's own temporary folder, for native libraries."""
+        return self.root / "tmp"
+
+    def token(self) -> str:
+        """The token, made at first use."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return self.token_file.read_text(encoding="utf-8").strip()
+        with os.fdopen(descriptor, "w") as stream:
+            token = secrets.token_urlsafe(32)
+            stream.write(token)
+        return token
+
+    def running(self) -> NodeInfo | None:
+        """The node that runs here, if one does."""
+        if not self.root.is_dir():
+            return None
+        with self._lock(fcntl.LOCK_SH) as descriptor:
+            return self._read_state() if descriptor is None else None
+
+    def _read_state(self) -> NodeInfo | None:
+        """What was written down about the node: by its starter, else by itself."""
+        try:
+            return NodeInfo(**json.loads(self.state_file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            pass
+        try:
+            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            written_ms = self.ready_file.stat().st_mtime_ns // 1_000_000
+            return NodeInfo(ready["pid"], ready["port"], "unknown", written_ms)
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
+
+    @contextmanager
+    def _lock(self, mode: int) -> Iterator[int | None]:
+        """A locked descriptor, or None where a node holds the lock (or is being started)."""
+        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+            else:
+                yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def start(
+    folder: NodeFolder,
+    runtime: Runtime,
+    *,
+    topology: str = "rocksdb",
+    port: int = 0,
+    until_eof: bool = False,
+) -> tuple[NodeInfo, bool, subprocess.Popen[bytes] | None]:
+    """The node of `folder`: the one that runs, else a new one.
+
+    Returns what it is, whether it was started by this call, and then its process. `until_eof`:
+    the node ends when its standard input does, so with this process at the latest. Raises
+    `StoreUnavailable`, with the end of the log, when it does not start.
+    """
+    folder.token()
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with folder._lock(fcntl.LOCK_EX) as descriptor:
+            if descriptor is not None:
+                process = _spawn(folder, runtime, topology, port, until_eof, descriptor)
+                return _await_ready(folder, process, topology, deadline), True, process
+            info = folder._read_state()
+        if info is not None and _is_ready(folder, info.pid):
+            return info, False, None
+        if time.monotonic() > deadline:
+            raise StoreUnavailable(f"another process is starting the node in {folder.root}")
+        time.sleep(_POLL)
+
+
+def _is_ready(folder: NodeFolder, pid: int) -> bool:
+    """Whether the process `pid` lives and has said that it answers."""
+    try:
+        os.kill(pid, 0)
+        return bool(json.loads(folder.ready_file.read_text())["pid"] == pid)
+    except (OSError, ValueError, LookupError):
+        return False
+
+
+def _spawn(
+    folder: NodeFolder,
+    runtime: Runtime,
+    topology: str,
+    port: int,
+    until_eof: bool,
+    descriptor: int,
+) -> subprocess.Popen[bytes]:
+    folder.ready_file.unlink(missing_ok=True)
+    folder.state_file.unlink(missing_ok=True)
+    shutil.rmtree(folder.tmp, ignore_errors=True)
+    folder.tmp.mkdir(mode=0o700, parents=True)
+    folder.data.mkdir(mode=0o700, exist_ok=True)
+    _rotate(folder.log_file)
+    arguments = ["--config", str(runtime.config_file(topology)), "--data-dir", str(folder.data)]
+    arguments += ["--token-file", str(folder.token_file), "--ready-file", str(folder.ready_file)]
+    arguments += ["--port", str(port), *(["--until-eof", "true"] if until_eof else [])]
+    folder.log_file.touch(mode=0o600)
+    with folder.log_file.open("ab") as log:
+        return subprocess.Popen(
+            [runtime.java.path, *_flags(runtime, folder), "foredeck.node.main", *arguments],
+            stdin=subprocess.PIPE if until_eof else subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            # A session of its own: the terminal's end and its Ctrl-C are not the node's.
+            start_new_session=True,
+            pass_fds=[descriptor],
+            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
+            cwd=folder.root,
+        )
+
+
+def _flags(runtime: Runtime, folder: NodeFolder) -> list[str]:
+    flags = [
+        "-Xms128m",
+        "-Xmx1g",
+        "-XX:MaxDirectMemorySize=1g",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Duser.timezone=UTC",
+        "-Dfile.encoding=UTF-8",
+        # Without it each answer waits for a delayed acknowledgement, 40 ms.
+        "-Dsun.net.httpserver.nodelay=true",
+        "-Dsun.net.httpserver.maxReqTime=60",
+        # XTDB unpacks native libraries under a fixed name there.
+        f"-Djava.io.tmpdir={folder.tmp}",
+        "-Dorg.slf4j.simpleLogger.showDateTime=true",
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSX",
+        *("-cp", runtime.class_path),
+    ]
+    if runtime.java.version >= 22:
+        flags.insert(0, "--enable-native-access=ALL-UNNAMED")
+    if runtime.java.version >= 24:
+        flags.insert(0, "--sun-misc-unsafe-memory-access=allow")
+    return flags
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > _LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+
+
+def _await_ready(
+    folder: NodeFolder, process: subprocess.Popen[bytes], topology: str, deadline: float
+) -> NodeInfo:
+    started_ms = time.time_ns() // 1_000_000
+    while not _is_ready(folder, process.pid):
+        if process.poll() is not None:
+            raise StoreUnavailable(
+                f"the XTDB node did not start (exit code {process.returncode}); the end of "
+                f"{folder.log_file}:\n{log_tail(folder.log_file)}"
+            )
+        if time.monotonic() > deadline:
+            process.kill()
+            raise StoreUnavailable(
+                f"the XTDB node was not ready in {START_SECONDS:.0f} s; its log is "
+                f"{folder.log_file}"
+            )
+        time.sleep(_POLL)
+    port = int(json.loads(folder.ready_file.read_text())["port"])
+    info = NodeInfo(process.pid, port, topology, started_ms)
+    draft = folder.state_file.with_suffix(".new")
+    draft.write_text(json.dumps(asdict(info)), encoding="utf-8")
+    draft.replace(folder.state_file)
+    return info
+
+
+def log_tail(log: Path, lines: int = 15) -> str:
+    """The last lines of a log, without what Java says of its own call stack."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    kept = [line for line in text.splitlines() if not line.startswith("\tat ")]
+    return "\n".join(kept[-lines:])
+
+
+def stop(folder: NodeFolder) -> NodeInfo | None:
+    """Stop the node of `folder`; what it was, None where none runs.
+
+    It gets time to answer what it is working on; after `STOP_SECONDS` it is killed, which loses
+    nothing that was acknowledged.
+    """
+    info = folder.running()
+    if info is None:
+        return None
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(info.pid, sign)
+        except ProcessLookupError:
+            break
+        if _wait(lambda: folder.running() is None, STOP_SECONDS):
+            break
+    folder.state_file.unlink(missing_ok=True)
+    folder.ready_file.unlink(missing_ok=True)
+    return info
+
+
+def _wait(done: Callable[[], Any], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL)
+    return True
+
+
+@contextmanager
+def private_node(root: Path, runtime: Runtime, topology: str = "memory") -> Iterator[NodeFolder]:
+    """A node for this process alone, in the folder `root`; it ends with the block, or with us."""
+    folder = NodeFolder(root)
+    _, _, process = start(folder, runtime, topology=topology, until_eof=True)
+    try:
+        yield folder
+    finally:
+        stop(folder)
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            process.wait(STOP_SECONDS)

@@ -1,0 +1,234 @@
+"""What one commit has to write, worked out on a known state of the store.
+
+Planning reads and decides; nothing is sent. The plan matches the clock that it was made on, so
+that it only commits if nothing has come between.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foredeck.errors import Conflict
+from foredeck.store.protocol import Origin, Token, order_of
+from foredeck.store.xtdb.client import Doc, Operation, valid_time
+from foredeck.store.xtdb.documents import Clock, Transaction, Version, write_blob, write_fields
+from foredeck.store.xtdb.names import Names
+from foredeck.store.xtdb.reading import Reader
+
+POSITION_BITS = 20
+MAX_DOCUMENTS = 1 << POSITION_BITS
+"""How many versions one transaction can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One sealed document, ready to be written. `content` is what goes into a blob."""
+
+    id: str
+    type: str
+    identity_hash: str
+    text_hash: str | None
+    text: str
+    content: bytes | None
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Prepared:
+        """From all fields of a sealed document."""
+        text, content = write_fields(body)
+        return cls(
+            body["id"],
+            body["type"],
+            body["identity_hash"],
+            body["text_hash"],
+            text,
+            content,
+            body,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a commit needs to know of a document that is there."""
+
+    version: Version
+    identity_hash: str
+
+    @classmethod
+    def of(cls, version: Version) -> Known:
+        """From its newest version."""
+        return cls(version, version.fields["identity_hash"])
+
+
+@dataclass(slots=True)
+class Plan:
+    """A transaction that can be sent, and what will hold once it has committed."""
+
+    transaction: Transaction
+    before: Clock | None
+    clock: Clock
+    puts: list[Doc] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
+    """XTDB's ids of what is taken not to exist."""
+    heads: dict[str, Known] = field(default_factory=dict)
+
+    def operations(self, names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
+        """What to send: the matches first, then everything that is put."""
+        before = None if self.before is None else self.before.to_doc(names)
+        puts = [*self.puts, self.transaction.to_doc(names), self.clock.to_doc(names)]
+        time = valid_time(self.clock.revision)
+        return [
+            ["match", names.clock, before, time],
+            *(["match", eid, None, time] for eid in self.absent),
+            *put_blobs(names, blobs),
+            *(["put", doc, time] for doc in puts),
+        ]
+
+
+class Planner:
+    """Makes plans on one state: a clock, and the documents as they stand at it."""
+
+    def __init__(
+        self, names: Names, reader: Reader, clock: Clock | None, heads: Mapping[str, Known | None]
+    ) -> None:
+        """`heads`: for every id that is written or expected, what is there."""
+        self._names = names
+        self._reader = reader
+        self._clock = clock
+        self._heads = heads
+
+    def check_expected(self, expect: Mapping[str, Token | None]) -> None:
+        """Raise `Conflict` where a document is not at the version that is expected."""
+        for id, expected in expect.items():
+            known = self._heads[id]
+            found = None if known is None else known.version.token
+            if found != expected:
+                raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
+
+    def local(
+        self, documents: Sequence[Prepared], nonce: str, now_ms: int, *, trusting: bool
+    ) -> Plan:
+        """The next transaction of this store, later than all that are there.
+
+        `trusting`: take its token to be free instead of looking.
+        """
+        before = self._clock or Clock(_new_store(), 0, 0, Token(""), 0)
+        seq, time_ms = before.seq + 1, max(now_ms, before.time_ms + 1)
+        store = before.store
+        if not trusting and self._reader.transaction(Token(f"{store}-{seq}")) is not None:
+            # A store put back from a backup, then fed with what it had exported after that.
+            store = _new_store()
+        token = Token(f"{store}-{seq}")
+        changes = tuple((document.id, document.type) for document in documents)
+        plan = Plan(
+            Transaction(Origin(token, time_ms), seq, nonce, False, changes),
+            self._clock,
+            Clock(store, seq, time_ms, token, before.revision + 1),
+            absent=[self._names.transaction(token)],
+        )
+        for position, document in enumerate(documents):
+            self._put_newest(plan, document, (seq << POSITION_BITS) + position, joined=False)
+        return plan
+
+    def imported(self, documents: Sequence[Prepared], origin: Origin, nonce: str) -> Plan | None:
+        """A transaction of another store, or more of one that is here; None when nothing is new.
+
+        Raises `Conflict` where the transaction is here with another time or with other fields.
+        """
+        known = self._reader.transaction(origin.token)
+        if known is not None and known.origin.time_ms != origin.time_ms:
+            raise Conflict(f"transaction {origin.token!r} is here with another time")
+        new = [document for document in documents if not self._is_there(document, origin, known)]
+        if known is not None and not new:
+            return None
+        plan = self._import_plan(known, origin, nonce, new)
+        start = (plan.transaction.seq << POSITION_BITS) + len(known.changes if known else ())
+        for position, document in enumerate(new):
+            head = self._heads[document.id]
+            if head is None or order_of(origin) > order_of(head.version.origin):
+                self._put_newest(plan, document, start + position, joined=True)
+            else:
+                self._put_late(plan, document, head)
+        return plan
+
+    def _import_plan(
+        self, known: Transaction | None, origin: Origin, nonce: str, new: Sequence[Prepared]
+    ) -> Plan:
+        changes = tuple((document.id, document.type) for document in new)
+        before = self._clock or Clock(_new_store(), 0, 0, origin.token, 0)
+        revised = replace(before, revision=before.revision + 1)
+        if known is not None:
+            return Plan(replace(known, changes=known.changes + changes), self._clock, revised)
+        seq = before.seq + 1
+        clock = replace(
+            revised, seq=seq, time_ms=max(before.time_ms, origin.time_ms), token=origin.token
+        )
+        return Plan(Transaction(origin, seq, nonce, True, changes), self._clock, clock)
+
+    def _is_there(self, document: Prepared, origin: Origin, known: Transaction | None) -> bool:
+        """Whether this version came with this transaction already."""
+        head = self._heads[document.id]
+        if known is None or head is None:
+            return False
+        self._check_identity(document, head)
+        if head.version.token == origin.token:
+            there = [head.version]
+        else:
+            there = [v for v in self._reader.history(document.id) if v.token == origin.token]
+        if not there:
+            return False
+        if there[0].text != document.text:
+            raise Conflict(f"{document.id!r} is here with other fields in that transaction")
+        return True
+
+    def _put_newest(self, plan: Plan, document: Prepared, place: int, *, joined: bool) -> None:
+        head = self._heads[document.id]
+        if head is not None:
+            self._check_identity(document, head)
+        origin = plan.transaction.origin
+        version = Version(
+            origin.token,
+            origin.time_ms,
+            document.type,
+            place if head is None else head.version.born,
+            joined or (head is not None and head.version.irregular),
+            document.text,
+        )
+        self._put(plan, version, document)
+
+    def _put_late(self, plan: Plan, document: Prepared, head: Known) -> None:
+        """A version that takes its place before newer ones, which now are irregular."""
+        self._check_identity(document, head)
+        origin = plan.transaction.origin
+        late = Version(origin.token, origin.time_ms, document.type, -1, True, document.text)
+        eid = self._names.late(document.id, origin.token)
+        plan.puts.append(late.to_late_doc(self._names, eid, self._names.document(document.id)))
+        if not head.version.irregular:
+            marked = replace(head.version, irregular=True)
+            doc = marked.to_doc(self._names, self._names.document(document.id), marked.fields)
+            plan.puts.append(doc)
+            plan.heads[document.id] = Known(marked, head.identity_hash)
+
+    def _put(self, plan: Plan, version: Version, document: Prepared) -> None:
+        eid = self._names.document(document.id)
+        plan.puts.append(version.to_doc(self._names, eid, document.fields))
+        plan.heads[document.id] = Known(version, document.identity_hash)
+
+    def _check_identity(self, document: Prepared, head: Known) -> None:
+        if head.version.type != document.type:
+            raise Conflict(f"{document.id!r} is a {head.version.type} here, not a {document.type}")
+        if head.identity_hash != document.identity_hash:
+            raise Conflict(f"{document.id!r} has another source here: an identity never changes")
+
+
+def _new_store() -> str:
+    """Eight hexadecimal digits, the first part of the tokens that are made here."""
+    return secrets.token_hex(4)
+
+
+def put_blobs(names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
+    """One operation for each blob; all its versions are equal, so their time does not matter."""
+    return [["put", write_blob(names, d, data), valid_time(0)] for d, data in blobs.items()]

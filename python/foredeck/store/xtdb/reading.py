@@ -1,0 +1,217 @@
+"""Reading versions, transactions and blobs.
+
+As-of reads go by XTDB's own transaction id: what was newest when that transaction had been
+indexed. Only objects that an import has touched need more, since their versions are ordered by
+the time of their transactions, and may have come in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from foredeck.errors import Missing
+from foredeck.store.codec import INDEXED, matches
+from foredeck.store.protocol import Change, Head, Origin, Scalar, Token, order_of
+from foredeck.store.verify import check_blob
+from foredeck.store.xtdb.client import XtdbClient
+from foredeck.store.xtdb.documents import Clock, Transaction, Version, read_blob
+from foredeck.store.xtdb.names import Names, lookup_value
+
+CHUNK = 500
+"""How many ids one query asks for."""
+FEW = 4
+"""Up to so many documents are fetched one by one: a query costs as much as four of them."""
+_MOST_CACHED = 4096
+
+
+class Reader:
+    """Everything that is read from one namespace of one server."""
+
+    def __init__(self, client: XtdbClient, names: Names) -> None:
+        self.client = client
+        self.names = names
+        self._transactions: dict[Token, tuple[Transaction, int]] = {}
+
+    # Versions
+
+    def version(self, id: str) -> Version | None:
+        """The newest version of a document."""
+        return self._version_at(self.names.document(id), None)
+
+    def versions(self, ids: Iterable[str]) -> dict[str, Version]:
+        """Newest versions of many documents; ids that do not exist are left out."""
+        wanted = list(dict.fromkeys(ids))
+        if len(wanted) <= FEW:
+            found = {id: self.version(id) for id in wanted}
+            return {id: version for id, version in found.items() if version is not None}
+        by_eid: dict[str, Version] = {}
+        for chunk in _chunks([self.names.document(id) for id in wanted]):
+            by_eid.update(self._rows(":in [[?e ...]]", "", chunk))
+        eids = {id: self.names.document(id) for id in wanted}
+        return {id: by_eid[eid] for id, eid in eids.items() if eid in by_eid}
+
+    def history(self, id: str) -> list[Version]:
+        """All versions, oldest first."""
+        docs = self.client.history(self.names.document(id))
+        # A version that was put again, to mark the object as irregular, is still one version.
+        versions = {doc[self.names.attribute("token")]: doc for doc in docs}
+        found = [Version.from_doc(self.names, doc) for doc in versions.values()]
+        if found and found[-1].irregular:
+            found += self._late(id)
+        return sorted(found, key=lambda version: order_of(version.origin))
+
+    def _late(self, id: str) -> list[Version]:
+        query = f"{{:find [(pull ?e [*])] :in [?of] :where [[?e {self._key('late_of')} ?of]]}}"
+        rows = self.client.query(query, self.names.document(id))
+        return [Version.from_doc(self.names, doc) for (doc,) in rows]
+
+    def version_as_of(self, id: str, token: Token) -> Version | None:
+        """The newest version not later than `token`. Raises `Missing` for an unknown one."""
+        transaction, tx_id = self._known_transaction(token)
+        eid = self.names.document(id)
+        newest = self._version_at(eid, None)
+        if newest is None or newest.token == token:
+            return newest
+        then = self._version_at(eid, tx_id)
+        if then is not None and then.token == token:
+            return then
+        until = order_of(transaction.origin)
+        in_order = not newest.irregular and not transaction.imported
+        if in_order and (then is None or order_of(then.origin) <= until):
+            return then
+        earlier = [v for v in self.history(id) if order_of(v.origin) <= until]
+        return earlier[-1] if earlier else None
+
+    def _version_at(self, eid: str, tx_id: int | None) -> Version | None:
+        doc = self.client.entity(eid, tx_id)
+        return None if doc is None else Version.from_doc(self.names, doc)
+
+    # Queries
+
+    def query(self, type: str, where: Mapping[str, Scalar | None], limit: int | None) -> list[Head]:
+        """See `Store.query`. Fields in `INDEXED` are looked up, others are compared."""
+        looked_up = {n: v for n, v in where.items() if n in INDEXED and v is not None}
+        names = ["type", *looked_up]
+        variables = [f"?v{number}" for number in range(len(names))]
+        clauses = "".join(
+            f"[?e {self._key(name)} {variable}]"
+            for name, variable in zip(names, variables, strict=True)
+        )
+        args = [lookup_value(type), *map(lookup_value, looked_up.values())]
+        rows = self._rows(f":in [{' '.join(variables)}]", clauses, *args)
+        heads = [
+            version.head(self.names.id_of(eid))
+            for eid, version in sorted(rows.items(), key=lambda row: row[1].born)
+        ]
+        # XTDB looks up neither None nor what has no attribute: there the fields decide.
+        rest = [(name, value) for name, value in where.items() if name not in looked_up]
+        found = (head for head in heads if all(matches(head.fields, n, v) for n, v in rest))
+        return list(islice(found, limit))
+
+    def _rows(self, inputs: str, clauses: str, *args: object) -> dict[str, Version]:
+        """Newest versions by XTDB's id, of what the clauses leave of `?e`."""
+        columns = ("token", "time", "kind", "born", "irregular", "fields")
+        joined = "".join(f"[?e {self._key(name)} ?{name}]" for name in columns)
+        found = " ".join(f"?{name}" for name in columns)
+        query = f"{{:find [?e {found}] {inputs} :where [{clauses}{joined}]}}"
+        rows = self.client.query(query, *args)
+        return {eid: Version(*values) for eid, *values in rows}
+
+    def _key(self, name: str) -> str:
+        return self.names.keyword(name)
+
+    # Blobs
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """Many blobs, each checked against its hash; those that are missing are left out."""
+        found = {}
+        for digest in dict.fromkeys(digests):
+            doc = self.client.entity(self.names.blob(digest))
+            if doc is not None:
+                found[digest] = check_blob(digest, read_blob(self.names, digest, doc))
+        return found
+
+    def present_blobs(self, digests: Sequence[str]) -> set[str]:
+        """Those of `digests` that are there. Loads none of them."""
+        eids = {self.names.blob(digest): digest for digest in digests}
+        if len(eids) <= FEW:
+            return {d for eid, d in eids.items() if self.client.entity_tx(eid) is not None}
+        present: set[str] = set()
+        query = f"{{:find [?e] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
+        for chunk in _chunks(list(eids)):
+            present |= {eids[eid] for (eid,) in self.client.query(query, chunk)}
+        return present
+
+    # Transactions
+
+    def clock(self) -> Clock | None:
+        """The state that the next transaction builds on; None before the first."""
+        doc = self.client.entity(self.names.clock)
+        return None if doc is None else Clock.from_doc(self.names, doc)
+
+    def transaction(self, token: Token) -> Transaction | None:
+        """The record of a transaction as it stands now."""
+        doc = self.client.entity(self.names.transaction(token))
+        return None if doc is None else Transaction.from_doc(self.names, doc)
+
+    def _known_transaction(self, token: Token) -> tuple[Transaction, int]:
+        """The record, and XTDB's id of the transaction that wrote it last.
+
+        Cached: what an import adds to the record later does not matter to as-of reads.
+        """
+        if token not in self._transactions:
+            transaction = self.transaction(token)
+            tx_id = self.client.entity_tx(self.names.transaction(token))
+            if transaction is None or tx_id is None:
+                raise Missing(f"no transaction {token!r} in this store")
+            if len(self._transactions) >= _MOST_CACHED:
+                self._transactions.clear()
+            self._transactions[token] = transaction, tx_id
+        return self._transactions[token]
+
+    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """See `Store.transactions`."""
+        wanted = list(dict.fromkeys(tokens))
+        found: list[Origin] = []
+        key = self._key("tx_changes")
+        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {key} _]]}}"
+        for chunk in _chunks([self.names.transaction(token) for token in wanted]):
+            rows = self.client.query(query, chunk)
+            found += [Transaction.from_doc(self.names, doc).origin for (doc,) in rows]
+        return sorted(found, key=order_of)
+
+    def changes_since(self, token: Token | None, limit: int) -> list[Change]:
+        """See `Store.changes_since`."""
+        after = 0
+        if token is not None:
+            after = self._known_transaction(token)[0].seq
+        changes: list[Change] = []
+        clock = self.clock()
+        last = 0 if clock is None else clock.seq
+        while after < last and len(changes) < limit:
+            for transaction in self._sequence(after, min(after + CHUNK, last)):
+                if len(changes) >= limit:
+                    break
+                origin = transaction.origin
+                changes += [
+                    Change(origin.token, origin.time_ms, id, type)
+                    for id, type in transaction.changes
+                ]
+            after += CHUNK
+        return changes
+
+    def _sequence(self, after: int, last: int) -> list[Transaction]:
+        """The transactions after one place up to another, in their order."""
+        query = (
+            f"{{:find [(pull ?e [*])] :in [?after ?last] :where [[?e {self._key('tx_seq')} ?seq] "
+            "[(> ?seq ?after)] [(<= ?seq ?last)]]}"
+        )
+        rows = self.client.query(query, after, last)
+        found = [Transaction.from_doc(self.names, doc) for (doc,) in rows]
+        return sorted(found, key=lambda transaction: transaction.seq)
+
+
+def _chunks(items: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(items), CHUNK):
+        yield items[start : start + CHUNK]

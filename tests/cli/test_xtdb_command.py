@@ -1,0 +1,126 @@
+"""`foredeck xtdb`, on a node that scripts/setup has installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.store.xtdb.node import stop
+from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.supervise import own_node_folder
+from store.xtdb_node import runtime
+
+__all__ = ["runtime"]
+
+
+@pytest.fixture
+def home(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A state folder with an installed node, which is stopped at the end."""
+    (tmp_path / "xtdb").mkdir()
+    (tmp_path / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
+    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "memory")
+    yield tmp_path
+    stop(own_node_folder(tmp_path))
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    """Exit code and JSON of `foredeck xtdb ...`."""
+    capsys.readouterr()
+    code = main(["xtdb", *words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("home")
+def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "status") == (3, {"running": False, "url": None, "healthy": False})
+    code, up = told(capsys, "up")
+    assert (code, up["started"]) == (0, True)
+    assert told(capsys, "up") == (0, {**up, "started": False})
+    code, status = told(capsys, "status")
+    assert code == 0
+    assert (status["healthy"], status["lag"], status["pid"]) == (True, 0, up["pid"])
+    assert told(capsys, "down") == (0, {"stopped": True})
+    assert told(capsys, "down") == (0, {"stopped": False})
+
+
+@pytest.mark.usefixtures("home")
+def test_text_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["xtdb", "logs"]) == 0
+    assert "No node has run here yet" in capsys.readouterr().out
+    assert main(["xtdb", "up"]) == 0
+    assert "XTDB runs at http://127.0.0.1:" in capsys.readouterr().out
+    assert main(["xtdb", "up"]) == 0
+    assert "XTDB runs already" in capsys.readouterr().out
+    assert main(["xtdb", "status"]) == 0
+    assert "healthy          yes" in capsys.readouterr().out
+    assert main(["xtdb", "logs", "--lines", "1"]) == 0
+    assert "listening on loopback" in capsys.readouterr().out
+    assert main(["xtdb", "install"]) == 0
+    assert "is installed" in capsys.readouterr().out
+
+
+def test_a_store_on_xtdb_starts_the_node_and_starts_it_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    assert main(["sessions"]) == 0
+    node = own_node_folder(home).running()
+    assert node is not None
+    os.kill(node.pid, signal.SIGKILL)
+    assert main(["sessions"]) == 0
+    again = own_node_folder(home).running()
+    assert again is not None
+    assert again.pid != node.pid
+
+
+def test_a_server_of_somebody_else_is_used_by_its_address(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, up = told(capsys, "up")
+    monkeypatch.setenv("FOREDECK_HOME", str(home / "other"))
+    monkeypatch.setenv("FOREDECK_XTDB_URL", up["url"])
+    assert main(["sessions"]) == 3
+    assert "does not accept the token" in capsys.readouterr().err
+    monkeypatch.setenv("FOREDECK_XTDB__TOKEN_FILE", up["token_file"])
+    assert main(["sessions"]) == 0
+    code, status = told(capsys, "status")
+    assert (code, status["url"]) == (0, up["url"])
+    assert "pid" not in status
+
+
+def test_without_an_installed_node_it_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
+    assert main(["xtdb", "up"]) == 3
+    assert "foredeck xtdb install" in capsys.readouterr().err
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    assert main(["sessions"]) == 3
+    assert "foredeck xtdb install" in capsys.readouterr().err
+
+
+def test_doctor_looks_at_it(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+
+    def store_finding() -> dict[str, str]:
+        capsys.readouterr()
+        main(["doctor", "--json"])
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        return next(check for check in checks if check["name"] == "store")
+
+    assert "started at first use" in store_finding()["text"]
+    assert own_node_folder(home).running() is None
+    assert main(["xtdb", "up"]) == 0
+    assert store_finding()["text"] == "XTDB of our own answers"
+    monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
+    assert store_finding()["status"] == "problem"

@@ -1,0 +1,160 @@
+"""What goes wrong between the XTDB store and its server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import ConfigError, StoreUnavailable
+from foredeck.model.documents import Document
+from foredeck.store.protocol import Batch
+from foredeck.store.xtdb import open_own_node, open_xtdb
+from foredeck.store.xtdb.client import XtdbClient
+from foredeck.store.xtdb.node import NodeFolder, private_node, stop
+from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.supervise import own_node_folder
+
+from .documents import batch, note
+from .flaky_proxy import flaky_proxy
+from .xtdb_node import memory_node, opener, runtime
+
+__all__ = ["memory_node", "runtime"]
+
+
+def port_of(node: NodeFolder) -> int:
+    """Where the node listens."""
+    running = node.running()
+    assert running is not None
+    return running.port
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+@pytest.mark.parametrize("of", [b"submit-tx", b"await-tx", b"tx-committed"])
+def test_a_lost_answer_neither_loses_nor_doubles_a_commit(
+    memory_node: NodeFolder, of: bytes, lost: int
+) -> None:
+    namespace = opener(memory_node).keywords["namespace"]
+    with flaky_proxy(port_of(memory_node), of) as proxy:
+        options = {"token": memory_node.token(), "namespace": namespace, "timeout_ms": 20_000}
+        with closing(open_xtdb(proxy.url, **options)) as store:
+            store.commit(batch(note("a", "one")))
+            proxy.drop = lost
+            token = store.commit(Batch(puts=[note("a", "two"), note("b")], expect={"b": None}))
+            assert 1 <= proxy.dropped <= lost
+            assert store.latest() == token
+            assert len(store.history("a")) == 2
+            assert len(store.history("b")) == 1
+            assert len(store.changes_since(None)) == 3
+            store.commit(batch(note("a", "three")))
+            assert len(store.history("a")) == 3
+
+
+def test_a_wrong_token_is_said(memory_node: NodeFolder) -> None:
+    for token in (None, "not the token of this node"):
+        with pytest.raises(StoreUnavailable, match="token"):
+            opener(memory_node, token=token)()
+
+
+def test_nobody_there_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(StoreUnavailable, match="foredeck xtdb up"):
+        open_xtdb(f"http://127.0.0.1:{port}")
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(StoreUnavailable, match="did not answer"),
+    ):
+        open_xtdb(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_ms=200)
+
+
+def test_a_namespace_is_a_plain_name(memory_node: NodeFolder) -> None:
+    for name in ("", "A", "a b", "a/b", "a}", "x" * 65):
+        with pytest.raises(ConfigError, match="cannot name a store"):
+            opener(memory_node, namespace=name)()
+
+
+def test_stores_of_two_namespaces_do_not_meet(memory_node: NodeFolder) -> None:
+    with closing(opener(memory_node)()) as one, closing(opener(memory_node)()) as two:
+        one.commit(batch(note("a", "one", session="s")))
+        assert two.latest() is None
+        assert two.get("a", Document) is None
+        assert two.query("note", {"session": "s"}) == []
+
+
+def test_a_server_without_a_token_gets_none(memory_node: NodeFolder) -> None:
+    client = XtdbClient(f"http://127.0.0.1:{port_of(memory_node)}")
+    with closing(client), pytest.raises(StoreUnavailable, match="does not accept the token"):
+        client.status()
+
+
+def test_many_threads_with_a_store_each(memory_node: NodeFolder) -> None:
+    make = opener(memory_node)
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            with closing(make()) as store:
+                for n in range(10):
+                    store.commit(batch(note("shared", f"{number} {n}"), note(f"{number} {n}")))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    with closing(make()) as store:
+        assert len(store.history("shared")) == 60
+        assert len(store.changes_since(None)) == 120
+
+
+@pytest.fixture
+def own_home(runtime: Runtime, tmp_path: Path) -> Path:
+    """A state folder in which the node is installed."""
+    (tmp_path / "xtdb").mkdir()
+    (tmp_path / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    return tmp_path
+
+
+def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> None:
+    folder = own_node_folder(own_home)
+    try:
+        with closing(open_own_node(own_home)) as store:
+            tokens = []
+            for n in range(3):
+                tokens.append(store.commit(batch(note("a", f"{n} " * 2_000))))
+                running = folder.running()
+                assert running is not None
+                os.kill(running.pid, signal.SIGKILL)
+            assert [head.token for head in store.history("a")] == tokens
+            document = store.get("a", Document, tokens[1])
+            assert document is not None
+            assert document.content == "1 " * 2_000
+    finally:
+        stop(folder)
+
+
+def test_a_node_that_keeps_ending_is_given_up(runtime: Runtime, tmp_path: Path) -> None:
+    with private_node(tmp_path, runtime) as node:
+        calls: list[int] = []
+
+        def revive() -> str:
+            calls.append(1)
+            return "http://127.0.0.1:9"
+
+        store = opener(node, revive=revive)()
+        stop(node)
+        with closing(store), pytest.raises(StoreUnavailable, match="cannot be reached"):
+            store.latest()
+        assert calls == [1]

@@ -1,0 +1,100 @@
+"""What is installed is what was locked, on a Java that can run it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import StoreError
+from foredeck.store.xtdb.jars import Jar, fetch_all, read_lock
+from foredeck.store.xtdb.java import find_java, java_version
+from foredeck.store.xtdb.runtime import node_files, runtime_folder
+
+pytest.importorskip("jgo", reason="the extra foredeck[xtdb] is not installed")
+
+
+def repository(folder: Path, jar: Jar, data: bytes) -> Path:
+    """A Maven repository with one jar."""
+    place = folder / jar.group.replace(".", "/") / jar.artifact / jar.version
+    place.mkdir(parents=True)
+    (place / jar.name).write_bytes(data)
+    return folder
+
+
+DATA = b"bytes of a jar"
+JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(DATA).hexdigest())
+
+
+def test_a_jar_of_the_cache_is_used(tmp_path: Path) -> None:
+    cache = repository(tmp_path / "cache", JAR, DATA)
+    names: list[str] = []
+    (path,) = fetch_all([JAR], cache, tmp_path / "lib", names.append)
+    assert path.read_bytes() == DATA
+    assert names == ["thing-1.0.jar"]
+    fetch_all([JAR], cache, tmp_path / "lib", names.append)
+
+
+def test_a_jar_with_other_bytes_is_refused_and_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jgo.maven._core.DEFAULT_REMOTE_REPOS", {})
+    cache = repository(tmp_path / "cache", JAR, b"other bytes")
+    with pytest.raises(StoreError, match=r"org\.example:thing:1\.0 cannot be fetched"):
+        fetch_all([JAR], cache, tmp_path / "lib", lambda _name: None)
+    assert not list(cache.rglob("*.jar"))
+    assert not list((tmp_path / "lib").iterdir())
+
+
+def test_the_lock_names_every_jar_once() -> None:
+    jars = read_lock(node_files() / "jars.lock")
+    assert len({jar.name for jar in jars}) == len(jars) > 30
+    assert all(len(jar.sha256) == 64 for jar in jars)
+    assert {"xtdb-core", "xtdb-rocksdb", "xtdb-jdbc"} <= {jar.artifact for jar in jars}
+
+
+def test_the_pom_asks_for_nothing_that_is_not_locked() -> None:
+    pom = (node_files() / "pom.xml").read_text()
+    for jar in read_lock(node_files() / "jars.lock"):
+        if jar.group == "com.xtdb":
+            assert f"<artifactId>{jar.artifact}</artifactId>" in pom
+            assert f"<version>{jar.version}</version>" in pom
+
+
+def test_a_runtime_is_named_by_what_it_is_made_of(tmp_path: Path) -> None:
+    assert runtime_folder(tmp_path) == runtime_folder(tmp_path)
+    assert runtime_folder(tmp_path).parent == tmp_path / "xtdb"
+
+
+def fake_java(folder: Path, version: str) -> str:
+    """A program that says it is a Java."""
+    folder.mkdir(parents=True)
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("1.8.0_392", 8), ("11.0.2", 11), ("17.0.15", 17), ("25", 25)]
+)
+def test_versions_of_java(tmp_path: Path, text: str, version: int) -> None:
+    assert java_version(fake_java(tmp_path / "bin", text)) == version
+
+
+def test_what_is_no_java(tmp_path: Path) -> None:
+    assert java_version(str(tmp_path / "none")) is None
+    assert java_version("/bin/true") is None
+
+
+def test_the_first_java_that_is_new_enough_is_used(tmp_path: Path) -> None:
+    old = fake_java(tmp_path / "old", "11.0.2")
+    home = fake_java(tmp_path / "home" / "bin", "21.0.1")
+    environ = {"FOREDECK_XTDB_JAVA": old, "JAVA_HOME": str(tmp_path / "home"), "PATH": ""}
+    java = find_java(environ)
+    assert java is not None
+    assert (java.path, java.version) == (home, 21)
+    named = find_java({**environ, "FOREDECK_XTDB_JAVA": home})
+    assert named is not None
+    assert named.path == home

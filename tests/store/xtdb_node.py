@@ -1,0 +1,48 @@
+"""A real XTDB node for tests: one in memory for the whole run, empty namespaces for each test."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import StoreError
+from foredeck.store.xtdb import XtdbStore, open_xtdb
+from foredeck.store.xtdb.node import NodeFolder, private_node
+from foredeck.store.xtdb.runtime import Runtime, find_runtime
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def installed_home() -> Path:
+    """The state folder into which scripts/setup installs the node."""
+    return Path(os.environ.get("FOREDECK_TEST_XTDB", CHECKOUT / ".cache" / "xtdb"))
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Runtime:
+    """The installed node; tests are skipped where there is none."""
+    try:
+        return find_runtime(installed_home())
+    except StoreError as error:
+        pytest.skip(f"{error} --home {installed_home()} (scripts/setup does)")
+
+
+@pytest.fixture(scope="session")
+def memory_node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeFolder]:
+    """A node in memory, shared by all tests of this process."""
+    with private_node(tmp_path_factory.mktemp("xtdb"), runtime) as folder:
+        yield folder
+
+
+def opener(node: NodeFolder, **more: object) -> partial[XtdbStore]:
+    """Opens stores on one namespace, new and empty; picklable. Generous with time."""
+    running = node.running()
+    assert running is not None
+    options: dict[str, object] = {"namespace": f"t{secrets.token_hex(8)}", "timeout_ms": 60_000}
+    options |= {"token": node.token(), **more}
+    return partial(open_xtdb, running.url, **options)  # type: ignore[arg-type]

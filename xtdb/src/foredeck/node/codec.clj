@@ -1,0 +1,129 @@
+(ns foredeck.node.codec
+  "Bodies: JSON and EDN, written as XTDB's own HTTP server writes them.
+
+  In JSON, document keys keep their namespace (\"xt/id\"), keys of the API's own maps are in camel
+  case without one (\"txId\"), times have seconds only, keywords are strings."
+  (:require [clojure.data.json :as json]
+            [clojure.instant :as instant]
+            [clojure.string :as str]
+            [xtdb.api :as xt]
+            [xtdb.codec :as c]
+            [xtdb.error :as err]
+            [xtdb.tx.conform :as conform])
+  (:import (java.time Instant ZoneOffset)
+           (java.time.format DateTimeFormatter)
+           (java.util Date)
+           (xtdb.codec EDNId Id)))
+
+(set! *warn-on-reflection* true)
+
+(defn kebab-case
+  "`txId` as `tx-id`; what is in kebab case already stays as it is."
+  [s]
+  (str/lower-case (str/replace s #"([a-z0-9])([A-Z])" "$1-$2")))
+
+(defn- camel-case [k]
+  (let [[head & more] (str/split (name k) #"-")]
+    (apply str head (map str/capitalize more))))
+
+(defn camel-case-keys
+  "A map of the API with its keys as JSON has them; anything else as it is."
+  [m]
+  (if (map? m) (update-keys m camel-case) m))
+
+;; Writing
+
+(def ^:private ^DateTimeFormatter seconds
+  (.withZone (DateTimeFormatter/ofPattern "yyyy-MM-dd'T'HH:mm:ss'Z'") ZoneOffset/UTC))
+
+(defn- json-key [k]
+  (if (keyword? k) (subs (str k) 1) (str k)))
+
+(defn- json-value [v]
+  (condp instance? v
+    Date    (.format seconds (Instant/ofEpochMilli (.getTime ^Date v)))
+    Id      (str v)
+    EDNId   (str v)
+    (if (keyword? v) (subs (str v) 1) v)))
+
+(defn- plain
+  "A value that data.json can write: its :value-fn does not reach into vectors."
+  [v]
+  (cond
+    (map? v)  (persistent! (reduce-kv (fn [m k x] (assoc! m (json-key k) (plain x)))
+                                      (transient {}) v))
+    (coll? v) (mapv plain v)
+    :else     (json-value v)))
+
+(defn write-json
+  "`v` as JSON text. Characters beyond ASCII are written as they are."
+  ^String [v]
+  (json/write-str (plain v)
+                  :escape-unicode false
+                  :escape-js-separators false
+                  :escape-slash false
+                  :default-write-fn (fn [x out _] (json/write (str x) out))))
+
+(defn write-edn
+  "`v` as EDN text, whole, whatever the printer's limits are."
+  ^String [v]
+  (binding [*print-length* nil
+            *print-level* nil
+            *print-namespace-maps* false]
+    (pr-str v)))
+
+;; Reading
+
+(defn- malformed [format cause]
+  (ex-info (str "Malformed " (pr-str (str "application/" format)) " request.")
+           {::malformed true} cause))
+
+(defn malformed?
+  "Whether `e` says that a request could not be read."
+  [e]
+  (::malformed (ex-data e)))
+
+(defn read-json
+  "JSON text with keywords as keys."
+  [^String text]
+  (try
+    (json/read-str text :key-fn keyword)
+    (catch Exception e (throw (malformed "json" e)))))
+
+(defn read-edn
+  "EDN text, with XTDB's own tags."
+  [^String text]
+  (try
+    (c/read-edn-string-with-readers text)
+    (catch Exception e (throw (malformed "edn" e)))))
+
+;; Transactions
+
+(defn- no-functions [doc]
+  (if (:xt/fn doc)
+    (throw (err/illegal-arg :tx-fns-disabled
+                            {::err/message "this node does not take transaction functions"}))
+    doc))
+
+(def ^:private operations
+  {"put" ::xt/put, "delete" ::xt/delete, "match" ::xt/match, "cas" ::xt/cas, "evict" ::xt/evict})
+
+(defn- operation [op]
+  (let [known (set (vals operations))]
+    (or (operations op) (known op) op)))
+
+(defn- read-time [v]
+  (if (string? v)
+    (try (instant/read-instant-date v) (catch Exception _ v))
+    v))
+
+(defn tx-ops
+  "Transaction operations from a body in either format, in the form that `submit-tx` takes.
+  Throws `xtdb.IllegalArgumentException` for what is none, and for transaction functions."
+  [body]
+  (mapv (fn [op]
+          (-> (if (vector? op) (update op 0 operation) op)
+              (conform/conform-tx-op {::conform/->doc        no-functions
+                                      ::conform/->valid-time read-time})
+              conform/->tx-op))
+        (:tx-ops body)))
