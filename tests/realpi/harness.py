@@ -24,6 +24,9 @@ from foredeck.bench.scripted.steps import Script
 one_version = pytest.mark.parametrize("pi", VERSIONS[:1], indirect=True)
 """For what does not differ between versions of Pi: run on the oldest alone."""
 
+_PATIENT = {"FOREDECK_DEADLINE_MS": "30000"}
+"""What is not about the deadline must not fail on a machine that is busy."""
+
 
 class Pi:
     """One version of Pi in one scratch folder, with scripted models as needed.
@@ -89,7 +92,7 @@ class Pi:
             *prompts,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment=environment,
+            environment={**_PATIENT, **(environment or {})},
             timeout_s=timeout_s,
         )
 
@@ -107,7 +110,7 @@ class Pi:
             self.workspace,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment=environment,
+            environment={**_PATIENT, **(environment or {})},
         )
         self._stack.callback(client.shutdown)
         return client
