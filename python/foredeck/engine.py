@@ -23,7 +23,7 @@ from foredeck.context.reconcile import take_sightings
 from foredeck.context.request import Answer
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.tools import ContextTools
-from foredeck.errors import OutOfSync, ToolError, UnknownSession
+from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request
@@ -102,6 +102,10 @@ class Engine:
         except OutOfSync:
             session.workspace.blobs.clear()
             raise
+        except Conflict as error:
+            # Another process works on this session: go on from what it has stored.
+            self._forget()
+            raise OutOfSync("The session has gone on in another process.") from error
         except Exception:
             # What is in memory may be ahead of what is stored: begin anew from the store.
             self._forget()
@@ -114,6 +118,14 @@ class Engine:
 
     def tool_call(self, params: Params) -> dict[str, Any]:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""
+        try:
+            return self._tool_call(params)
+        except Conflict:
+            # Another process has given out the same handle: take the next one.
+            self._forget()
+            return self._tool_call(params)
+
+    def _tool_call(self, params: Params) -> dict[str, Any]:
         session = self._current(params)
         tools = ContextTools(session, max_chars=self._config.limits.activate_chars)
         answer = tools.run(str(params["tool"]), dict(params.get("input") or {}), str(params["id"]))

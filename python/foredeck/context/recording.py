@@ -96,7 +96,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
         state=dict(session.policy_state),
         **fields,
     ).seal()
-    workspace.put(document)
+    workspace.put(document, new=True)
     workspace.commit()
     record = document.model_dump(exclude={"content"})
     session.log.add(document.id, record)

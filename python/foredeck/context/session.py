@@ -117,7 +117,7 @@ class Session:
         """Meet a version of an object; its index entry is written where that is new."""
         entry, document = self.index.see(seen)
         if document is not None:
-            self.workspace.put(document)
+            self.workspace.put(document, new=entry.pin.version == 1)
         return entry
 
 

@@ -19,10 +19,16 @@ class Workspace:
         self.store = store
         self.blobs: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
+        self._new: set[str] = set()
 
-    def put(self, document: Document) -> None:
-        """Write a sealed document; a later one with the same id takes its place."""
+    def put(self, document: Document, *, new: bool = False) -> None:
+        """Write a sealed document; a later one with the same id takes its place.
+
+        `new`: nobody has stored one with this id, or committing raises `Conflict`.
+        """
         self._documents[document.id] = document
+        if new:
+            self._new.add(document.id)
 
     def put_message(self, message: dict[str, object]) -> str:
         """Store a host message; returns its address."""
@@ -58,8 +64,10 @@ class Workspace:
 
     def commit(self) -> Token:
         """Commit and start afresh. On failure everything stays collected."""
-        batch = Batch(puts=list(self._documents.values()), blobs=dict(self.blobs))
+        expect: dict[str, Token | None] = dict.fromkeys(self._new)
+        batch = Batch(list(self._documents.values()), dict(self.blobs), expect)
         token = self.store.commit(batch)
         self._documents.clear()
+        self._new.clear()
         self.blobs.clear()
         return token
