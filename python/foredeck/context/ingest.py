@@ -186,9 +186,8 @@ class Ingest:
             ),
             None,
         )
-        position = self._position(call)
-        if head is not None and self._is_stored(head, position):
-            return session.see_head(head, call.id), files, shown
+        if head is not None:
+            return self._in_its_place(head, call, is_ours=True), files, shown
         document = make_toolcall(
             session,
             item,
@@ -196,7 +195,7 @@ class Ingest:
             object_id,
             told.sightings,
             turn_ref=self._turn_id(session.turns),
-            position=position,
+            position=self._position(call),
             token=told.token,
             full_output=told.full_output,
         )
@@ -222,22 +221,23 @@ class Ingest:
                 source = file.fields.get("source") or {}
                 files[object_id] = session.see_head(file, source.get("path") or "")
         pin = head.fields.get("file_pin") or {}
+        is_ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
         return (
-            self._in_its_place(head, call),
+            self._in_its_place(head, call, is_ours=is_ours),
             [*files.values()],
             files.get(pin.get("object") or ""),
         )
 
-    def _in_its_place(self, head: Head, call: Call) -> Entry:
-        """A stored result's entry, once its place among the calls of this turn is right."""
+    def _in_its_place(self, head: Head, call: Call, *, is_ours: bool) -> Entry:
+        """A stored result's entry, once its place is right: its turn, if it is ours, and which of
+        the turn's calls it is. What was stored when the tool ran is trusted as it is."""
         session, position = self._session, self._position(call)
-        ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
-        if not ours or self._is_stored(head, position):
+        if not is_ours or self._is_stored(head, position):
             return session.see_head(head, call.id)
         document = session.store.get(head.id, ToolcallDocument)
         if document is None:
             return session.see_head(head, call.id)
-        document.position = position
+        document.turn_ref, document.position = self._turn_id(session.turns), position
         if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
             document.file_pin["token"] = head.token
         session.workspace.put(document.seal())
