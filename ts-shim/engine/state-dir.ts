@@ -2,21 +2,22 @@
 
 import { appendFileSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 type Env = Record<string, string | undefined>;
 
 /**
  * The state folder, absolute. The engine uses the same one (Python: `platformdirs`).
  *
- * `FOREDECK_HOME` names it outright; otherwise it is the platform's own place.
+ * `FOREDECK_HOME` names it outright, with `~` for the home folder; otherwise it is the platform's
+ * own place.
  */
 export function stateDir(
   env: Env = process.env,
   platform: NodeJS.Platform = process.platform,
   home: string = homedir(),
 ): string {
-  if (env.FOREDECK_HOME) return env.FOREDECK_HOME;
+  if (env.FOREDECK_HOME) return resolve(env.FOREDECK_HOME.replace(/^~(?=[\\/]|$)/, home));
   if (platform === "win32")
     return join(env.LOCALAPPDATA ?? join(home, "AppData", "Local"), "foredeck");
   if (platform === "darwin") return join(home, "Library", "Application Support", "foredeck");

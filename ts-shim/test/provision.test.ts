@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
 import { readFailure, rememberFailure } from "../engine/failure.ts";
 import { locateInstalled, parseCommand } from "../engine/locate.ts";
@@ -241,6 +241,8 @@ test("the advice names the command of the system at hand", () => {
 
 test("the state folder is the platform's own, unless it is named", () => {
   assert.equal(stateDir({ FOREDECK_HOME: "/x" }, "linux", "/h"), "/x");
+  assert.equal(stateDir({ FOREDECK_HOME: "~/x" }, "linux", "/h"), "/h/x");
+  assert.equal(stateDir({ FOREDECK_HOME: "x" }, "linux", "/h"), resolve("x"));
   assert.equal(stateDir({}, "linux", "/h"), join("/h", ".local", "state", "foredeck"));
   assert.equal(stateDir({ XDG_STATE_HOME: "/s" }, "linux", "/h"), join("/s", "foredeck"));
   const mac = join("/h", "Library", "Application Support", "foredeck");
