@@ -112,8 +112,11 @@ def _difference(old: Sent, new: Sent, limit: int) -> str:
 
 
 def _results_in_flight_are_whole(sent: Sent) -> None:
-    """What the model has asked for last is there, or is said to stand elsewhere."""
-    for index in range(len(sent.messages) - 1, -1, -1):
+    """What the model has asked for last is there, or is said to stand elsewhere.
+
+    Where the host goes back into a turn that is long over, what was sent then is sent again.
+    """
+    for index in range(len(sent.messages) - 1, sent.record["kept"] - 1, -1):
         message = sent.messages[index]
         if message.get("role") == "assistant" and message.get("stopReason") not in (
             "error",

@@ -56,11 +56,13 @@ def align(session: Session, request: Request) -> Alignment:
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
-    previous = session.current
+    before = _before(session)
     matched_id, matched, folded = _match(session, hosted, [item.key for item in items])
-    if matched == 0 and session.log.newest > 0:
-        _keep_sets(session, folded, previous)
+    again = _held_again(before, items[matched:])
+    if again or (matched == 0 and session.log.newest > 0):
+        folded.sets.become(before.sets)
     restore(session, folded, items[:matched], matched_id)
+    session.applied = {item.call_id for item in again}
     replaced = matched == 0 and session.log.newest > 0 and hosted is None
     return Alignment(items, matched, False, replaced)
 
@@ -107,10 +109,19 @@ def _common(known: list[Key], asked: list[Key]) -> int:
     return min(len(known), len(asked))
 
 
-def _keep_sets(session: Session, folded: Folded, previous: str | None) -> None:
-    """A replaced history begins a new chain, but what was active and pinned stays so."""
-    newest = previous or f"call:{session.id}:{session.log.newest}"
-    folded.sets.carry_over(session.log.fold(newest, session.load_record).sets)
+def _before(session: Session) -> Folded:
+    """The state after the call before this one."""
+    newest = session.current or call_id(session.id, session.log.newest)
+    return session.log.fold(newest, session.load_record)
+
+
+def _held_again(before: Folded, items: list[Item]) -> list[Item]:
+    """Results that the call before this one held too, though they are to be rendered anew.
+
+    The host has changed its list, but not its branch: what was active and pinned stays so.
+    """
+    held = {key.address for key in before.keys}
+    return [item for item in items if item.kind == "result" and item.key.address in held]
 
 
 def restore(session: Session, folded: Folded, items: list[Item], current: str | None) -> None:
@@ -131,7 +142,6 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     session.inserts = {i: unpack(ours, blob) for i, ours in folded.inserts.items()}
     session.drops = set(folded.drops)
     session.policy_state = folded.state
-    session.applied.clear()
     session.shown = None
     session.current, session.stands = current, len(items)
 

@@ -18,7 +18,7 @@ from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
-from foredeck.context.parts import Part
+from foredeck.context.parts import Part, recipe_chars
 from foredeck.context.policy import History, Holding, Policy
 from foredeck.context.rebase import (
     DEFAULT_TTL_S,
@@ -130,7 +130,17 @@ class Assembler:
             self._take_in(scene, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
             record_host_call(self.session, outcome, self.layout.name, self.policy.name)
-        return done, min(done, whole)
+        whole = min(done, whole)
+        return done, whole if alignment.continued else self._whole(alignment.items, whole)
+
+    def _whole(self, items: list[Item], whole: int) -> int:
+        """How much of a list that was taken up again stands with the repairs that it needs.
+
+        A call that went out without us may have left it with holes.
+        """
+        wanted, session = repair(items), self.session
+        holes = (wanted.inserts.keys() - session.inserts.keys()) | (wanted.drops - session.drops)
+        return min({whole, *holes})
 
     def _repeated(self, request: Request, alignment: Alignment, start: int) -> Answer | None:
         """The answer that was given before, where the very same list is asked for again."""
@@ -182,8 +192,13 @@ class Assembler:
         placed = Placed(index, fact.subject, fact.version, fact.text_hash)
         if fact.known and self._was_put_away(fact.subject, index):
             conversation.parts[index].subject = fact.subject
-            scene.render(index, reference_part(scene, index))
-            return
+            part = reference_part(scene, index)
+            if (
+                recipe_chars(part.blocks, conversation.items[index])
+                < conversation.parts[index].chars
+            ):
+                scene.render(index, part)
+                return
         if fact.known and fact.subject is not None:
             scene.sets.activate(fact.subject)
         self.layout.place(scene, placed)

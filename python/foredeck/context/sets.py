@@ -51,14 +51,14 @@ class Sets:
         """Leave an object active, but no longer exempt."""
         self._remove("pinned", ordinal)
 
-    def carry_over(self, other: Sets) -> None:
-        """Become another branch's sets, recording that as changes of this one."""
-        for ordinal in sorted(other.pool):
-            self.show(ordinal)
-        for ordinal in sorted(other.active):
-            self.activate(ordinal)
-        for ordinal in sorted(other.pinned):
-            self.pin(ordinal)
+    def become(self, other: Sets) -> None:
+        """Have the members of another branch's sets, recording that as changes of this one."""
+        for name in NAMES:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            for ordinal in sorted(mine - theirs):
+                self._remove(name, ordinal)
+            for ordinal in sorted(theirs - mine):
+                self._add(name, ordinal)
 
     def take_changes(self) -> dict[str, list[int]]:
         """Net changes since the last call, e.g. `{"active+": [3], "pinned-": [1]}`; then none."""
