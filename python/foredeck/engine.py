@@ -116,6 +116,15 @@ class Engine:
         wire = to_wire(answer, [item.time_ms for item in items])
         return {**wire, "status": {"text": _status(answer)}, "notices": []}
 
+    @property
+    def decision(self) -> Mapping[str, Any]:
+        """What was decided at the newest call of the open session, and why; empty before one."""
+        session = self._session
+        if session is None or session.current is None:
+            return {}
+        decision: Mapping[str, Any] = session.log.records[session.current]["decision"]
+        return decision
+
     def tool_call(self, params: Params) -> dict[str, Any]:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""
         try:
