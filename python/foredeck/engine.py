@@ -14,6 +14,7 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
+from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
 from foredeck.context.observing import observe
@@ -21,6 +22,7 @@ from foredeck.context.policy import make_policy
 from foredeck.context.rebase import Water, estimate_tokens
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.request import Answer
+from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
@@ -287,7 +289,10 @@ def _recorded(source: FileSource) -> Recall:
 def settings_of(config: Config) -> Settings:
     """The part of the configuration that the assembler needs."""
     return Settings(
-        Water(config.rebase.high_water, config.rebase.low_water),
+        Rules(
+            Water(config.rebase.high_water, config.rebase.low_water),
+            Terms(config.rebase.rent_factor, config.rebase.guard),
+        ),
         config.rebase.cache_ttl_s,
         config.rebase.min_saving_tokens * 4,
     )

@@ -125,6 +125,20 @@ class RebaseSection(Section):
     min_saving_tokens: int = Field(
         30, ge=0, description="Content that would save fewer tokens than this is left alone."
     )
+    rent_factor: float = Field(
+        2.0,
+        ge=0,
+        le=1000,
+        description="A rebase pays when reading what may go has cost this many times what "
+        "rewriting the rest would.",
+    )
+    guard: float = Field(
+        0.02,
+        ge=0,
+        le=10,
+        description="By what share a session may become dearer, at any moment, than with nothing "
+        "folded: a rebase that pays later waits until it would not.",
+    )
 
 
 class LimitsSection(Section):

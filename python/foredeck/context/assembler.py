@@ -13,25 +13,18 @@ from typing import Any
 
 from foredeck.context.alignment import Alignment, align
 from foredeck.context.branch import Fields
-from foredeck.context.folding import fold, shed
+from foredeck.context.economics import Prices
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part
 from foredeck.context.policy import History, Holding, Policy
-from foredeck.context.rebase import (
-    DEFAULT_TTL_S,
-    Moment,
-    Reason,
-    Water,
-    estimate_tokens,
-    is_cold,
-    reason_to_rebase,
-)
+from foredeck.context.rebase import DEFAULT_TTL_S, Moment, estimate_tokens, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
 from foredeck.context.request import Answer, Outcome, Request
+from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
 from foredeck.model.documents import FileDocument
@@ -44,7 +37,7 @@ MAX_PARALLEL = 1000
 class Settings:
     """What the user can change about assembling."""
 
-    water: Water = field(default_factory=Water)
+    rules: Rules = field(default_factory=Rules)
     cache_ttl_s: float | None = None
     min_saving_chars: int = 120
 
@@ -82,11 +75,14 @@ class Assembler:
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last)
         self._expire(request, moment)
-        reason = self._rebase(scene, moment, start if rewritten else None)
+        prices = request.model.prices if request.model else Prices()
+        changed = start if rewritten else None
+        call = Call(moment, prices, start, self._fixed_chars, changed)
+        decision = rewrite(session, scene, self.layout, call, self._settings.rules)
         self._insert_pools(scene)
         if start < len(session.conversation):
             attach_notices(session, scene)
-        return self._commit(scene, request, alignment, start, whole, reason)
+        return self._commit(scene, request, alignment, start, whole, decision)
 
     def _scene(self) -> Scene:
         session = self.session
@@ -249,44 +245,6 @@ class Assembler:
             if holding.index in verdict.expired and holding.ordinal not in kept:
                 session.sets.expire(holding.ordinal)
 
-    def _rebase(self, scene: Scene, moment: Moment, rewritten: int | None) -> Reason | None:
-        """Fold where that is free or must be.
-
-        `rewritten`: from this message on the host has changed a list that it had sent before, so
-        that these bytes are new to the provider whatever we do.
-        """
-        if not self.layout.keeps_bytes:
-            return self._shed(scene, moment)
-        reason, first = reason_to_rebase(moment, self._settings.water), 0
-        if reason is None and rewritten is not None:
-            reason, first = "history", rewritten
-        if reason is None:
-            return None
-        folded = fold(
-            scene,
-            self.layout,
-            reason,
-            fixed_chars=self._fixed_chars,
-            window=moment.window,
-            water=self._settings.water,
-            first=first,
-        )
-        for index in folded:
-            scene.conversation.expire(index)
-        return reason if folded or moment.history_replaced else None
-
-    def _shed(self, scene: Scene, moment: Moment) -> Reason | None:
-        """A stateless layout has nothing to fold: what does not fit is no longer active."""
-        gone = shed(
-            scene,
-            fixed_chars=self._fixed_chars,
-            window=moment.window,
-            water=self._settings.water,
-        )
-        for index in gone:
-            scene.conversation.expire(index)
-        return "high-water" if gone else None
-
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
         session, conversation = self.session, scene.conversation
@@ -323,7 +281,7 @@ class Assembler:
         alignment: Alignment,
         start: int,
         whole: int,
-        reason: Reason | None,
+        decision: dict[str, Any],
     ) -> Answer:
         """`start`: first message that no call has held; `whole`: first whose repairs are new."""
         changed_from = min(scene.changed, default=start)
@@ -333,7 +291,7 @@ class Assembler:
             request,
             changed=sorted(scene.changed),
             changed_from=0 if stateless else whole,
-            decision=_decision(reason, changed_from),
+            decision=decision,
             layout=self.layout.name,
             policy=self.policy.name,
             fixed_chars=self._fixed_chars,
@@ -357,12 +315,6 @@ class Assembler:
             decision=dict(record["decision"]),
             stats=dict(record["stats"]),
         )
-
-
-def _decision(reason: Reason | None, changed_from: int) -> dict[str, Any]:
-    if reason is None:
-        return {"kind": "append"}
-    return {"kind": "rebase", "reason": reason, "from": changed_from}
 
 
 def _results_after(items: list[Item], index: int) -> dict[str, Item]:

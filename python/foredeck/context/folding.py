@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from foredeck.context.layout import Layout, Scene, reference_part
-from foredeck.context.parts import recipe_chars
-from foredeck.context.rebase import Reason, Water, allowed_from, estimate_tokens
+from foredeck.context.parts import Spot, recipe_chars
+from foredeck.context.rebase import Water, allowed_from, estimate_tokens
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
 
-def fold(
-    scene: Scene,
-    layout: Layout,
-    reason: Reason,
-    *,
-    fixed_chars: int,
-    window: int | None,
-    water: Water,
-    first: int = 0,
-) -> set[int]:
-    """Fold what is collapsible and may be; above the high-water mark, go on down to the low one.
-
-    `fixed_chars`: what stands around the messages (system prompt, tools). `first`: messages
-    before it stay as they are. Returns the messages that were folded; empty where nothing may or
-    need be.
-    """
-    folded = _permitted(scene, {index for index in collapsible(scene) if index >= first})
+def fold(scene: Scene, layout: Layout, spots: Iterable[Spot]) -> set[int]:
+    """Fold what is due, where that is allowed. Returns the messages that were folded."""
+    folded = _permitted(scene, {spot.message for spot in spots})
     layout.fold(scene, folded)
-    tokens = estimate_tokens(scene.conversation.chars_sent + fixed_chars)
-    if window and (reason == "high-water" or tokens > water.high * window):
-        folded |= _down_to(scene, layout, int(water.low * window), fixed_chars)
     return folded
 
 
@@ -57,8 +42,11 @@ def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) ->
     return gone
 
 
-def collapsible(scene: Scene) -> set[int]:
-    """Messages whose content nobody wants any more: expired, deactivated, or superseded."""
+def collapsible(scene: Scene) -> dict[Spot, int]:
+    """Content that nobody wants any more: expired, deactivated, or superseded.
+
+    With the characters that folding it would save, in the order of the messages.
+    """
     conversation, sets = scene.conversation, scene.sets
     found: set[int] = set()
     for ordinal, indexes in conversation.holders.items():
@@ -67,7 +55,9 @@ def collapsible(scene: Scene) -> set[int]:
             unwanted = index not in conversation.live or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pinned):
                 found.add(index)
-    return {index for index in found if _may_fold(scene, index)}
+    return {
+        Spot(index): _saving(scene, index) for index in sorted(found) if _may_fold(scene, index)
+    }
 
 
 def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
@@ -78,8 +68,12 @@ def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
     return set(ordered)
 
 
-def _down_to(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
-    """Fold the least recently used contents until the prompt is that small."""
+def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
+    """Fold the least recently used contents until the prompt is that small.
+
+    `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
+    that were folded.
+    """
     conversation = scene.conversation
     candidates = [
         index
@@ -109,9 +103,18 @@ def _may_fold(scene: Scene, index: int) -> bool:
     conversation = scene.conversation
     if index > conversation.last_assistant():
         return False
-    part = reference_part(scene, index)
-    after = recipe_chars(part.blocks, conversation.items[index])
-    return conversation.parts[index].chars - after >= scene.min_saving_chars
+    return _saving(scene, index) >= scene.min_saving_chars
+
+
+def _saving(scene: Scene, index: int) -> int:
+    """Characters that folding a result saves; kept until the message is rendered anew."""
+    conversation = scene.conversation
+    saving = conversation.savings.get(index)
+    if saving is None:
+        part = reference_part(scene, index)
+        after = recipe_chars(part.blocks, conversation.items[index])
+        saving = conversation.savings[index] = conversation.parts[index].chars - after
+    return saving
 
 
 def _superseded(scene: Scene, indexes: list[int]) -> set[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from foredeck.context.items import Block, Item, block_chars
 from foredeck.model.messages import pack, unpack
@@ -20,6 +20,17 @@ left out, with no blocks at all."""
 
 SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
+
+
+class Spot(NamedTuple):
+    """A piece of content that can be folded: a message, and which piece of it.
+
+    Slot 0 is the content of a tool result; other messages count their pieces from 1
+    (`pieces.py`).
+    """
+
+    message: int
+    slot: int = 0
 
 
 @dataclass(slots=True)

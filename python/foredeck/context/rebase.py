@@ -1,8 +1,8 @@
 """When the prompt may be written anew, and from where (design 2 section 3).
 
 Between rebases not a byte of what was sent changes. This module holds the rules that need no
-prices: a rebase is free while the cache is cold, and it must come at the high-water mark. A rule
-that weighs prices joins `REASONS` and `plan` beside them.
+prices: a rebase is free while the cache is cold, and it must come at the high-water mark. When
+one pays is decided in `economics.py`.
 """
 
 from __future__ import annotations

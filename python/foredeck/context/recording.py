@@ -93,7 +93,8 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
         parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
         system=_system_pin(session),
         sets={**session.sets.take_changes(), **conversation.take_expiry()},
-        state=dict(session.policy_state),
+        state={"policy": dict(session.policy_state), "ledger": session.ledger.to_state()},
+        due=conversation.take_due(),
         **fields,
     ).seal()
     workspace.put(document, new=True)
@@ -101,6 +102,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
     record = document.model_dump(exclude={"content"})
     session.log.add(document.id, record)
     session.current, session.stands = document.id, len(conversation)
+    session.depth += 1
     return record
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from foredeck.bench.economics.shapes import Shape, is_sent, leaves, texts_of
+from foredeck.bench.economics.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.bench.transcripts import Message, Transcript
 from foredeck.context.identifiers import identifiers
 from foredeck.sources.edits import edits_of
@@ -42,9 +42,7 @@ def needs_of(transcript: Transcript) -> list[Needs]:
 def _needs(answer: Message, in_results: dict[str, int], texts: Sequence[list[str]]) -> Needs:
     needs = Needs()
     used: set[str] = set()
-    for block in answer.get("content") or ():
-        if not isinstance(block, dict):
-            continue
+    for block in blocks_of(answer):
         if block.get("type") == "text":
             used |= identifiers(str(block.get("text") or ""))
         if block.get("type") != "toolCall":

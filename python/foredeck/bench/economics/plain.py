@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foredeck.bench.economics.shapes import chars_of, is_sent
+from foredeck.bench.economics.shapes import blocks_of, chars_of, is_sent
 from foredeck.bench.transcripts import Compaction, Message, Transcript
 from foredeck.context.rebase import CHARS_PER_TOKEN
 from foredeck.sources.toolpaths import path_argument
@@ -65,8 +65,8 @@ def _blank_summary(messages: list[Message], chars_per_token: float) -> str:
     paths = {
         path
         for message in messages
-        if message.get("role") == "assistant" and isinstance(message.get("content"), list)
-        for block in message["content"]
+        if message.get("role") == "assistant"
+        for block in blocks_of(message)
         if block.get("type") == "toolCall" and block.get("name") in ("read", "edit", "write")
         if isinstance(block.get("arguments"), dict) and (path := path_argument(block["arguments"]))
     }

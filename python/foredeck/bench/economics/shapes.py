@@ -40,13 +40,18 @@ def texts_of(message: Message) -> list[str]:
     return [text for text in _strings(content) if text]
 
 
+def blocks_of(message: Message) -> list[dict[str, Any]]:
+    """The content blocks of a message; none where its content is a text, or no content at all."""
+    content = message.get("content")
+    listed = content if isinstance(content, list) else []
+    return [block for block in listed if isinstance(block, dict)]
+
+
 def _strings(content: Any) -> Iterator[str]:
     if isinstance(content, str):
         yield content
         return
-    for block in content if isinstance(content, list) else ():
-        if not isinstance(block, dict):
-            continue
+    for block in blocks_of({"content": content}):
         kind = block.get("type")
         if kind == "toolCall":
             yield str(block.get("name") or "")
@@ -110,7 +115,6 @@ _TOLD = frozenset({"role", "content", "command", "output", "summary", "toolCallI
 
 def chars_of(message: Message) -> int:
     """Characters that a model reads of a message; an image counts as `IMAGE_CHARS`."""
-    content = message.get("content")
-    if isinstance(content, list):
-        return sum(block_chars(block) for block in content if isinstance(block, dict))
+    if isinstance(message.get("content"), list):
+        return sum(map(block_chars, blocks_of(message)))
     return sum(map(len, texts_of(message)))
