@@ -13,6 +13,9 @@ from foredeck.context.rebase import CHARS_PER_TOKEN
 MIN_POINTS = 5
 """Fewer calls with usage say nothing of a rate."""
 
+PLAUSIBLE = (1.0, 8.0)
+"""Characters per token that a tokenizer can come to; other usage was not of these prompts."""
+
 _INPUT = ("input", "cacheRead", "cacheWrite")
 
 
@@ -53,6 +56,8 @@ def _fit(points: list[tuple[float, float]]) -> Calibration:
     head = mean_y - slope * mean_x
     if slope <= 0 or head < 0:
         slope, head = mean_y / mean_x, 0.0
+    if not PLAUSIBLE[0] <= 1 / slope <= PLAUSIBLE[1]:
+        return Calibration()
     return Calibration(1 / slope, head)
 
 
