@@ -13,12 +13,13 @@ from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config
+from foredeck.context.adaptive import Patience
 from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
 from foredeck.context.observing import observe
-from foredeck.context.policy import make_policy
+from foredeck.context.policies import Tuning, make_policy
 from foredeck.context.rebase import Water, estimate_tokens
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.request import Answer
@@ -271,11 +272,7 @@ class Engine:
             self._assembler = Assembler(
                 session,
                 make_layout(config.layout),
-                make_policy(
-                    config.policy,
-                    per_turn=config.seed_window.per_turn,
-                    turns=config.seed_window.turns,
-                ),
+                make_policy(config.policy, tuning_of(config)),
                 settings_of(config),
             )
         return self._assembler
@@ -295,6 +292,26 @@ def settings_of(config: Config) -> Settings:
         ),
         config.rebase.cache_ttl_s,
         config.rebase.min_saving_tokens * 4,
+    )
+
+
+def tuning_of(config: Config) -> Tuning:
+    """The part of the configuration that policies need."""
+    adaptive = config.adaptive
+    return Tuning(
+        config.seed_window.per_turn,
+        config.seed_window.turns,
+        config.last_n.results,
+        Patience(
+            adaptive.patience,
+            adaptive.patience_edited,
+            adaptive.patience_arguments,
+            adaptive.idle_factor,
+            adaptive.cold_factor,
+            adaptive.fold_arguments,
+            adaptive.fold_thinking,
+        ),
+        adaptive.min_names,
     )
 
 

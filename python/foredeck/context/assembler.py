@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.alignment import Alignment, align
+from foredeck.context.asking import ask
 from foredeck.context.branch import Fields
 from foredeck.context.economics import Prices
 from foredeck.context.ingest import Fact, Ingest
@@ -19,7 +20,7 @@ from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part
-from foredeck.context.policy import History, Holding, Policy
+from foredeck.context.policy import Policy
 from foredeck.context.rebase import DEFAULT_TTL_S, Moment, estimate_tokens, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
@@ -27,6 +28,8 @@ from foredeck.context.request import Answer, Outcome, Request
 from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
+from foredeck.context.uses import Uses
+from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
 
 MAX_PARALLEL = 1000
@@ -53,6 +56,7 @@ class Assembler:
         self.policy = policy
         self._settings = settings or Settings()
         self._fixed_chars = 0
+        self._uses = Uses(session.cwd, policy.min_names)
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.
@@ -74,11 +78,19 @@ class Assembler:
         self._repair(scene, alignment.items, whole)
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last)
-        self._expire(request, moment)
-        prices = request.model.prices if request.model else Prices()
+        model = request.model
+        due = ask(
+            session,
+            self.policy,
+            self._uses,
+            wire=wire_of(model.api, model.provider) if model else Wire(),
+            cold=moment.lost,
+            time_ms=request.time_ms,
+        )
+        prices = model.prices if model else Prices()
         changed = start if rewritten else None
         call = Call(moment, prices, start, self._fixed_chars, changed)
-        decision = rewrite(session, scene, self.layout, call, self._settings.rules)
+        decision = rewrite(session, scene, self.layout, call, self._settings.rules, due)
         self._insert_pools(scene)
         if start < len(session.conversation):
             attach_notices(session, scene)
@@ -94,6 +106,7 @@ class Assembler:
             lambda ordinal: session.index.entries[ordinal].pin.version,
             session.cwd,
             self._settings.min_saving_chars,
+            session.index.by_label.get,
         )
 
     def _content(self, ordinal: int) -> str | None:
@@ -213,37 +226,6 @@ class Assembler:
             tokens=estimate_tokens(self.session.conversation.chars_sent + self._fixed_chars),
             window=model.window if model else None,
         )
-
-    def _expire(self, request: Request, moment: Moment) -> None:
-        """Ask the policy, and mark what it no longer wants."""
-        session, conversation = self.session, self.session.conversation
-        flight = conversation.last_assistant()
-        holdings = [
-            Holding(
-                index,
-                ordinal,
-                conversation.turn - conversation.items[conversation.last_use(index)].turn,
-                conversation.rank_from_end(conversation.last_use(index)),
-                conversation.parts[index].chars,
-            )
-            for index, ordinal in sorted(conversation.live.items())
-            if index <= flight and ordinal not in session.sets.pinned
-        ]
-        history = History(
-            holdings,
-            conversation.turn,
-            request.time_ms,
-            moment.cold or moment.model_changed or moment.history_replaced,
-            session.policy_state,
-        )
-        verdict = self.policy.decide(history)
-        session.policy_state = verdict.state
-        for index in verdict.expired:
-            conversation.expire(index)
-        kept = set(conversation.live.values())
-        for holding in holdings:
-            if holding.index in verdict.expired and holding.ordinal not in kept:
-                session.sets.expire(holding.ordinal)
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""

@@ -77,9 +77,9 @@ class Folded:
     def _as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.rows.items():
-            _, form, _, subject, version, _, text_hash = row
+            _, form, _, subject, version, _, text_hash, *_ = row
             if index >= edited and form != "note":
-                form = "host" if subject is not None else form
+                form = "host" if subject is not None or form == "folded" else form
                 self.rows[index] = [index, form, None, subject, version, None, text_hash]
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < edited}
         self.drops = {index for index in self.drops if index < edited}

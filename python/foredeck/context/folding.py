@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from itertools import groupby
 
 from foredeck.context.layout import Layout, Scene, reference_part
-from foredeck.context.parts import Spot, recipe_chars
+from foredeck.context.parts import Part, Spot, recipe_chars
+from foredeck.context.pieces import folded_blocks, pieces_of
 from foredeck.context.rebase import Water, allowed_from, estimate_tokens
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
 
-def fold(scene: Scene, layout: Layout, spots: Iterable[Spot]) -> set[int]:
+def fold(scene: Scene, layout: Layout, spots: Collection[Spot]) -> set[int]:
     """Fold what is due, where that is allowed. Returns the messages that were folded."""
-    folded = _permitted(scene, {spot.message for spot in spots})
+    permitted = _permitted(scene, {spot.message for spot in spots})
+    folded = {spot.message for spot in spots if not spot.slot} & permitted
     layout.fold(scene, folded)
+    folded |= _fold_pieces(scene, [spot for spot in spots if spot.message in permitted])
     return folded
 
 
@@ -42,8 +46,8 @@ def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) ->
     return gone
 
 
-def collapsible(scene: Scene) -> dict[Spot, int]:
-    """Content that nobody wants any more: expired, deactivated, or superseded.
+def collapsible(scene: Scene, wanted: Collection[Spot] = ()) -> dict[Spot, int]:
+    """Content that may go: expired, deactivated, superseded, or `wanted` by the policy.
 
     With the characters that folding it would save, in the order of the messages.
     """
@@ -55,9 +59,44 @@ def collapsible(scene: Scene) -> dict[Spot, int]:
             unwanted = index not in conversation.live or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pinned):
                 found.add(index)
-    return {
-        Spot(index): _saving(scene, index) for index in sorted(found) if _may_fold(scene, index)
-    }
+    found |= {s.message for s in wanted if not s.slot and _is_shown(scene, s.message)}
+    due = {Spot(index): _saving(scene, index) for index in found if _may_fold(scene, index)}
+    due |= _due_pieces(scene, [spot for spot in wanted if spot.slot])
+    return dict(sorted(due.items()))
+
+
+def _is_shown(scene: Scene, index: int) -> bool:
+    """Whether a message shows content that is not pinned."""
+    part = scene.conversation.parts[index]
+    return part.shows and part.subject not in scene.sets.pinned
+
+
+def _due_pieces(scene: Scene, spots: list[Spot]) -> dict[Spot, int]:
+    """Pieces of assistant messages that are worth folding, with what that saves."""
+    found: dict[Spot, int] = {}
+    for index, group in groupby(sorted(spots), key=lambda spot: spot.message):
+        slots = {spot.slot for spot in group}
+        item = scene.conversation.items[index]
+        after = slots | {*scene.conversation.parts[index].slots}
+        if folded_blocks(item, after, scene.label) is None:
+            continue
+        for piece in pieces_of(item):
+            if piece.slot in slots and piece.saving >= scene.min_saving_chars:
+                found[Spot(index, piece.slot)] = piece.saving
+    return found
+
+
+def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
+    """Render assistant messages without these pieces; returns those that changed."""
+    folded: set[int] = set()
+    wanted = sorted(spot for spot in spots if spot.slot)
+    for index, group in groupby(wanted, key=lambda spot: spot.message):
+        slots = {spot.slot for spot in group} | {*scene.conversation.parts[index].slots}
+        blocks = folded_blocks(scene.conversation.items[index], slots, scene.label)
+        if blocks is not None:
+            scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
+            folded.add(index)
+    return folded
 
 
 def _permitted(scene: Scene, indexes: set[int]) -> set[int]:

@@ -48,6 +48,8 @@ class Scene:
     """The newest version of an object that the session knows, by handle."""
     cwd: str = ""
     min_saving_chars: int = 120
+    label: Callable[[str], int | None] = lambda _call_id: None
+    """The handle of a tool call, by the provider's id of it."""
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
 

@@ -32,6 +32,11 @@ class Moment:
     window: int | None
     """The model's context window in tokens, None where it is not known."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether the provider's cache holds nothing of what was sent before."""
+        return self.cold or self.model_changed or self.history_replaced
+
 
 @dataclass(frozen=True, slots=True)
 class Water:

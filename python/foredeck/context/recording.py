@@ -54,8 +54,9 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     for index in range(outcome.edited, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
-            form = "host" if part.subject is not None else part.form
-            conversation.render(index, replace(part, form=form, blocks=None, base=None))
+            whole = part.subject is not None or part.form == "folded"
+            form = "host" if whole else part.form
+            conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_uses()
     session.inserts = {i: m for i, m in session.inserts.items() if i < outcome.edited}
     session.drops = {i for i in session.drops if i < outcome.edited}

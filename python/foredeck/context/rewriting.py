@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +39,7 @@ class Call:
     @property
     def warm(self) -> bool:
         """Whether the provider's cache may hold what was sent before."""
-        moment = self.moment
-        lost = moment.cold or moment.model_changed or moment.history_replaced
-        return self.start > 0 and not lost
+        return self.start > 0 and not self.moment.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +51,20 @@ class Rules:
 
 
 def rewrite(
-    session: Session, scene: Scene, layout: Layout, call: Call, rules: Rules
+    session: Session,
+    scene: Scene,
+    layout: Layout,
+    call: Call,
+    rules: Rules,
+    wanted: Collection[Spot] = (),
 ) -> dict[str, Any]:
     """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
 
-    The session's ledger goes on by this call.
+    `wanted`: what the policy says may go, beside what nobody wants any more. The session's
+    ledger goes on by this call.
     """
     conversation = session.conversation
-    due = collapsible(scene)
+    due = collapsible(scene, wanted)
     conversation.set_due(due.keys(), session.depth + 1)
     decision = _rebase(session, scene, layout, call, rules, due)
     changed_from = min(scene.changed, default=len(conversation))
@@ -93,8 +97,7 @@ def _rebase(
     folded |= _fold_more(scene, layout, call, rules.water, reason)
     if not folded and not call.moment.history_replaced:
         return {"kind": "append"}
-    for index in folded:
-        session.conversation.expire(index)
+    _expire(session, folded)
     told = {"kind": "rebase", "reason": reason or "pays", "from": min(folded, default=0)}
     return told if offer is None else {**told, **offer.to_decision()}
 
@@ -118,6 +121,16 @@ def _fold_more(
     if not window or not (reason == "high-water" or tokens > water.high * window):
         return set()
     return fold_down(scene, layout, int(water.low * window), call.fixed_chars)
+
+
+def _expire(session: Session, folded: Collection[int]) -> None:
+    """What was folded is inactive, unless it stands elsewhere too."""
+    conversation = session.conversation
+    for index in folded:
+        ordinal = conversation.live.get(index)
+        conversation.expire(index)
+        if ordinal is not None and not conversation.holders.get(ordinal):
+            session.sets.expire(ordinal)
 
 
 def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) -> Offer | None:

@@ -81,6 +81,11 @@ def reference(
     return " ".join(parts)
 
 
+def folded_argument(ordinal: int, chars: int) -> str:
+    """Stands in for a long argument of an earlier tool call; the shim knows it by its form."""
+    return f"<@{ordinal}: {chars:,} chars, folded by foredeck>"
+
+
 def changed_on_disk(ordinal: int, path: str) -> str:
     """A visible file that something other than the agent has changed."""
     return f"[foredeck] @{ordinal} {path} changed on disk: the copy above is old."
