@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from recordings import Recording, text
+from recordings import Recording, call, text
 
 from foredeck.bench.replay import replay
 from foredeck.bench.replay_host import Options
@@ -24,7 +25,16 @@ def long_session() -> Recording:
         recording.run(f"r{number}", "bash", f"{number} " * (size // 3), command=f"make {number}")
     recording.user("More.")
     for number in range(60):
+        if number % 10 == 0:
+            old = {"oldText": f"line {number}\n" * 40, "newText": "new\n" * 50}
+            recording.assistant(
+                {"type": "thinking", "thinking": "Hm. " * 100},
+                call(f"e{number}", "edit", path="a.py", edits=[old]),
+                stop="toolUse",
+            )
+            recording.result(f"e{number}", "edit", text("ok"))
         recording.run(f"s{number}", "bash", f"{number}\n" * 40, command=f"test {number}")
+    recording.user("Again.", wait_ms=3_600_000)
     recording.assistant(text("Done."))
     return recording
 
@@ -62,7 +72,7 @@ def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> N
     assert ours <= without * 1.02
 
 
-@pytest.mark.parametrize("policy", ["seed-window"])
+@pytest.mark.parametrize("policy", ["seed-window", "last-n", "adaptive", "lean", "careful"])
 def test_prompts_around_rebases_survive_restarts(
     session: Path, tmp_path: Path, policy: str
 ) -> None:
@@ -75,3 +85,23 @@ def test_prompts_around_rebases_survive_restarts(
         assert result["total"]["rebases"] > 0
         told.append({path.name: path.read_bytes() for path in (folder / "long").iterdir()})
     assert told[0] == told[1] == told[2] == told[3]
+
+
+def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: Path) -> None:
+    options = Options(policy="adaptive", settings=SETTINGS, prompts=tmp_path / "prompts")
+    assert replay([session], options)["total"]["invalid_prompts"] == 0
+    last = max((tmp_path / "prompts" / "long").iterdir())
+    edits = [
+        block["arguments"]["edits"][0]
+        for message in json.loads(last.read_text())["messages"]
+        if message["role"] == "assistant"
+        for block in message["content"]
+        if block.get("name") == "edit"
+    ]
+    assert len(edits) == 6
+    folded = [e for e in edits if e["oldText"].startswith("<@")]
+    assert folded
+    assert all("folded by foredeck>" in e["oldText"] and "new" in e["newText"] for e in folded)
+    thoughts = "Hm. Hm."
+    assert thoughts in session.read_text()
+    assert last.read_text().count(thoughts) < 6 * 50

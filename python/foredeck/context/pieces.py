@@ -82,7 +82,7 @@ def folded_blocks(item: Item, slots: Collection[int], label: Label) -> list[Bloc
             slot = folder.slot
             if folder.nameless:
                 return None
-            changed = {**block, "arguments": arguments}
+            changed = _sorted({**block, "arguments": arguments})
             recipe.append(changed if folder.folded else {"keep": number})
         else:
             recipe.append({"keep": number})
@@ -131,9 +131,15 @@ def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
     if isinstance(value, list):
         return [_map(item, key, visit) for item in value]
     if isinstance(value, dict):
-        visited = {name: _map(value[name], name, visit) for name in sorted(value)}
-        return {name: visited[name] for name in value}
+        return {name: _map(value[name], name, visit) for name in sorted(value)}
     return value
+
+
+def _sorted(value: Any) -> Any:
+    """The same with all keys in order: as a stored block comes back after a restart."""
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _tells(item: Item, block: Block) -> bool:

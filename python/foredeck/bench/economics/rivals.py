@@ -8,7 +8,11 @@ from foredeck.bench.replay_host import Options
 
 RIVALS: tuple[tuple[str, str], ...] = (
     ("pools", "seed-window"),
-    ("anchored", "keep-all"),
+    ("anchored", "seed-window"),
+    ("anchored", "last-n"),
+    ("anchored", "careful"),
+    ("anchored", "adaptive"),
+    ("anchored", "lean"),
 )
 """Layout and policy; the options that are asked for stand before them."""
 
