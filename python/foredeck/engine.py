@@ -15,6 +15,7 @@ from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.adaptive import Patience
 from foredeck.context.assembler import Assembler, Settings
+from foredeck.context.digests import Size
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
@@ -292,6 +293,7 @@ def settings_of(config: Config) -> Settings:
         ),
         config.rebase.cache_ttl_s,
         config.rebase.min_saving_tokens * 4,
+        Size(config.digests.max_tokens * 4, config.digests.max_share),
     )
 
 

@@ -153,6 +153,17 @@ class AdaptiveSection(Section):
     )
 
 
+class DigestsSection(Section):
+    """`[digests]`: what is left of a folded result beside its reference line."""
+
+    max_tokens: int = Field(
+        150, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
+    )
+    max_share: float = Field(
+        0.15, ge=0, le=1, description="Most of the result's own size that its digest may have."
+    )
+
+
 class RebaseSection(Section):
     """`[rebase]`: when bytes that were already sent may be rendered anew."""
 
@@ -319,6 +330,7 @@ class Config(Section):
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
     last_n: LastNSection = Field(default_factory=LastNSection)
     adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
+    digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     sources: SourcesSection = Field(default_factory=SourcesSection)

@@ -14,6 +14,7 @@ from typing import Any
 from foredeck.context.alignment import Alignment, align
 from foredeck.context.asking import ask
 from foredeck.context.branch import Fields
+from foredeck.context.digests import Size
 from foredeck.context.economics import Prices
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
@@ -43,6 +44,7 @@ class Settings:
     rules: Rules = field(default_factory=Rules)
     cache_ttl_s: float | None = None
     min_saving_chars: int = 120
+    digests: Size = field(default_factory=Size)
 
 
 class Assembler:
@@ -107,6 +109,7 @@ class Assembler:
             session.cwd,
             self._settings.min_saving_chars,
             session.index.by_label.get,
+            self._settings.digests,
         )
 
     def _content(self, ordinal: int) -> str | None:

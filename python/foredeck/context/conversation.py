@@ -44,6 +44,8 @@ class Conversation:
     """What may be folded, and at which call of the branch that was first so."""
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
+    names: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Identifiers in messages as the host has them, as far as they were looked for."""
     _due: dict[Spot, bool] = field(default_factory=dict)
     _expiry: dict[int, bool] = field(default_factory=dict)
     _calls: dict[str, Call] = field(default_factory=dict)
@@ -83,6 +85,7 @@ class Conversation:
         for index in range(length, len(self.items)):
             self._forget(index)
             self.savings.pop(index, None)
+            self.names.pop(index, None)
             self.chars_host -= self.items[index].chars
             self.chars_sent -= self.parts[index].chars
         del self.items[length:], self.parts[length:], self.tips[length:]

@@ -151,7 +151,8 @@ def _saving(scene: Scene, index: int) -> int:
     saving = conversation.savings.get(index)
     if saving is None:
         part = reference_part(scene, index)
-        after = recipe_chars(part.blocks, conversation.items[index])
+        item = conversation.items[index]
+        after = recipe_chars(part.blocks, item) + scene.digests.limit(item.text)
         saving = conversation.savings[index] = conversation.parts[index].chars - after
     return saving
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from foredeck.context.conversation import Conversation
 from foredeck.context.identifiers import identifiers
-from foredeck.context.items import Call, Item
+from foredeck.context.items import Call, Item, strings_in
 from foredeck.context.parts import Spot
 from foredeck.context.pieces import Piece, pieces_of
 from foredeck.sources.edits import edits_of
@@ -151,15 +151,4 @@ def _words(item: Item) -> Iterable[str]:
         if block.get("type") == "text":
             yield str(block.get("text") or "")
     for call in item.calls:
-        yield from _leaves(call.arguments)
-
-
-def _leaves(value: object) -> Iterable[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _leaves(item)
+        yield from strings_in(call.arguments)
