@@ -11,7 +11,8 @@ import pytest
 from recordings import Recording, call, text
 
 from foredeck.bench.replay import replay
-from foredeck.bench.replay_host import Options
+from foredeck.bench.replay_host import Host, Options
+from foredeck.bench.transcripts import load_transcript
 from foredeck.stores import open_store
 
 SETTINGS = ("seed_window.per_turn=2", "rebase.guard=0.5")
@@ -105,3 +106,20 @@ def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: P
     thoughts = "Hm. Hm."
     assert thoughts in session.read_text()
     assert last.read_text().count(thoughts) < 6 * 50
+
+
+def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) -> None:
+    options = Options(policy="adaptive", settings=SETTINGS)
+    transcript = load_transcript(session)
+    with closing(Host(tmp_path / "home", transcript, options)) as host:
+        prompt = [host.call(call)[0] for call in transcript.calls][-1]
+        shown = json.dumps(prompt)
+        handle = shown[shown.index("<@") + 1 :].partition(":")[0]
+        assert "line 0\\nline 0" not in shown
+        assert host.engine is not None
+        answer = host.engine.tool_call(
+            {"session": transcript.id, "tool": "activate", "input": {"id": handle}, "id": "t"}
+        )
+    assert "line 0\\nline 0" in answer["text"]
+    assert answer["text"].endswith("result:\nok")
+    assert answer["details"]["foredeck"]["form"] == "full"

@@ -56,7 +56,7 @@ class Host:
         self._home = home
         self._transcript = transcript
         self._options = options
-        self._engine: Engine | None = None
+        self.engine: Engine | None = None
         self._applied: int | None = None
         self._held = 0
         self._edits: dict[int, list[Any]] = {}
@@ -66,7 +66,7 @@ class Host:
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Mapping[str, Any]]:
         """One recorded call: the messages that would have gone out, and what was decided."""
-        engine = self._engine or self._start()
+        engine = self.engine or self._start()
         recorded = self._transcript.messages
         answer = engine.assemble(
             {
@@ -107,19 +107,19 @@ class Host:
 
     def close(self) -> None:
         """Close the engine, if one runs."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
 
     def _outcomes(self) -> list[dict[str, Any]]:
         return [] if self._applied is None else [{"call": self._applied, "kind": "applied"}]
 
     def _start(self) -> Engine:
-        self._engine = Engine(self._options.config(self._home), recorded=recorded_source)
-        self._engine.open_session(
+        self.engine = Engine(self._options.config(self._home), recorded=recorded_source)
+        self.engine.open_session(
             {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
         )
-        return self._engine
+        return self.engine
 
     def _merge(self, answer: dict[str, Any]) -> None:
         start = answer["from"]
