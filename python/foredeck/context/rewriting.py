@@ -98,7 +98,8 @@ def _rebase(
     if not folded and not call.moment.history_replaced:
         return {"kind": "append"}
     _expire(session, folded)
-    told = {"kind": "rebase", "reason": reason or "pays", "from": min(folded, default=0)}
+    changed_from = min(scene.changed, default=call.start)
+    told = {"kind": "rebase", "reason": reason or "pays", "from": changed_from}
     return told if offer is None else {**told, **offer.to_decision()}
 
 
