@@ -80,8 +80,7 @@ def test_names_that_are_held_elsewhere_are_left_out_and_short_ones_come_first() 
 def test_a_digest_is_a_fact_line_and_names() -> None:
     told = digest("read", {"path": "a.py"}, CODE, held={"ReadRange"}, size=WIDE)
     assert told == (
-        "defines: ReadRange, parse_range, load_all\n"
-        "names: 4096 os.environ FOREDECK_HOME"
+        "defines: ReadRange, parse_range, load_all\nnames: 4096 os.environ FOREDECK_HOME"
     )
     assert digest("read", {}, CODE, held=set(), size=Size(chars=0)) == ""
 
