@@ -22,7 +22,8 @@ def _run(args: Namespace) -> int:
     from foredeck.bench.transcripts import find_transcripts
 
     paths = find_transcripts(args.paths)
-    compared = args.layout is None and args.policy is None
+    plain = args.prompts is None and args.restart_every is None
+    compared = plain and args.layout is None and args.policy is None
     options = Options(
         store=args.store,
         layout=args.layout or "anchored",
@@ -149,8 +150,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--layout",
         metavar="L",
-        help="anchored (the default) or pools; with it, or --policy, only that is compared with "
-        "plain Pi",
+        help="anchored (the default) or pools; with it, --policy, --prompts or --restart-every, "
+        "only that is compared with plain Pi",
     )
     parser.add_argument(
         "--policy",
