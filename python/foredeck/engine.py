@@ -13,14 +13,18 @@ from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config
+from foredeck.context.adaptive import Patience
 from foredeck.context.assembler import Assembler, Settings
+from foredeck.context.digests import Size
+from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
 from foredeck.context.observing import observe
-from foredeck.context.policy import make_policy
+from foredeck.context.policies import Tuning, make_policy
 from foredeck.context.rebase import Water, estimate_tokens
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.request import Answer
+from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
@@ -115,6 +119,15 @@ class Engine:
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
         return {**wire, "status": {"text": _status(answer)}, "notices": []}
+
+    @property
+    def decision(self) -> Mapping[str, Any]:
+        """What was decided at the newest call of the open session, and why; empty before one."""
+        session = self._session
+        if session is None or session.current is None:
+            return {}
+        decision: Mapping[str, Any] = session.log.records[session.current]["decision"]
+        return decision
 
     def tool_call(self, params: Params) -> dict[str, Any]:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""
@@ -260,11 +273,7 @@ class Engine:
             self._assembler = Assembler(
                 session,
                 make_layout(config.layout),
-                make_policy(
-                    config.policy,
-                    per_turn=config.seed_window.per_turn,
-                    turns=config.seed_window.turns,
-                ),
+                make_policy(config.policy, tuning_of(config)),
                 settings_of(config),
             )
         return self._assembler
@@ -278,9 +287,33 @@ def _recorded(source: FileSource) -> Recall:
 def settings_of(config: Config) -> Settings:
     """The part of the configuration that the assembler needs."""
     return Settings(
-        Water(config.rebase.high_water, config.rebase.low_water),
+        Rules(
+            Water(config.rebase.high_water, config.rebase.low_water),
+            Terms(config.rebase.rent_factor, config.rebase.guard),
+        ),
         config.rebase.cache_ttl_s,
         config.rebase.min_saving_tokens * 4,
+        Size(config.digests.max_tokens * 4, config.digests.max_share),
+    )
+
+
+def tuning_of(config: Config) -> Tuning:
+    """The part of the configuration that policies need."""
+    adaptive = config.adaptive
+    return Tuning(
+        config.seed_window.per_turn,
+        config.seed_window.turns,
+        config.last_n.results,
+        Patience(
+            adaptive.patience,
+            adaptive.patience_edited,
+            adaptive.patience_arguments,
+            adaptive.idle_factor,
+            adaptive.cold_factor,
+            adaptive.fold_arguments,
+            adaptive.fold_thinking,
+        ),
+        adaptive.min_names,
     )
 
 

@@ -31,7 +31,8 @@ def session(tmp_path: Path) -> Path:
 def test_json_is_as_documented(session: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(session.parent), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert set(value) == {"sessions", "total"}
+    assert set(value) == {"sessions", "total", "table"}
+    assert value["table"][0]["row"] == "plain Pi"
     told = value["sessions"][0]
     assert told["file"] == "first.jsonl"
     assert {name: told[name] for name in ("calls", "tool_calls", "invalid_prompts", "error")} == {

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from foredeck.bench.economics.comparison import Comparison
+from foredeck.bench.economics.judge import Facts, Judge, Judgement
 from foredeck.bench.replay_host import Host, Options
 from foredeck.bench.replay_stores import replay_stores
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript, load_transcript
@@ -23,6 +25,8 @@ from foredeck.context.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.validity import find_faults
 from foredeck.stores import open_store
+
+_PREFIX = "foredeck-replay-"
 
 
 class ReplayError(ForedeckError):
@@ -56,22 +60,56 @@ class SessionResult:
     """Lines of the file that are no JSON: one that was cut off has one."""
 
 
-def replay_file(path: Path, home: Path, options: Options) -> SessionResult:
-    """Replay one session file on the (fresh) store in `home`; errors are part of the result."""
+def replay_file(
+    path: Path,
+    home: Path,
+    options: Options,
+    comparison: Comparison | None = None,
+    others: Sequence[Options] = (),
+) -> SessionResult:
+    """Replay one session file on the (fresh) store in `home`; errors are part of the result.
+
+    `comparison` takes in the judgements of this replay, of the host alone, and of `others`: more
+    ways to assemble the same session, of which nothing else is told.
+    """
     result = SessionResult(file=path.name)
     try:
         transcript = load_transcript(path)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         _clear_prompts(options.prompts, path)
-        with closing(Host(home, transcript, options)) as host:
-            for number, call in enumerate(transcript.calls, start=1):
-                if _restarts_before(number, options.restart_every):
-                    host.restart()
-                _one_call(host, transcript, call, number, options, result)
+        facts = Facts.of(transcript) if comparison else None
+        judge = comparison.judge(facts) if comparison and facts else None
+        _drive(home, transcript, options, result, judge)
         _take_records(result, transcript.id, options.config(home))
+        if comparison and facts and judge:
+            judged = [judge.judgement, *(_judge(transcript, facts, o, comparison) for o in others)]
+            comparison.add_plain(transcript, facts)
+            for each, judgement in zip((options, *others), judged, strict=True):
+                comparison.add(each.label, judgement)
     except Exception as error:  # one bad file must not end the replay of the others
         result.error = f"{type(error).__name__}: {error}"
     return result
+
+
+def _drive(
+    home: Path, transcript: Transcript, options: Options, result: SessionResult, judge: Judge | None
+) -> None:
+    """Every recorded call of a session."""
+    with closing(Host(home, transcript, options)) as host:
+        for number, call in enumerate(transcript.calls, start=1):
+            if _restarts_before(number, options.restart_every):
+                host.restart()
+            _one_call(host, transcript, call, number, options, result, judge)
+
+
+def _judge(
+    transcript: Transcript, facts: Facts, options: Options, comparison: Comparison
+) -> Judgement:
+    """What one more way to assemble a session comes to."""
+    judge = comparison.judge(facts)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as home:
+        _drive(Path(home), transcript, options, SessionResult(transcript.path.name), judge)
+    return judge.judgement
 
 
 def _restarts_before(number: int, every: int | None) -> bool:
@@ -104,8 +142,11 @@ def _one_call(
     number: int,
     options: Options,
     result: SessionResult,
+    judge: Judge | None,
 ) -> None:
-    prompt, _ = host.call(call)
+    prompt, decision = host.call(call)
+    if judge is not None:
+        judge.see(call, prompt, decision["reason"] if decision["kind"] == "rebase" else None)
     result.calls += 1
     result.invalid_prompts += bool(find_faults(prompt))
     plain = sum(_chars(r.message) for r in transcript.messages[: call.seen])
@@ -149,15 +190,18 @@ def replay(
     *,
     keep: Path | None = None,
     progress: Callable[[int, int, str], None] | None = None,
+    others: Sequence[Options] = (),
 ) -> dict[str, Any]:
     """Replay session files, each on a private store of its own.
 
-    Returns `{"sessions": [...], "total": {...}}`. `keep`: folder in which the stores are left,
-    one folder for each session file. `progress` is told the number of a file, how many there
-    are, and its name, before it is begun. Raises `ReplayError` or `ConfigError`, before anything
-    is done, where the options cannot be followed.
+    Returns `{"sessions": [...], "total": {...}, "table": [...]}`; the table compares costs and
+    evidence of the host alone, of `options` and of `others`. `keep`: folder in which the stores
+    are left, one folder for each session file. `progress` is told the number of a file, how many
+    there are, and its name, before it is begun. Raises `ReplayError` or `ConfigError`, before
+    anything is done, where the options cannot be followed.
     """
     _check(paths, options, keep)
+    comparison = Comparison(options.ttl_s)
     sessions: list[SessionResult] = []
     with replay_stores(options.store) as settings_of:
         for number, path in enumerate(paths, start=1):
@@ -165,8 +209,12 @@ def replay(
                 progress(number, len(paths), path.name)
             own = replace(options, settings=(*options.settings, *settings_of(number)))
             with _home(keep, path) as home:
-                sessions.append(replay_file(path, home, own))
-    return {"sessions": [asdict(s) for s in sessions], "total": _total(sessions)}
+                sessions.append(replay_file(path, home, own, comparison, others))
+    return {
+        "sessions": [asdict(s) for s in sessions],
+        "total": _total(sessions),
+        "table": comparison.table(),
+    }
 
 
 def _check(paths: list[Path], options: Options, keep: Path | None) -> None:
@@ -210,7 +258,7 @@ def _home(keep: Path | None, path: Path) -> Iterator[Path]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield home
         return
-    with tempfile.TemporaryDirectory(prefix="foredeck-replay-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
 from foredeck.config import Config, load_config
+from foredeck.context.rebase import DEFAULT_TTL_S
 from foredeck.engine import Engine
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
@@ -31,6 +33,16 @@ class Options:
     settings: tuple[str, ...] = ()
     """Further configuration as `KEY=VALUE`; nothing else is read, so that figures compare."""
 
+    ttl_s: float = DEFAULT_TTL_S
+    """After how many seconds the judge takes the provider's cache to have expired."""
+    name: str = ""
+    """What the row of the table is called; the layout and policy if empty."""
+
+    @property
+    def label(self) -> str:
+        """The name of the row."""
+        return self.name or f"{self.layout}, {self.policy}"
+
     def config(self, home: Path) -> Config:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
         flags = (f"layout={self.layout}", f"policy={self.policy}", *self.settings, f"home={home}")
@@ -44,16 +56,17 @@ class Host:
         self._home = home
         self._transcript = transcript
         self._options = options
-        self._engine: Engine | None = None
+        self.engine: Engine | None = None
         self._applied: int | None = None
         self._held = 0
         self._edits: dict[int, list[Any]] = {}
         self._inserts: dict[int, list[Message]] = {}
         self._drops: set[int] = set()
+        self._made: dict[int, tuple[list[Any], Message]] = {}
 
-    def call(self, call: RecordedCall) -> tuple[list[Message], dict[str, Any]]:
-        """One recorded call: the messages that would have gone out, and the engine's answer."""
-        engine = self._engine or self._start()
+    def call(self, call: RecordedCall) -> tuple[list[Message], Mapping[str, Any]]:
+        """One recorded call: the messages that would have gone out, and what was decided."""
+        engine = self.engine or self._start()
         recorded = self._transcript.messages
         answer = engine.assemble(
             {
@@ -73,8 +86,19 @@ class Host:
         )
         self._merge(answer)
         self._held, self._applied = call.seen, answer["call"]
-        messages = [r.message for r in recorded[: call.seen]]
-        return apply_edits(messages, self._edits, self._inserts, self._drops), answer
+        messages = [self._edited(i, r.message) for i, r in enumerate(recorded[: call.seen])]
+        return apply_edits(messages, {}, self._inserts, self._drops), engine.decision
+
+    def _edited(self, index: int, message: Message) -> Message:
+        """The message as it goes out: the same object at each call, until its edit changes."""
+        recipe = self._edits.get(index)
+        if recipe is None:
+            return message
+        made = self._made.get(index)
+        if made is None or made[0] is not recipe:
+            made = (recipe, apply_edits([message], {0: recipe}, {}, set())[0])
+            self._made[index] = made
+        return made[1]
 
     def restart(self) -> None:
         """Close the engine; the next call starts another on the same store."""
@@ -83,19 +107,19 @@ class Host:
 
     def close(self) -> None:
         """Close the engine, if one runs."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
 
     def _outcomes(self) -> list[dict[str, Any]]:
         return [] if self._applied is None else [{"call": self._applied, "kind": "applied"}]
 
     def _start(self) -> Engine:
-        self._engine = Engine(self._options.config(self._home), recorded=recorded_source)
-        self._engine.open_session(
+        self.engine = Engine(self._options.config(self._home), recorded=recorded_source)
+        self.engine.open_session(
             {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
         )
-        return self._engine
+        return self.engine
 
     def _merge(self, answer: dict[str, Any]) -> None:
         start = answer["from"]

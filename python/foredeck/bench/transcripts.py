@@ -44,6 +44,16 @@ class RecordedCall:
         return f"{self.provider}/{self.model}"
 
 
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """The host replaced what stood before: calls that see `seen` messages or more were shown
+    `summary` and the messages from `kept_from` on."""
+
+    seen: int
+    kept_from: int
+    summary: str
+
+
 @dataclass(slots=True)
 class Transcript:
     """A recorded session along the branch of its last entry."""
@@ -53,6 +63,8 @@ class Transcript:
     cwd: str
     messages: list[Recorded] = field(default_factory=list)
     calls: list[RecordedCall] = field(default_factory=list)
+    compactions: list[Compaction] = field(default_factory=list)
+    """What the host did at the time; a replay does not follow them."""
     skipped: int = 0
     """Lines that are no JSON objects: a file cut off in the middle has one."""
 
@@ -92,7 +104,11 @@ def load_transcript(path: Path) -> Transcript:
     transcript = Transcript(
         path, str(header.get("id") or path.stem), str(header.get("cwd") or ""), skipped=skipped
     )
+    places: dict[int, int] = {}
     for entry in _branch(entries):
+        places[id(entry)] = len(transcript.messages)
+        if entry.get("type") == "compaction":
+            transcript.compactions.append(_compaction(entry, entries, places, transcript))
         message = _message(entry)
         if message is None:
             continue
@@ -155,6 +171,30 @@ def _message(entry: dict[str, Any]) -> Message | None:
             "timestamp": _milliseconds(entry.get("timestamp")),
         }
     return None
+
+
+def _compaction(
+    entry: dict[str, Any],
+    entries: list[dict[str, Any]],
+    places: dict[int, int],
+    transcript: Transcript,
+) -> Compaction:
+    """A recorded compaction; the first message kept is named by id, or by number in old files."""
+    kept: dict[str, Any] | None = None
+    number = entry.get("firstKeptEntryIndex")
+    if isinstance(number, int) and 0 <= number < len(entries):
+        kept = entries[number]
+    elif (first := entry.get("firstKeptEntryId")) is not None:
+        kept = next((e for e in entries if e.get("id") == first), None)
+    seen = len(transcript.messages)
+    kept_from = places.get(id(kept), seen)
+    while kept_from < seen and _is_result(transcript.messages[kept_from]):
+        kept_from += 1
+    return Compaction(seen, kept_from, str(entry.get("summary") or ""))
+
+
+def _is_result(recorded: Recorded) -> bool:
+    return recorded.message.get("role") == "toolResult"
 
 
 def _call(message: Message, entry: dict[str, Any], seen: int) -> RecordedCall:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.comparison import print_comparison
 from foredeck.cli.output import coloured, counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -15,19 +16,23 @@ _NAME_WIDTH = 44
 
 
 def _run(args: Namespace) -> int:
+    from foredeck.bench.economics.rivals import rivals
     from foredeck.bench.replay import replay
     from foredeck.bench.replay_host import Options
     from foredeck.bench.transcripts import find_transcripts
 
     paths = find_transcripts(args.paths)
+    plain = args.prompts is None and args.restart_every is None
+    compared = plain and args.layout is None and args.policy is None
     options = Options(
         store=args.store,
-        layout=args.layout,
-        policy=args.policy,
+        layout=args.layout or "anchored",
+        policy=args.policy or "seed-window",
         restart_every=args.restart_every,
         prompts=args.prompts,
         window=args.window,
         settings=tuple(args.set),
+        ttl_s=args.ttl,
     )
     with Progress("replaying", total=len(paths)) as progress:
         result = replay(
@@ -35,6 +40,7 @@ def _run(args: Namespace) -> int:
             options,
             keep=args.keep,
             progress=lambda _number, _total, name: progress.advance(note=name),
+            others=rivals(options) if compared else (),
         )
     if args.json:
         print_json(result)
@@ -56,6 +62,8 @@ def _print_text(result: dict[str, Any]) -> None:
         "\nprompt, with foredeck. No model ran: this is what a model would have been shown, not"
         "\nwhat it would have done with it."
     )
+    if result["table"]:
+        print_comparison(result["table"])
     for session in sessions:
         for trouble in _troubles(session):
             print(coloured(f"{session['file']}: {trouble}", "red"))
@@ -139,12 +147,23 @@ def _configure(parser: ArgumentParser) -> None:
         default="sqlite",
         help="keep the objects in SQLite (default), or in an XTDB node of the run's own",
     )
-    parser.add_argument("--layout", metavar="L", default="anchored", help="anchored or pools")
+    parser.add_argument(
+        "--layout",
+        metavar="L",
+        help="anchored (the default) or pools; with it, --policy, --prompts or --restart-every, "
+        "only that is compared with plain Pi",
+    )
     parser.add_argument(
         "--policy",
         metavar="P",
-        default="seed-window",
-        help="seed-window, or keep-all, which folds nothing",
+        help="what decides which content stays (see docs/configuration.md)",
+    )
+    parser.add_argument(
+        "--ttl",
+        metavar="SECONDS",
+        type=positive,
+        default=300,
+        help="after how long a provider's cache is taken to have expired (default: %(default)s)",
     )
     parser.add_argument(
         "--restart-every",

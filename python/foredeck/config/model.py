@@ -102,6 +102,68 @@ class SeedWindowSection(Section):
     )
 
 
+class LastNSection(Section):
+    """`[last_n]`: the policy `last-n`."""
+
+    results: int = Field(
+        10, ge=1, le=100_000, description="Tool results that stay active, newest first."
+    )
+
+
+class AdaptiveSection(Section):
+    """`[adaptive]`: the policies `adaptive`, `lean` and `careful`.
+
+    Ages count model calls since the last use of a content of about 1,000 tokens; larger content
+    goes earlier, smaller later.
+    """
+
+    patience: float = Field(
+        20, ge=1, le=10_000, description="Model calls that an unused tool result stays."
+    )
+    patience_edited: float = Field(
+        60,
+        ge=1,
+        le=10_000,
+        description="The same for reads and arguments of files that the session edits.",
+    )
+    patience_arguments: float = Field(
+        5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
+    )
+    idle_factor: float = Field(
+        0.6, gt=0, le=1, description="Factor for what the newest user turn has not used."
+    )
+    cold_factor: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="Factor while the provider's cache is cold, so that folding costs nothing.",
+    )
+    min_names: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description="Rare identifiers of a content that an answer must hold to count as its use.",
+    )
+    fold_arguments: bool = Field(
+        True,
+        description="Fold long arguments of earlier tool calls, on wires that allow it.",
+    )
+    fold_thinking: bool = Field(
+        True, description="Leave out thinking of earlier turns, on wires that allow it."
+    )
+
+
+class DigestsSection(Section):
+    """`[digests]`: what is left of a folded result beside its reference line."""
+
+    max_tokens: int = Field(
+        150, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
+    )
+    max_share: float = Field(
+        0.15, ge=0, le=1, description="Most of the result's own size that its digest may have."
+    )
+
+
 class RebaseSection(Section):
     """`[rebase]`: when bytes that were already sent may be rendered anew."""
 
@@ -124,6 +186,20 @@ class RebaseSection(Section):
     )
     min_saving_tokens: int = Field(
         30, ge=0, description="Content that would save fewer tokens than this is left alone."
+    )
+    rent_factor: float = Field(
+        2.0,
+        ge=0,
+        le=1000,
+        description="A rebase pays when reading what may go has cost this many times what "
+        "rewriting the rest would.",
+    )
+    guard: float = Field(
+        0.02,
+        ge=0,
+        le=10,
+        description="By what share a session may become dearer, at any moment, than with nothing "
+        "folded: a rebase that pays later waits until it would not.",
     )
 
 
@@ -237,7 +313,7 @@ class Config(Section):
         description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
         "puts metadata before the chat and active content after it.",
     )
-    policy: Literal["seed-window", "keep-all"] = Field(
+    policy: Literal["seed-window", "last-n", "adaptive", "lean", "careful", "keep-all"] = Field(
         "seed-window", description="What decides which tool results stay active."
     )
     deadline_ms: int = Field(
@@ -252,6 +328,9 @@ class Config(Section):
     sqlite: SqliteSection = Field(default_factory=SqliteSection)
     xtdb: XtdbSection = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
+    last_n: LastNSection = Field(default_factory=LastNSection)
+    adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
+    digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     sources: SourcesSection = Field(default_factory=SourcesSection)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from foredeck.context.branch import Folded
 from foredeck.context.conversation import Conversation
+from foredeck.context.economics import Ledger
 from foredeck.context.items import Item, Key
 from foredeck.context.parts import SHOWING, Part
 from foredeck.context.request import Outcome, Request
@@ -137,12 +138,15 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
         if part.subject is not None and part.form != "same" and index not in folded.expired:
             conversation.live[index] = part.subject
     conversation.find_uses()
+    conversation.due = dict(folded.due)
     session.conversation = conversation
     session.sets = folded.sets
     session.inserts = {i: unpack(ours, blob) for i, ours in folded.inserts.items()}
     session.drops = set(folded.drops)
-    session.policy_state = folded.state
     session.shown = None
+    session.policy_state = folded.state.get("policy") or {}
+    session.ledger = Ledger.from_state(folded.state.get("ledger") or {})
+    session.depth = folded.depth
     session.current, session.stands = current, len(items)
 
 

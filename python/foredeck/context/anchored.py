@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from foredeck.context.digests import digest
+from foredeck.context.identifiers import identifiers
 from foredeck.context.items import Item, text_block
 from foredeck.context.layout import (
     HANDLE_FROM_CHARS,
@@ -20,6 +22,7 @@ from foredeck.context.layout import (
 )
 from foredeck.context.parts import Part
 from foredeck.context.savings import contains_lines, short_difference, shown_lines
+from foredeck.context.view import names_in_view
 from foredeck.context.wording import (
     contained,
     difference,
@@ -61,8 +64,12 @@ class Anchored:
             for index, part in enumerate(conversation.parts)
             if part.form == "diff" and part.base in indexes and index not in indexes
         ]
+        held = names_in_view(conversation, indexes) if indexes and scene.digests.chars else set()
         for index in sorted(indexes):
-            scene.render(index, reference_part(scene, index))
+            item = conversation.items[index]
+            told = digest(item.tool, item.arguments, item.text, held=held, size=scene.digests)
+            held |= identifiers(told)
+            scene.render(index, reference_part(scene, index, told))
         for index in leaning:
             part = conversation.parts[index]
             placed = Placed(index, part.subject, part.version, part.text_hash)

@@ -12,28 +12,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.alignment import Alignment, align
+from foredeck.context.asking import ask
 from foredeck.context.branch import Fields
-from foredeck.context.folding import fold, shed
+from foredeck.context.digests import Size
+from foredeck.context.economics import Prices
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part, recipe_chars
-from foredeck.context.policy import History, Holding, Policy
-from foredeck.context.rebase import (
-    DEFAULT_TTL_S,
-    Moment,
-    Reason,
-    Water,
-    estimate_tokens,
-    is_cold,
-    reason_to_rebase,
-)
+from foredeck.context.policy import Policy
+from foredeck.context.rebase import DEFAULT_TTL_S, Moment, estimate_tokens, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
 from foredeck.context.request import Answer, Outcome, Request
+from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
+from foredeck.context.uses import Uses
+from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
 
 MAX_PARALLEL = 1000
@@ -44,9 +41,10 @@ MAX_PARALLEL = 1000
 class Settings:
     """What the user can change about assembling."""
 
-    water: Water = field(default_factory=Water)
+    rules: Rules = field(default_factory=Rules)
     cache_ttl_s: float | None = None
     min_saving_chars: int = 120
+    digests: Size = field(default_factory=Size)
 
 
 class Assembler:
@@ -60,6 +58,7 @@ class Assembler:
         self.policy = policy
         self._settings = settings or Settings()
         self._fixed_chars = 0
+        self._uses = Uses(session.cwd, policy.min_names)
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.
@@ -81,12 +80,23 @@ class Assembler:
         self._repair(scene, alignment.items, whole)
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last)
-        self._expire(request, moment)
-        reason = self._rebase(scene, moment, start if rewritten else None)
+        model = request.model
+        due = ask(
+            session,
+            self.policy,
+            self._uses,
+            wire=wire_of(model.api, model.provider) if model else Wire(),
+            cold=moment.lost,
+            time_ms=request.time_ms,
+        )
+        prices = model.prices if model else Prices()
+        changed = start if rewritten else None
+        call = Call(moment, prices, start, self._fixed_chars, changed)
+        decision = rewrite(session, scene, self.layout, call, self._settings.rules, due)
         self._insert_pools(scene)
         if start < len(session.conversation):
             attach_notices(session, scene)
-        return self._commit(scene, request, alignment, start, whole, reason)
+        return self._commit(scene, request, alignment, start, whole, decision)
 
     def _scene(self) -> Scene:
         session = self.session
@@ -98,6 +108,8 @@ class Assembler:
             lambda ordinal: session.index.entries[ordinal].pin.version,
             session.cwd,
             self._settings.min_saving_chars,
+            session.index.by_label.get,
+            self._settings.digests,
         )
 
     def _content(self, ordinal: int) -> str | None:
@@ -233,75 +245,6 @@ class Assembler:
             window=model.window if model else None,
         )
 
-    def _expire(self, request: Request, moment: Moment) -> None:
-        """Ask the policy, and mark what it no longer wants."""
-        session, conversation = self.session, self.session.conversation
-        flight = conversation.last_assistant()
-        holdings = [
-            Holding(
-                index,
-                ordinal,
-                conversation.turn - conversation.items[conversation.last_use(index)].turn,
-                conversation.rank_from_end(conversation.last_use(index)),
-                conversation.parts[index].chars,
-            )
-            for index, ordinal in sorted(conversation.live.items())
-            if index <= flight and ordinal not in session.sets.pinned
-        ]
-        history = History(
-            holdings,
-            conversation.turn,
-            request.time_ms,
-            moment.cold or moment.model_changed or moment.history_replaced,
-            session.policy_state,
-        )
-        verdict = self.policy.decide(history)
-        session.policy_state = verdict.state
-        for index in verdict.expired:
-            conversation.expire(index)
-        kept = set(conversation.live.values())
-        for holding in holdings:
-            if holding.index in verdict.expired and holding.ordinal not in kept:
-                session.sets.expire(holding.ordinal)
-
-    def _rebase(self, scene: Scene, moment: Moment, rewritten: int | None) -> Reason | None:
-        """Fold where that is free or must be.
-
-        `rewritten`: from this message on the host has changed a list that it had sent before, so
-        that these bytes are new to the provider whatever we do.
-        """
-        if not self.layout.keeps_bytes:
-            return self._shed(scene, moment)
-        reason, first = reason_to_rebase(moment, self._settings.water), 0
-        if reason is None and rewritten is not None:
-            reason, first = "history", rewritten
-        if reason is None:
-            return None
-        folded = fold(
-            scene,
-            self.layout,
-            reason,
-            fixed_chars=self._fixed_chars,
-            window=moment.window,
-            water=self._settings.water,
-            first=first,
-        )
-        for index in folded:
-            scene.conversation.expire(index)
-        return reason if folded or moment.history_replaced else None
-
-    def _shed(self, scene: Scene, moment: Moment) -> Reason | None:
-        """A stateless layout has nothing to fold: what does not fit is no longer active."""
-        gone = shed(
-            scene,
-            fixed_chars=self._fixed_chars,
-            window=moment.window,
-            water=self._settings.water,
-        )
-        for index in gone:
-            scene.conversation.expire(index)
-        return "high-water" if gone else None
-
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
         session, conversation = self.session, scene.conversation
@@ -338,7 +281,7 @@ class Assembler:
         alignment: Alignment,
         start: int,
         whole: int,
-        reason: Reason | None,
+        decision: dict[str, Any],
     ) -> Answer:
         """`start`: first message that no call has held; `whole`: first whose repairs are new."""
         changed_from = min(scene.changed, default=start)
@@ -348,7 +291,7 @@ class Assembler:
             request,
             changed=sorted(scene.changed),
             changed_from=0 if stateless else whole,
-            decision=_decision(reason, changed_from),
+            decision=decision,
             layout=self.layout.name,
             policy=self.policy.name,
             fixed_chars=self._fixed_chars,
@@ -372,12 +315,6 @@ class Assembler:
             decision=dict(record["decision"]),
             stats=dict(record["stats"]),
         )
-
-
-def _decision(reason: Reason | None, changed_from: int) -> dict[str, Any]:
-    if reason is None:
-        return {"kind": "append"}
-    return {"kind": "rebase", "reason": reason, "from": changed_from}
 
 
 def _results_after(items: list[Item], index: int) -> dict[str, Item]:

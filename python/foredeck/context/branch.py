@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.items import ROOT_TIP, Key, next_tip
+from foredeck.context.parts import Spot
 from foredeck.context.sets import Sets
 from foredeck.store.protocol import Head
 
@@ -32,6 +33,9 @@ class Folded:
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
     state: Mapping[str, Any] = field(default_factory=dict)
+    due: dict[Spot, int] = field(default_factory=dict)
+    depth: int = 0
+    """How many calls the chain has."""
 
     def apply(self, record: Fields) -> None:
         """Go on by one call."""
@@ -53,6 +57,11 @@ class Folded:
         self.expired.update(changes.get("expired+", ()))
         self.expired.difference_update(changes.get("expired-", ()))
         self.state = record.get("state") or {}
+        self.depth += 1
+        due = record.get("due") or {}
+        self.due.update((Spot(*spot), self.depth) for spot in due.get("+", ()))
+        for spot in due.get("-", ()):
+            self.due.pop(Spot(*spot), None)
 
     def cut(self, length: int) -> None:
         """Forget the messages from `length` on."""
@@ -63,13 +72,14 @@ class Folded:
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
         self.drops = {index for index in self.drops if index < length}
         self.expired = {index for index in self.expired if index < length}
+        self.due = {spot: depth for spot, depth in self.due.items() if spot.message < length}
 
     def _as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.rows.items():
-            _, form, _, subject, version, _, text_hash = row
+            _, form, _, subject, version, _, text_hash, *_ = row
             if index >= edited and form != "note":
-                form = "host" if subject is not None else form
+                form = "host" if subject is not None or form == "folded" else form
                 self.rows[index] = [index, form, None, subject, version, None, text_hash]
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < edited}
         self.drops = {index for index in self.drops if index < edited}

@@ -6,10 +6,11 @@ walks the whole list, so the work of a call does not grow with the length of the
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from foredeck.context.items import ROOT_TIP, Call, Item, Key, next_tip
-from foredeck.context.parts import Part, recipe_chars
+from foredeck.context.parts import Part, Spot, recipe_chars
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
 """Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
@@ -39,6 +40,13 @@ class Conversation:
     """Messages whose content the policy still wants, with the object's ordinal."""
     uses: dict[int, int] = field(default_factory=dict)
     """Message to the newest later one that leans on its content."""
+    due: dict[Spot, int] = field(default_factory=dict)
+    """What may be folded, and at which call of the branch that was first so."""
+    savings: dict[int, int] = field(default_factory=dict)
+    """Characters that folding a message would save, as far as that was computed."""
+    names: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Identifiers in messages as the host has them, as far as they were looked for."""
+    _due: dict[Spot, bool] = field(default_factory=dict)
     _expiry: dict[int, bool] = field(default_factory=dict)
     _calls: dict[str, Call] = field(default_factory=dict)
     """Calls of the newest assistant message."""
@@ -64,6 +72,7 @@ class Conversation:
     def render(self, index: int, part: Part) -> None:
         """Replace the part of one message."""
         self._forget(index)
+        self.savings.pop(index, None)
         part.chars = recipe_chars(part.blocks, self.items[index])
         self.chars_sent += part.chars - self.parts[index].chars
         self.parts[index] = part
@@ -75,11 +84,15 @@ class Conversation:
             return
         for index in range(length, len(self.items)):
             self._forget(index)
+            self.savings.pop(index, None)
+            self.names.pop(index, None)
             self.chars_host -= self.items[index].chars
             self.chars_sent -= self.parts[index].chars
         del self.items[length:], self.parts[length:], self.tips[length:]
         self.live = {index: n for index, n in self.live.items() if index < length}
         self.uses = {base: use for base, use in self.uses.items() if use < length}
+        self.due = {spot: depth for spot, depth in self.due.items() if spot.message < length}
+        self._due = {spot: new for spot, new in self._due.items() if spot.message < length}
         self._expiry = {index: gone for index, gone in self._expiry.items() if index < length}
         self._recount()
 
@@ -129,6 +142,24 @@ class Conversation:
         back = sorted(i for i, expired in changes.items() if not expired)
         taken = {"expired+": gone, "expired-": back}
         return {name: indexes for name, indexes in taken.items() if indexes}
+
+    def set_due(self, spots: AbstractSet[Spot], depth: int) -> None:
+        """These, and no others, may be folded; `depth`: the call that this is decided for."""
+        for spot in self.due.keys() - spots:
+            del self.due[spot]
+            self._due[spot] = False
+        for spot in spots - self.due.keys():
+            self.due[spot] = depth
+            self._due[spot] = True
+
+    def take_due(self) -> dict[str, list[list[int]]]:
+        """Changes of what may be folded since the last call: `{"+": [[4, 0]], "-": []}`."""
+        changes, self._due = self._due, {}
+        taken = {
+            sign: [list(spot) for spot in sorted(s for s, new in changes.items() if new is wanted)]
+            for sign, wanted in (("+", True), ("-", False))
+        }
+        return {sign: spots for sign, spots in taken.items() if spots}
 
     def rank_from_end(self, index: int) -> int:
         """How many counted results of the same turn stand at or after this result."""

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import groupby
+
 from foredeck.context.layout import Layout, Scene, reference_part
-from foredeck.context.parts import recipe_chars
-from foredeck.context.rebase import Reason, Water, allowed_from, estimate_tokens
+from foredeck.context.parts import Part, Spot, recipe_chars
+from foredeck.context.pieces import folded_blocks, pieces_of
+from foredeck.context.rebase import Water, allowed_from, estimate_tokens
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
 
-def fold(
-    scene: Scene,
-    layout: Layout,
-    reason: Reason,
-    *,
-    fixed_chars: int,
-    window: int | None,
-    water: Water,
-    first: int = 0,
-) -> set[int]:
-    """Fold what is collapsible and may be; above the high-water mark, go on down to the low one.
-
-    `fixed_chars`: what stands around the messages (system prompt, tools). `first`: messages
-    before it stay as they are. Returns the messages that were folded; empty where nothing may or
-    need be.
-    """
-    folded = _permitted(scene, {index for index in collapsible(scene) if index >= first})
+def fold(scene: Scene, layout: Layout, spots: Collection[Spot]) -> set[int]:
+    """Fold what is due, where that is allowed. Returns the messages that were folded."""
+    permitted = _permitted(scene, {spot.message for spot in spots})
+    folded = {spot.message for spot in spots if not spot.slot} & permitted
     layout.fold(scene, folded)
-    tokens = estimate_tokens(scene.conversation.chars_sent + fixed_chars)
-    if window and (reason == "high-water" or tokens > water.high * window):
-        folded |= _down_to(scene, layout, int(water.low * window), fixed_chars)
+    folded |= _fold_pieces(scene, [spot for spot in spots if spot.message in permitted])
     return folded
 
 
@@ -57,8 +46,11 @@ def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) ->
     return gone
 
 
-def collapsible(scene: Scene) -> set[int]:
-    """Messages whose content nobody wants any more: expired, deactivated, or superseded."""
+def collapsible(scene: Scene, wanted: Collection[Spot] = ()) -> dict[Spot, int]:
+    """Content that may go: expired, deactivated, superseded, or `wanted` by the policy.
+
+    With the characters that folding it would save, in the order of the messages.
+    """
     conversation, sets = scene.conversation, scene.sets
     found: set[int] = set()
     for ordinal, indexes in conversation.holders.items():
@@ -67,7 +59,44 @@ def collapsible(scene: Scene) -> set[int]:
             unwanted = index not in conversation.live or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pinned):
                 found.add(index)
-    return {index for index in found if _may_fold(scene, index)}
+    found |= {s.message for s in wanted if not s.slot and _is_shown(scene, s.message)}
+    due = {Spot(index): _saving(scene, index) for index in found if _may_fold(scene, index)}
+    due |= _due_pieces(scene, [spot for spot in wanted if spot.slot])
+    return dict(sorted(due.items()))
+
+
+def _is_shown(scene: Scene, index: int) -> bool:
+    """Whether a message shows content that is not pinned."""
+    part = scene.conversation.parts[index]
+    return part.shows and part.subject not in scene.sets.pinned
+
+
+def _due_pieces(scene: Scene, spots: list[Spot]) -> dict[Spot, int]:
+    """Pieces of assistant messages that are worth folding, with what that saves."""
+    found: dict[Spot, int] = {}
+    for index, group in groupby(sorted(spots), key=lambda spot: spot.message):
+        slots = {spot.slot for spot in group}
+        item = scene.conversation.items[index]
+        after = slots | {*scene.conversation.parts[index].slots}
+        if folded_blocks(item, after, scene.label) is None:
+            continue
+        for piece in pieces_of(item):
+            if piece.slot in slots and piece.saving >= scene.min_saving_chars:
+                found[Spot(index, piece.slot)] = piece.saving
+    return found
+
+
+def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
+    """Render assistant messages without these pieces; returns those that changed."""
+    folded: set[int] = set()
+    wanted = sorted(spot for spot in spots if spot.slot)
+    for index, group in groupby(wanted, key=lambda spot: spot.message):
+        slots = {spot.slot for spot in group} | {*scene.conversation.parts[index].slots}
+        blocks = folded_blocks(scene.conversation.items[index], slots, scene.label)
+        if blocks is not None:
+            scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
+            folded.add(index)
+    return folded
 
 
 def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
@@ -78,8 +107,12 @@ def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
     return set(ordered)
 
 
-def _down_to(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
-    """Fold the least recently used contents until the prompt is that small."""
+def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
+    """Fold the least recently used contents until the prompt is that small.
+
+    `fixed_chars`: what stands around the messages (system prompt, tools). Returns the messages
+    that were folded.
+    """
     conversation = scene.conversation
     candidates = [
         index
@@ -109,9 +142,19 @@ def _may_fold(scene: Scene, index: int) -> bool:
     conversation = scene.conversation
     if index > conversation.last_assistant():
         return False
-    part = reference_part(scene, index)
-    after = recipe_chars(part.blocks, conversation.items[index])
-    return conversation.parts[index].chars - after >= scene.min_saving_chars
+    return _saving(scene, index) >= scene.min_saving_chars
+
+
+def _saving(scene: Scene, index: int) -> int:
+    """Characters that folding a result saves; kept until the message is rendered anew."""
+    conversation = scene.conversation
+    saving = conversation.savings.get(index)
+    if saving is None:
+        part = reference_part(scene, index)
+        item = conversation.items[index]
+        after = recipe_chars(part.blocks, item) + scene.digests.limit(item.text)
+        saving = conversation.savings[index] = conversation.parts[index].chars - after
+    return saving
 
 
 def _superseded(scene: Scene, indexes: list[int]) -> set[int]:

@@ -8,7 +8,7 @@ that we know write them: `{"type": "text", "text": ...}`, `{"type": "image", ...
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -113,6 +113,18 @@ def value_chars(value: Any) -> int:
     if isinstance(value, list):
         return sum(value_chars(item) + 1 for item in value) + 2
     return 4
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string inside a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from strings_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from strings_in(item)
 
 
 ROOT_TIP = "0" * 32

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foredeck.context.conversation import CONTEXT_TOOLS, Conversation
+from foredeck.context.digests import Size
 from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.sets import Sets
@@ -48,6 +49,10 @@ class Scene:
     """The newest version of an object that the session knows, by handle."""
     cwd: str = ""
     min_saving_chars: int = 120
+    label: Callable[[str], int | None] = lambda _call_id: None
+    """The handle of a tool call, by the provider's id of it."""
+    digests: Size = field(default_factory=Size)
+    """How long the digest of a folded result may be."""
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
 
@@ -103,8 +108,8 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
-def reference_part(scene: Scene, index: int) -> Part:
-    """The line that is left of a result when its content goes."""
+def reference_part(scene: Scene, index: int, told: str = "") -> Part:
+    """The line that is left of a result when its content goes; `told`: its digest."""
     item, part = scene.conversation.items[index], scene.conversation.parts[index]
     if part.subject is None:
         return part
@@ -115,7 +120,7 @@ def reference_part(scene: Scene, index: int) -> Part:
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     line = reference(part.subject, fields, chars=len(item.text), lines=_lines(item), images=images)
-    block = text_block(line)
+    block = text_block(f"{line}\n{told}" if told else line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
 
 

@@ -8,18 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from foredeck.context.items import Block, Item, block_chars
 from foredeck.model.messages import pack, unpack
 
-Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped"]
+Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
 """`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
 copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
-left out, with no blocks at all."""
+left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
 
 SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
+
+
+class Spot(NamedTuple):
+    """A piece of content that can be folded: a message, and which piece of it.
+
+    Slot 0 is the content of a tool result; other messages count their pieces from 1
+    (`pieces.py`).
+    """
+
+    message: int
+    slot: int = 0
 
 
 @dataclass(slots=True)
@@ -37,6 +48,8 @@ class Part:
     text_hash: str | None = None
     """Of the content that a reader can know from this part (and its base)."""
     chars: int = 0
+    slots: tuple[int, ...] = ()
+    """Which pieces of an assistant message are folded."""
 
     @property
     def shows(self) -> bool:
@@ -46,14 +59,16 @@ class Part:
     def to_row(self, index: int, blobs: dict[str, bytes]) -> list[Any]:
         """The part as a call record keeps it; long texts go to `blobs`."""
         packed = None if self.blocks is None else pack(self.blocks, blobs)
-        return [index, self.form, packed, self.subject, self.version, self.base, self.text_hash]
+        row = [index, self.form, packed, self.subject, self.version, self.base, self.text_hash]
+        return [*row, list(self.slots)] if self.slots else row
 
     @staticmethod
     def from_row(row: list[Any], blob: Callable[[str], bytes]) -> tuple[int, Part]:
         """The inverse of `to_row`; `chars` is left for the caller to compute."""
-        index, form, packed, subject, version, base, text_hash = row
+        index, form, packed, subject, version, base, text_hash, *slots = row
         blocks = None if packed is None else unpack(packed, blob)
-        return index, Part(form, blocks, subject, version, base, text_hash)
+        folded = tuple(slots[0]) if slots else ()
+        return index, Part(form, blocks, subject, version, base, text_hash, slots=folded)
 
 
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:

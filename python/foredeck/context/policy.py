@@ -4,16 +4,17 @@ A policy names messages whose content it no longer wants; it never touches the p
 content leaves at the next rebase (`rebase.py`). Pinned and locked objects, and results that
 answer the newest assistant message, are never offered to a policy.
 
-To add one: write a class with `name` and `expired`, and put it into `POLICIES`.
+To add one: write a class that fits `Policy`, and name it in `policies.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foredeck.errors import ConfigError
+from foredeck.context.parts import Spot
+from foredeck.context.pieces import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,32 @@ class Holding:
     rank: int
     """How many counted results of its turn stand at or after it: 1 for the newest."""
     chars: int
+    age: int = 0
+    """Model calls since its last use. This and what follows is filled in for policies that
+    track uses."""
+    idle: bool = False
+    """Whether the newest user turn has not used it."""
+    of_edited: bool = False
+    """Whether it shows a file that the session edits."""
+
+    @property
+    def spot(self) -> Spot:
+        """Its place, as verdicts name it."""
+        return Spot(self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A piece of an assistant message that may be folded: a long argument, or thinking."""
+
+    spot: Spot
+    kind: Kind
+    chars: int
+    age: int
+    idle: bool
+    of_edited: bool
+    earlier_turn: bool
+    """Whether it stands before the newest user message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +68,33 @@ class History:
     """Whether the provider's cache holds nothing of the prompt."""
     state: Mapping[str, Any]
     """What the policy's last verdict on this branch left behind."""
+    pieces: Sequence[Loose] = ()
+    """Foldable pieces of assistant messages, where the wire allows it and uses are tracked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a policy decides: messages to fold when that is possible, and state to keep."""
+    """What a policy decides, and the state that it wants to find again."""
 
-    expired: frozenset[int]
-    state: Mapping[str, Any]
+    expired: frozenset[int] = frozenset()
+    """Messages whose content is not wanted any more, for good: it is inactive from now on."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    due: frozenset[Spot] = frozenset()
+    """Content that may go now. It stays active until it goes, and is asked about anew at every
+    call."""
 
 
 class Policy(Protocol):
     """Decides what is collapsible."""
 
     name: str
+    tracks_uses: bool
+    """Whether it wants to know when content was last used; that costs time at each call."""
+    min_names: int
+    """How many telling identifiers in an answer make a use of what holds them."""
 
     def decide(self, history: History) -> Verdict:
-        """The messages whose content may go, given everything that is known."""
+        """What may go, given everything that is known."""
 
 
 class SeedWindow:
@@ -69,6 +106,8 @@ class SeedWindow:
     """
 
     name = "seed-window"
+    tracks_uses = False
+    min_names = 2
 
     def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
         self._per_turn = per_turn
@@ -81,30 +120,33 @@ class SeedWindow:
             for holding in history.holdings
             if holding.age_in_turns >= self._turns or holding.rank > self._per_turn
         )
-        return Verdict(expired, {})
+        return Verdict(expired)
 
 
 class KeepAll:
     """Folds nothing: what plain Pi shows, with handles. For comparisons."""
 
     name = "keep-all"
+    tracks_uses = False
+    min_names = 2
 
     def decide(self, history: History) -> Verdict:
         """Keep everything."""
         del history
-        return Verdict(frozenset(), {})
+        return Verdict()
 
 
-PolicyFactory = Callable[[int, int], Policy]
+class LastN:
+    """Keeps the newest tool results, over all user turns. For comparisons."""
 
-POLICIES: dict[str, PolicyFactory] = {
-    SeedWindow.name: SeedWindow,
-    KeepAll.name: lambda _per_turn, _turns: KeepAll(),
-}
+    name = "last-n"
+    tracks_uses = False
+    min_names = 2
 
+    def __init__(self, count: int = 10) -> None:
+        self._count = count
 
-def make_policy(name: str, *, per_turn: int = 5, turns: int = 3) -> Policy:
-    """The policy of that name. Raises `ConfigError` for a name that is not known."""
-    if name not in POLICIES:
-        raise ConfigError(f"No policy is called {name!r}. Known: {', '.join(sorted(POLICIES))}.")
-    return POLICIES[name](per_turn, turns)
+    def decide(self, history: History) -> Verdict:
+        """Fold all but the newest."""
+        kept = len(history.holdings) - self._count
+        return Verdict(frozenset(holding.index for holding in history.holdings[: max(0, kept)]))

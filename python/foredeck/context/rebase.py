@@ -1,8 +1,8 @@
 """When the prompt may be written anew, and from where (design 2 section 3).
 
 Between rebases not a byte of what was sent changes. This module holds the rules that need no
-prices: a rebase is free while the cache is cold, and it must come at the high-water mark. A rule
-that weighs prices joins `REASONS` and `plan` beside them.
+prices: a rebase is free while the cache is cold, and it must come at the high-water mark. When
+one pays is decided in `economics.py`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ class Moment:
     """Estimate of the whole prompt as it would go out without a rebase."""
     window: int | None
     """The model's context window in tokens, None where it is not known."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the provider's cache holds nothing of what was sent before."""
+        return self.cold or self.model_changed or self.history_replaced
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,9 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     for index in range(outcome.edited, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
-            form = "host" if part.subject is not None else part.form
-            conversation.render(index, replace(part, form=form, blocks=None, base=None))
+            whole = part.subject is not None or part.form == "folded"
+            form = "host" if whole else part.form
+            conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_uses()
     session.inserts = {i: m for i, m in session.inserts.items() if i < outcome.edited}
     session.drops = {i for i in session.drops if i < outcome.edited}
@@ -93,7 +94,8 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
         parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
         system=_system_pin(session),
         sets={**session.sets.take_changes(), **conversation.take_expiry()},
-        state=dict(session.policy_state),
+        state={"policy": dict(session.policy_state), "ledger": session.ledger.to_state()},
+        due=conversation.take_due(),
         **fields,
     ).seal()
     workspace.put(document, new=True)
@@ -101,6 +103,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
     record = document.model_dump(exclude={"content"})
     session.log.add(document.id, record)
     session.current, session.stands = document.id, len(conversation)
+    session.depth += 1
     return record
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from foredeck.context.economics import Prices
 from foredeck.context.items import Block, Item
 from foredeck.context.repairs import Insert
 
@@ -20,6 +21,7 @@ class Model:
     api: str = ""
     window: int | None = None
     cache_ttl_s: float | None = None
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def name(self) -> str:

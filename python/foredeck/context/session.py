@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.context.branch import CallLog, Fields
 from foredeck.context.conversation import Conversation
+from foredeck.context.economics import Ledger
 from foredeck.context.index import Entry, Seen, SessionIndex
 from foredeck.context.sets import Sets
 from foredeck.context.workspace import PENDING, Workspace
@@ -70,6 +71,10 @@ class Session:
     inserts: dict[int, list[Any]] = field(default_factory=dict)
     drops: set[int] = field(default_factory=set)
     policy_state: Mapping[str, Any] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the branch has cost so far."""
+    depth: int = 0
+    """How many calls the branch has."""
     system: Pin | None = None
     """The version of the system prompt object that the next call goes out with."""
     prompt: list[Any] = field(default_factory=list)

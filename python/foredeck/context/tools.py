@@ -98,6 +98,11 @@ class ContextTools:
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
             return ToolAnswer(text, _decision(op, entry, form="note"))
+        arguments = folded_arguments(self._session, entry)
+        if arguments is not None:
+            text = wording.whole_call(arguments, content.text)[: self._max_chars]
+            partial = replace(content, text_hash=None)
+            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
         if self._visible(entry, content):
             text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
             return ToolAnswer(text, _decision(op, entry, content, form="visible"))
@@ -127,6 +132,16 @@ class ContextTools:
         head = self._session.workspace.head(entry.object)
         if head is not None and head.fields.get("locked"):
             raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
+
+
+def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:
+    """The arguments of a tool call as they were, where some of them are folded in the prompt."""
+    conversation = session.conversation
+    for part, item in zip(conversation.parts, conversation.items, strict=True):
+        for call in item.calls if part.slots else ():
+            if session.index.by_label.get(call.id) == entry.ordinal:
+                return call.arguments
+    return None
 
 
 def _decision(

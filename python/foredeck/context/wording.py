@@ -81,6 +81,20 @@ def reference(
     return " ".join(parts)
 
 
+def folded_argument(ordinal: int, chars: int) -> str:
+    """Stands in for a long argument of an earlier tool call; the shim knows it by its form."""
+    return f"<@{ordinal}: {chars:,} chars, folded by foredeck>"
+
+
+def whole_call(arguments: Mapping[str, Any], result: str) -> str:
+    """A tool call whose arguments were folded: each as it was, then its result."""
+    told = [
+        f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in arguments.items()
+    ]
+    return "\n".join([*told, f"result:\n{result}"])
+
+
 def changed_on_disk(ordinal: int, path: str) -> str:
     """A visible file that something other than the agent has changed."""
     return f"[foredeck] @{ordinal} {path} changed on disk: the copy above is old."

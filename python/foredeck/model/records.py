@@ -116,7 +116,11 @@ class CallDocument(Document):
     """Changes of the sets since the parent: `pool+`, `pool-`, `active+`, ... as ordinals, and
     `expired+`, `expired-` as message indexes: content that goes at the next rebase."""
     state: dict[str, Any] = Field(default_factory=dict)
-    """What the policy wants to find again after a restart."""
+    """What is to be found again after a restart: of the policy (`policy`), and what the branch
+    has cost so far (`ledger`)."""
+    due: dict[str, list[list[int]]] = Field(default_factory=dict)
+    """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
+    and a piece of it (`context.parts.Spot`)."""
     stats: dict[str, Any] = Field(default_factory=dict)
     acks: list[list[Any]] = Field(default_factory=list)
     """`[ordinal, outcome]` of earlier calls, as the host has told since."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
+from foredeck.context.economics import prices_of
 from foredeck.context.items import Item
 from foredeck.context.request import Model, Outcome, Request
 from foredeck.hosts.pi.messages import Message, to_item
@@ -61,6 +62,7 @@ def to_model(model: Params | None) -> Model | None:
         api=str(model.get("api") or ""),
         window=int(window) if isinstance(window, int | float) and window > 0 else None,
         cache_ttl_s=float(short) if isinstance(short, int | float) and short > 0 else None,
+        prices=prices_of(cost if isinstance(cost := model.get("cost"), dict) else None),
     )
 
 

@@ -1,0 +1,51 @@
+"""Printing the comparison of `foredeck replay`: cost against evidence, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.cli.output import short_count, table
+
+_HEAD = ("", "cost", "cached", "uncached", "all-in", "worst", "edits", "names", "mean", "peak")
+_NOTE = """
+cost: of all prompts, as a share of plain Pi's (a token read from the cache 0.1, written 1.25);
+cached, uncached: what of it was read and written; all-in: the cost with one more call for each
+call that lacked something; worst: the cost of the dearest session, as a share of plain Pi's;
+edits, names: shares of the edited texts, and of the identifiers copied from tool results, that
+were in view; mean, peak: tokens of a prompt. Sizes are calibrated by the recorded usage. An
+ideal cache is assumed. Evidence is visibility, not success: no model ran."""
+
+
+def print_comparison(rows: list[dict[str, Any]]) -> None:
+    """The rows as a table, with lost cache hits by cause below it."""
+    base = next((row["cost"] for row in rows), 0)
+    print()
+    print(table([_HEAD, *(_row(row, base) for row in rows)]))
+    print(_NOTE)
+    print("\nTokens that were in the cache and had to be written again, and rebases:")
+    for row in rows:
+        print(f"  {row['row']}: {_told(row['lost_tokens'])}; {_told(row['rebases'])}")
+    print()
+
+
+def _row(row: dict[str, Any], base: float) -> tuple[str, ...]:
+    return (
+        row["row"],
+        _percent(row["cost_percent"]),
+        _percent(100 * row["cached"] / base if base else None),
+        _percent(100 * row["uncached"] / base if base else None),
+        _percent(row["all_in_percent"]),
+        _percent(row["worst_percent"]),
+        _percent(row["edit_evidence_percent"]),
+        _percent(row["identifier_evidence_percent"]),
+        short_count(row["mean_tokens"]),
+        short_count(row["peak_tokens"]),
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1f}%"
+
+
+def _told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"

@@ -1,0 +1,61 @@
+"""What is left of a folded result beside its reference line: a digest (design 2 section 5).
+
+One fact line by kind of output, then names that stand in the result and nowhere else in view, so
+that the model can tell what it would get by activating it. Deterministic; no model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context.digests.commands import command_facts
+from foredeck.context.digests.files import file_facts
+from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests.searches import search_facts
+from foredeck.context.identifiers import identifiers
+
+Facts = Callable[[Mapping[str, Any], str], str]
+
+KINDS: dict[str, Facts] = {
+    "read": file_facts,
+    "grep": search_facts,
+    "multi_grep": search_facts,
+    "find": search_facts,
+    "ls": search_facts,
+    "bash": command_facts,
+    "exec": command_facts,
+    "powershell": command_facts,
+}
+"""Tools to what makes the fact line of their outputs; other tools' outputs have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How long a digest may be: the smaller of the two. No characters: no digests."""
+
+    chars: int = 600
+    share: float = 0.15
+    """Of the text that it stands for."""
+
+    def limit(self, text: str) -> int:
+        """Characters that the digest of a text may have."""
+        return min(self.chars, int(self.share * len(text)))
+
+
+def digest(
+    tool: str, arguments: Mapping[str, Any], text: str, *, held: Set[str], size: Size
+) -> str:
+    """The digest of a result, empty where there is nothing to say or no room to say it.
+
+    `held`: names that can be read elsewhere in the prompt.
+    """
+    limit = size.limit(text)
+    facts = KINDS.get(tool)
+    line = facts(arguments, text) if facts and limit else ""
+    if len(line) > limit:
+        line = ""
+    room = limit - len(line) - 1
+    names = unheld_names(text, held | identifiers(line), room) if room > 0 else ""
+    return "\n".join(part for part in (line, names) if part)

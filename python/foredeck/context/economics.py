@@ -1,0 +1,144 @@
+"""When a rebase pays: rent against premium, with a guard (design 2 section 3). Pure functions.
+
+Amounts are in tokens of uncached input. Content that nobody wants any more costs *rent*: the
+read price, at every call, of the tokens that it would save. Taking it out costs a *premium*: what
+stands after it was cached and must be written again. As with hired skis, the time to pay is when
+the rent has reached a multiple of the premium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Of a token read from the provider's cache and of one written to it, relative to input.
+
+    The defaults are those of a provider that charges for writing: dear enough that a model whose
+    prices are not known is not rewritten too often.
+    """
+
+    read: float = 0.1
+    write: float = 1.25
+    known: bool = False
+
+    @property
+    def premium(self) -> float:
+        """What a token costs more when it is written instead of read."""
+        return max(0.0, self.write - self.read)
+
+
+def prices_of(cost: Mapping[str, Any] | None) -> Prices:
+    """From a host's model record: `input`, `cacheRead` and `cacheWrite`, in any one unit.
+
+    A model without a price of writing writes at the price of input. One without a price of
+    reading is not known to cache or not to: the defaults hold.
+    """
+    given = cost or {}
+    base, read, write = (_number(given.get(k)) for k in ("input", "cacheRead", "cacheWrite"))
+    if base <= 0 or read <= 0:
+        return Prices()
+    return Prices(read / base, write / base if write > 0 else 1.0, known=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the rule is tuned by."""
+
+    factor: float = 2.0
+    """How many times the premium the rent must have reached."""
+    guard: float = 0.02
+    """By what share of its cost with nothing collapsed a session may ever be dearer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Content that may go: where it stands, what it would save, what it has cost so far."""
+
+    index: int
+    saving: float
+    rent: float
+    suffix: float
+    """Cached tokens from its message to the end, as the prompt stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What the branch has cost so far, and what it would have with nothing collapsed."""
+
+    plain: float = 0.0
+    ours: float = 0.0
+
+    def after(self, prices: Prices, plain: Bill, ours: Bill) -> Ledger:
+        """The ledger after one more call; rounded, so that a stored one is the same."""
+        return Ledger(
+            round(self.plain + plain.cost(prices), 1), round(self.ours + ours.cost(prices), 1)
+        )
+
+    def allows(self, premium: float, terms: Terms) -> bool:
+        """Whether the session could still pay so much more."""
+        return self.ours + premium <= (1 + terms.guard) * self.plain
+
+    def to_state(self) -> dict[str, float]:
+        """As a call record keeps it."""
+        return {"plain": self.plain, "ours": self.ours}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Ledger:
+        """The inverse of `to_state`."""
+        return cls(_number(state.get("plain")), _number(state.get("ours")))
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Tokens of one prompt: found in the cache, and written to it."""
+
+    cached: float
+    written: float
+
+    def cost(self, prices: Prices) -> float:
+        """Its price."""
+        return self.cached * prices.read + self.written * prices.write
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A rebase that pays: from which message, and why."""
+
+    index: int
+    rent: float
+    premium: float
+    saving: float
+
+    def to_decision(self) -> dict[str, Any]:
+        """The reason as a call record keeps it."""
+        return {
+            "rent": round(self.rent),
+            "premium": round(self.premium),
+            "saves": round(self.saving),
+        }
+
+
+def best_rebase(dues: Sequence[Due], prices: Prices, terms: Terms, ledger: Ledger) -> Offer | None:
+    """The earliest position from which a rebase pays, None where there is none.
+
+    `dues` are in the order of their messages; everything from the position on goes. `ledger`
+    includes the call at hand as it would be without a rebase.
+    """
+    rent = saving = 0.0
+    found: Offer | None = None
+    for due in reversed(dues):
+        rent += due.rent
+        saving += due.saving
+        premium = prices.premium * max(0.0, due.suffix - saving)
+        if rent >= terms.factor * premium and ledger.allows(premium, terms):
+            found = Offer(due.index, rent, premium, saving)
+    return found
+
+
+def _number(value: Any) -> float:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain else 0.0

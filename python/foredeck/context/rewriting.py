@@ -1,0 +1,181 @@
+"""The rebase of one call: whether there is one, from where, and what it cost or saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase
+from foredeck.context.folding import collapsible, fold, fold_down, shed
+from foredeck.context.layout import Layout, Scene
+from foredeck.context.parts import Spot
+from foredeck.context.rebase import (
+    CHARS_PER_TOKEN,
+    Moment,
+    Reason,
+    Water,
+    allowed_from,
+    estimate_tokens,
+    reason_to_rebase,
+)
+from foredeck.context.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the decision needs to know of the call at hand."""
+
+    moment: Moment
+    prices: Prices
+    start: int
+    """How many messages were sent before."""
+    fixed_chars: int
+    """What stands around the messages: system prompt, tools."""
+    rewritten: int | None = None
+    """From this message on the host has changed what it had sent before: these bytes are new to
+    the provider whatever we do."""
+
+    @property
+    def warm(self) -> bool:
+        """Whether the provider's cache may hold what was sent before."""
+        return self.start > 0 and not self.moment.lost
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the user can change about rebases."""
+
+    water: Water = field(default_factory=Water)
+    terms: Terms = field(default_factory=Terms)
+
+
+def rewrite(
+    session: Session,
+    scene: Scene,
+    layout: Layout,
+    call: Call,
+    rules: Rules,
+    wanted: Collection[Spot] = (),
+) -> dict[str, Any]:
+    """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
+
+    `wanted`: what the policy says may go, beside what nobody wants any more. The session's
+    ledger goes on by this call.
+    """
+    conversation = session.conversation
+    due = collapsible(scene, wanted)
+    conversation.set_due(due.keys(), session.depth + 1)
+    decision = _rebase(session, scene, layout, call, rules, due)
+    changed_from = min(scene.changed, default=len(conversation))
+    session.ledger = session.ledger.after(
+        call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
+    )
+    return decision
+
+
+def _rebase(
+    session: Session,
+    scene: Scene,
+    layout: Layout,
+    call: Call,
+    rules: Rules,
+    due: Mapping[Spot, int],
+) -> dict[str, Any]:
+    if not layout.keeps_bytes:
+        return _shed(session, scene, call, rules.water)
+    reason, first = reason_to_rebase(call.moment, rules.water), 0
+    if reason is None and call.rewritten is not None:
+        reason, first = "history", call.rewritten
+    offer = None
+    if reason is None and call.warm:
+        offer = _offer(session, call, rules.terms, due)
+    if reason is None and offer is None:
+        return {"kind": "append"}
+    first = first if offer is None else offer.index
+    folded = fold(scene, layout, [spot for spot in due if spot.message >= first])
+    folded |= _fold_more(scene, layout, call, rules.water, reason)
+    if not folded and not call.moment.history_replaced:
+        return {"kind": "append"}
+    _expire(session, folded)
+    changed_from = min(scene.changed, default=call.start)
+    told = {"kind": "rebase", "reason": reason or "pays", "from": changed_from}
+    return told if offer is None else {**told, **offer.to_decision()}
+
+
+def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:
+    """A stateless layout has nothing to fold: what does not fit is no longer active."""
+    gone = shed(scene, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
+    for index in gone:
+        session.conversation.expire(index)
+    if not gone:
+        return {"kind": "append"}
+    return {"kind": "rebase", "reason": "high-water", "from": 0}
+
+
+def _fold_more(
+    scene: Scene, layout: Layout, call: Call, water: Water, reason: Reason | None
+) -> set[int]:
+    """Above the high-water mark, go on down to the low one."""
+    window = call.moment.window
+    tokens = estimate_tokens(scene.conversation.chars_sent + call.fixed_chars)
+    if not window or not (reason == "high-water" or tokens > water.high * window):
+        return set()
+    return fold_down(scene, layout, int(water.low * window), call.fixed_chars)
+
+
+def _expire(session: Session, folded: Collection[int]) -> None:
+    """What was folded is inactive, unless it stands elsewhere too."""
+    conversation = session.conversation
+    for index in folded:
+        ordinal = conversation.live.get(index)
+        conversation.expire(index)
+        if ordinal is not None and not conversation.holders.get(ordinal):
+            session.sets.expire(ordinal)
+
+
+def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) -> Offer | None:
+    """The rebase that pays at this call, by the rent that each due piece has cost."""
+    if not due:
+        return None
+    conversation = session.conversation
+    savings: dict[int, int] = {}
+    rents: dict[int, float] = {}
+    for spot, chars in due.items():
+        calls = session.depth + 1 - conversation.due[spot]
+        saving = chars / CHARS_PER_TOKEN
+        savings[spot.message] = savings.get(spot.message, 0) + chars
+        rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
+    dues: list[Due] = []
+    suffix, end = 0, call.start
+    for index in sorted(savings, reverse=True):
+        suffix += sum(part.chars for part in conversation.parts[index:end])
+        end = index
+        if not allowed_from(conversation, index):
+            break
+        saving = savings[index] / CHARS_PER_TOKEN
+        dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
+    so_far = session.ledger.after(
+        call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
+    )
+    return best_rebase(dues[::-1], call.prices, terms, so_far)
+
+
+def _plain_bill(session: Session, call: Call) -> Bill:
+    """What the call costs with every message as the host has it."""
+    conversation = session.conversation
+    total = conversation.chars_host + call.fixed_chars
+    new = sum(item.chars for item in conversation.items[call.start :])
+    return _bill(total, total - new if call.warm else 0)
+
+
+def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
+    """What it costs as it goes out, changed from a message on."""
+    conversation = session.conversation
+    total = conversation.chars_sent + call.fixed_chars
+    new = sum(part.chars for part in conversation.parts[min(changed_from, call.start) :])
+    return _bill(total, total - new if call.warm else 0)
+
+
+def _bill(total: int, cached: int) -> Bill:
+    return Bill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)

@@ -1,0 +1,154 @@
+"""When each piece of content was last used, read off what the model wrote (design 2 section 4).
+
+A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
+holds, or a tool call that names its path. Everything here follows from the message list alone, so
+a restarted engine comes to the same.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from foredeck.context.conversation import Conversation
+from foredeck.context.identifiers import identifiers
+from foredeck.context.items import Call, Item, strings_in
+from foredeck.context.parts import Spot
+from foredeck.context.pieces import Piece, pieces_of
+from foredeck.sources.edits import edits_of
+from foredeck.sources.toolpaths import path_argument
+
+MAX_HOLDERS = 2
+"""An identifier that more pieces hold tells nothing of where it was taken from."""
+
+WRITERS = frozenset({"edit", "write"})
+
+
+@dataclass(slots=True)
+class Use:
+    """One piece of content and its last use, counted in model calls from 1."""
+
+    born: int
+    last: int
+    path: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Uses:
+    """Last uses of the results and arguments of one conversation. `follow` brings it up to date."""
+
+    cwd: str = ""
+    min_names: int = 2
+    """How many telling identifiers make a use."""
+    calls: int = 0
+    """Model calls so far: answers in the list that were not aborted."""
+    turn_began: int = 0
+    """How many there were at the newest user message."""
+    edited: set[str] = field(default_factory=set)
+    """Paths of the files that the session has written."""
+    pieces: dict[int, list[Piece]] = field(default_factory=dict)
+    """Pieces of assistant messages that have any."""
+    by_spot: dict[Spot, Use] = field(default_factory=dict)
+    _conversation: Conversation | None = None
+    _done: int = 0
+    _holders: dict[str, list[Spot]] = field(default_factory=dict)
+    _by_path: dict[str, list[Spot]] = field(default_factory=dict)
+
+    def follow(self, conversation: Conversation) -> None:
+        """Read the messages that were added; all of them where the list is another."""
+        if self._conversation is not conversation or self._done > len(conversation):
+            fresh = Uses(self.cwd, self.min_names)
+            for name in fresh.__slots__:
+                setattr(self, name, getattr(fresh, name))
+            self._conversation = conversation
+        for index in range(self._done, len(conversation)):
+            self._read(index, conversation.items[index])
+        self._done = len(conversation)
+
+    def age(self, spot: Spot) -> int:
+        """Model calls since the last use; 0 for what is not known."""
+        use = self.by_spot.get(spot)
+        return 0 if use is None else self.calls - use.last
+
+    def idle(self, spot: Spot) -> bool:
+        """Whether the newest user turn has not used it."""
+        use = self.by_spot.get(spot)
+        return use is not None and use.last <= self.turn_began
+
+    def is_edited(self, spot: Spot) -> bool:
+        """Whether it is of a file that the session edits."""
+        use = self.by_spot.get(spot)
+        return use is not None and use.path in self.edited
+
+    def _read(self, index: int, item: Item) -> None:
+        if item.kind == "user":
+            self.turn_began = self.calls
+        elif item.kind == "assistant" and not item.void:
+            self.calls += 1
+            self._note_uses(item)
+            self._add_pieces(index, item)
+        elif item.kind == "result":
+            self._hold(Spot(index), item.text, self._path(item.arguments))
+
+    def _note_uses(self, item: Item) -> None:
+        used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
+        for call in item.calls:
+            used += self._named(call)
+        names = frozenset[str]().union(*map(identifiers, _words(item)))
+        counts: Counter[Spot] = Counter()
+        for name in names:
+            holders = self._holders.get(name, ())
+            if len(holders) <= MAX_HOLDERS:
+                counts.update(holders)
+        used += [spot for spot, count in counts.items() if count >= self.min_names]
+        for spot in used:
+            if spot is not None:
+                self.by_spot[spot].last = self.calls
+
+    def _named(self, call: Call) -> list[Spot]:
+        path = self._path(call.arguments)
+        if path and call.tool in WRITERS:
+            self.edited.add(path)
+        return self._by_path.get(path, []) if path else []
+
+    def _add_pieces(self, index: int, item: Item) -> None:
+        pieces = pieces_of(item)
+        if pieces:
+            self.pieces[index] = pieces
+        paths = {call.id: self._path(call.arguments) for call in item.calls}
+        for piece in pieces:
+            if piece.kind != "thinking":
+                self._hold(Spot(index, piece.slot), piece.text, paths.get(piece.call_id, ""))
+
+    def _hold(self, spot: Spot, text: str, path: str) -> None:
+        self.by_spot[spot] = Use(self.calls, self.calls, path, text)
+        if path:
+            self._by_path.setdefault(path, []).append(spot)
+        for name in identifiers(text):
+            holders = self._holders.setdefault(name, [])
+            if len(holders) <= MAX_HOLDERS:
+                holders.append(spot)
+
+    def _holder(self, text: str) -> Spot | None:
+        """The newest piece that holds a text."""
+        if text.strip():
+            for spot in reversed(self.by_spot):
+                if text in self.by_spot[spot].text:
+                    return spot
+        return None
+
+    def _path(self, arguments: dict[str, object]) -> str:
+        path = path_argument(arguments)
+        return posixpath.normpath(posixpath.join(self.cwd, path)) if path else ""
+
+
+def _words(item: Item) -> Iterable[str]:
+    """What an answer says and asks for."""
+    for block in item.blocks:
+        if block.get("type") == "text":
+            yield str(block.get("text") or "")
+    for call in item.calls:
+        yield from strings_in(call.arguments)

@@ -1,0 +1,106 @@
+"""When a rebase pays: prices, rent against premium, and the guard."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.context.economics import (
+    Bill,
+    Due,
+    Ledger,
+    Prices,
+    Terms,
+    best_rebase,
+    prices_of,
+)
+
+RICH = Ledger(plain=1e9, ours=0.0)
+
+
+def due(index: int, saving: float, rent: float, suffix: float) -> Due:
+    return Due(index, saving, rent, suffix)
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        (
+            {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+            Prices(0.1, 1.25, known=True),
+        ),
+        ({"input": 2, "cacheRead": 0.5, "cacheWrite": 0}, Prices(0.25, 1.0, known=True)),
+        ({"input": 0, "cacheRead": 0, "cacheWrite": 0}, Prices()),
+        ({"input": 1, "cacheRead": 0, "cacheWrite": 0}, Prices()),
+        ({"input": "cheap"}, Prices()),
+        (None, Prices()),
+    ],
+)
+def test_prices_are_relative_to_input(cost: dict[str, float] | None, expected: Prices) -> None:
+    found = prices_of(cost)
+    assert found.known == expected.known
+    assert (found.read, found.write) == pytest.approx((expected.read, expected.write))
+
+
+def test_a_rebase_pays_when_the_rent_is_twice_the_premium() -> None:
+    premium = 1.15 * 900
+    short = due(5, 100, 2 * premium - 1, 1000)
+    enough = due(5, 100, 2 * premium, 1000)
+    assert best_rebase([short], Prices(), Terms(), RICH) is None
+    offer = best_rebase([enough], Prices(), Terms(), RICH)
+    assert offer is not None
+    assert (offer.index, offer.premium) == (5, pytest.approx(premium))
+    assert offer.to_decision() == {"rent": 2070, "premium": 1035, "saves": 100}
+
+
+def test_the_earliest_position_that_pays_is_taken() -> None:
+    dues = [due(2, 10, 0, 9000), due(5, 100, 3000, 2000), due(9, 100, 3000, 300)]
+    offer = best_rebase(dues, Prices(), Terms(), RICH)
+    assert offer is not None
+    assert (offer.index, offer.saving) == (5, 200)
+
+
+def test_the_guard_keeps_a_session_from_falling_behind() -> None:
+    dues = [due(5, 100, 3000, 1100)]
+    premium = 1150
+    at_edge = Ledger(plain=100_000, ours=102_000 - premium)
+    assert best_rebase(dues, Prices(), Terms(), at_edge) is not None
+    over = Ledger(plain=100_000, ours=102_001 - premium)
+    assert best_rebase(dues, Prices(), Terms(), over) is None
+
+
+def test_without_a_premium_on_writing_it_always_pays() -> None:
+    flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
+    assert best_rebase([due(5, 1, 0, 9999)], flat, Terms(), Ledger(1, 1)) is not None
+
+
+def test_a_ledger_comes_back_from_its_state_as_it_was() -> None:
+    ledger = Ledger().after(Prices(), Bill(1 / 3, 2 / 3), Bill(0.1, 0.2))
+    assert Ledger.from_state(ledger.to_state()) == ledger
+    assert Ledger.from_state({}) == Ledger()
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1, 1e4), st.floats(0, 1e4), st.floats(0, 1e5)), min_size=1, max_size=9
+    ),
+    st.floats(0, 1e6),
+    st.floats(0, 1e6),
+)
+def test_what_is_offered_is_within_the_rules(
+    raw: list[tuple[float, float, float]], plain: float, ours: float
+) -> None:
+    suffix, dues = 0.0, []
+    for index, (saving, rent, more) in enumerate(reversed(raw)):
+        suffix += saving + more
+        dues.append(due(100 - index, saving, rent, suffix))
+    dues.reverse()
+    ledger = Ledger(plain, ours)
+    offer = best_rebase(dues, Prices(), Terms(), ledger)
+    if offer is None:
+        return
+    taken = [d for d in dues if d.index >= offer.index]
+    assert offer.rent == pytest.approx(sum(d.rent for d in taken))
+    assert offer.rent >= 2 * offer.premium - 1e-6
+    assert ledger.ours + offer.premium <= 1.02 * ledger.plain + 1e-6

@@ -1,0 +1,103 @@
+"""Folding pieces of assistant messages: what is a piece, and what is left of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from foredeck.context.items import Call, Item, Key
+from foredeck.context.pieces import folded_blocks, pieces_of
+from foredeck.context.wires import wire_of
+
+OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
+MARKER = re.compile(r"<@\d+:[^<>\n]{0,200}folded by foredeck>")
+"""The form that the shim refuses in a tool call (ts-shim/guards.ts)."""
+
+
+def call(id: str, tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
+
+
+def assistant(*blocks: dict[str, Any]) -> Item:
+    calls = [Call(b["id"], b["name"], b["arguments"]) for b in blocks if b["type"] == "toolCall"]
+    return Item(Key("e", "a"), "assistant", list(blocks), calls=calls)
+
+
+def edit(**more: Any) -> dict[str, Any]:
+    return call("c1", "edit", path="a.py", edits=[{"oldText": OLD, "newText": NEW}], **more)
+
+
+def label(id: str) -> int | None:
+    return {"c1": 12, "c2": 13}.get(id)
+
+
+def test_long_arguments_and_thinking_are_pieces_in_the_order_of_the_message() -> None:
+    thought = {"type": "thinking", "thinking": "Hm."}
+    item = assistant(thought, edit(), call("c2", "write", path="b.py", content=LONG))
+    told = [(piece.slot, piece.kind, piece.call_id) for piece in pieces_of(item)]
+    assert told == [
+        (1, "thinking", ""),
+        (2, "argument", "c1"),
+        (3, "old", "c1"),
+        (4, "argument", "c2"),
+    ]
+
+
+def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
+    item = assistant({"type": "text", "text": "Now."}, edit())
+    blocks = folded_blocks(item, {2}, label)
+    assert blocks is not None
+    assert blocks[0] == {"keep": 0}
+    arguments = blocks[1]["arguments"]
+    assert list(arguments) == ["edits", "path"], "as a stored block comes back"
+    marker = "<@12: 360 chars, folded by foredeck>"
+    assert arguments["edits"][0] == {"oldText": marker, "newText": NEW}
+    assert MARKER.fullmatch(marker)
+    assert item.blocks[1]["arguments"]["edits"][0]["oldText"] == OLD
+
+
+def test_thinking_goes_and_nothing_empty_is_left() -> None:
+    thought = {"type": "thinking", "thinking": "Let me see."}
+    assert folded_blocks(assistant(thought, edit()), {1}, label) == [{"keep": 1}]
+    assert folded_blocks(assistant(thought), {1}, label) is None
+    assert folded_blocks(assistant(thought, {"type": "text", "text": " "}), {1}, label) is None
+
+
+def test_a_call_without_a_handle_is_left_alone() -> None:
+    assert folded_blocks(assistant(edit()), {2}, lambda _id: None) is None
+
+
+def test_what_a_provider_has_sealed_is_told() -> None:
+    sealed = {**edit(), "thoughtSignature": "s"}
+    assert all(piece.sealed for piece in pieces_of(assistant(sealed)))
+
+
+@pytest.mark.parametrize("arguments", [None, "text", 5, [], {"a": [{"b": LONG}, LONG]}])
+def test_any_arguments_can_be_walked(arguments: Any) -> None:
+    block = {"type": "toolCall", "id": "c1", "name": "t", "arguments": arguments}
+    item = Item(Key("e", "a"), "assistant", [block])
+    slots = {piece.slot for piece in pieces_of(item)}
+    assert len(slots) == (2 if isinstance(arguments, dict) else 0)
+    assert folded_blocks(item, slots, label) is not None
+
+
+@pytest.mark.parametrize(
+    ("api", "provider", "arguments", "thinking"),
+    [
+        ("anthropic-messages", "anthropic", True, True),
+        ("openai-completions", "openai", True, True),
+        ("openai-completions", "openrouter", True, False),
+        ("openai-codex-responses", "openai-codex", True, False),
+        ("google-gemini-cli", "google", True, False),
+        ("some-new-wire", "x", False, False),
+        ("", "", False, False),
+    ],
+)
+def test_only_wires_that_are_known_let_anything_go(
+    api: str, provider: str, arguments: bool, thinking: bool
+) -> None:
+    wire = wire_of(api, provider)
+    assert (wire.arguments, wire.thinking) == (arguments, thinking)
+    assert wire_of("bedrock-converse-stream").between_turns

@@ -1,0 +1,170 @@
+"""Last uses of content, and what the adaptive policy makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.context.adaptive import Adaptive, Patience
+from foredeck.context.conversation import Conversation
+from foredeck.context.identifiers import identifiers
+from foredeck.context.items import Call, Item, Key
+from foredeck.context.parts import Spot
+from foredeck.context.policies import POLICIES, make_policy
+from foredeck.context.policy import History, Holding, LastN, Loose, Verdict
+from foredeck.context.uses import Uses
+from foredeck.errors import ConfigError
+
+
+class Chat:
+    """Builds a conversation."""
+
+    def __init__(self) -> None:
+        self.conversation = Conversation()
+        self.uses = Uses("/repo")
+
+    def add(self, kind: Any, blocks: list[dict[str, Any]], **fields: Any) -> int:
+        key = Key(None, str(len(self.conversation)))
+        self.conversation.append(Item(key, kind, blocks, **fields))
+        self.uses.follow(self.conversation)
+        return len(self.conversation) - 1
+
+    def user(self, text: str = "go on") -> int:
+        return self.add("user", [{"type": "text", "text": text}])
+
+    def says(self, text: str, void: bool = False) -> int:
+        return self.add("assistant", [{"type": "text", "text": text}], void=void)
+
+    def runs(self, tool: str, output: str, **arguments: Any) -> Spot:
+        id = f"c{len(self.conversation)}"
+        block = {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
+        self.add("assistant", [block], calls=[Call(id, tool, arguments)])
+        return Spot(self.add("result", [], call_id=id, tool=tool, text=output))
+
+
+def test_identifiers_are_what_prose_does_not_have() -> None:
+    text = "The function parse_range in src/a/readRange.ts:120 returns 3 of 4096 bytes, e.g. often."
+    assert identifiers(text) == {"parse_range", "src/a/readRange.ts", "readRange.ts", "120", "4096"}
+
+
+def test_an_edit_uses_the_newest_holder_of_its_old_text() -> None:
+    chat = Chat()
+    chat.user()
+    first = chat.runs("bash", "alpha beta gamma", command="cat a")
+    second = chat.runs("bash", "alpha beta gamma", command="cat a")
+    chat.says("Hm.")
+    chat.runs("edit", "ok", path="a.txt", oldText="beta gamma", newText="b")
+    assert (chat.uses.age(first), chat.uses.age(second)) == (3, 0)
+
+
+def test_two_rare_identifiers_are_a_use_and_one_is_not() -> None:
+    chat = Chat()
+    chat.user()
+    both = chat.runs("bash", "make_one make_two", command="a")
+    single = chat.runs("bash", "make_three", command="b")
+    chat.says("I call make_one, make_two and make_three.")
+    assert (chat.uses.age(both), chat.uses.age(single)) == (0, 1)
+
+
+def test_identifiers_that_stand_in_many_places_prove_nothing() -> None:
+    chat = Chat()
+    chat.user()
+    spots = [chat.runs("bash", "make_one make_two", command=f"c {n}") for n in range(3)]
+    chat.says("make_one make_two")
+    assert [chat.uses.age(spot) for spot in spots] == [3, 2, 1]
+
+
+def test_naming_a_path_uses_what_shows_it_and_writing_marks_it_as_edited() -> None:
+    chat = Chat()
+    chat.user()
+    shown = chat.runs("read", "text", path="src/a.py")
+    other = chat.runs("read", "text", path="src/b.py")
+    chat.runs("write", "ok", path="/repo/src/a.py", content="new")
+    assert (chat.uses.age(shown), chat.uses.age(other)) == (0, 1)
+    assert (chat.uses.is_edited(shown), chat.uses.is_edited(other)) == (True, False)
+
+
+def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_calls() -> None:
+    chat = Chat()
+    chat.user()
+    spot = chat.runs("bash", "make_one make_two", command="a")
+    chat.says("never", void=True)
+    assert (chat.uses.calls, chat.uses.idle(spot)) == (1, False)
+    chat.user()
+    assert chat.uses.idle(spot)
+    chat.says("make_one make_two")
+    assert not chat.uses.idle(spot)
+
+
+def test_another_conversation_is_read_anew() -> None:
+    chat = Chat()
+    chat.user()
+    chat.runs("bash", "x" * 9, command="a")
+    other = Chat()
+    other.user()
+    other.uses.follow(other.conversation)
+    chat.uses.follow(other.conversation)
+    assert (chat.uses.calls, chat.uses.by_spot) == (0, {})
+
+
+def holding(index: int, age: int, tokens: int = 1000, **more: Any) -> Holding:
+    return Holding(index, index, 0, 1, tokens * 4, age, **more)
+
+
+def verdict(policy: Any, *holdings: Holding, cold: bool = False, pieces: Any = ()) -> Verdict:
+    return policy.decide(History(holdings, 1, 0, cold, {}, pieces))
+
+
+@pytest.mark.parametrize(
+    ("given", "cold", "gone"),
+    [
+        (holding(1, 19), False, False),
+        (holding(1, 20), False, True),
+        (holding(1, 12, idle=True), False, True),
+        (holding(1, 59, of_edited=True), False, False),
+        (holding(1, 60, of_edited=True), False, True),
+        (holding(1, 10, 4000), False, True),
+        (holding(1, 39, 250), False, False),
+        (holding(1, 39, 10), False, False),
+        (holding(1, 5), True, False),
+        (holding(1, 6), True, True),
+    ],
+)
+def test_unused_content_stays_as_long_as_its_size_is_worth(
+    given: Holding, cold: bool, gone: bool
+) -> None:
+    assert bool(verdict(Adaptive(), given, cold=cold).due) is gone
+
+
+def loose(kind: Any, age: int, **more: Any) -> Loose:
+    fields = {"idle": False, "of_edited": False, "earlier_turn": False, **more}
+    return Loose(Spot(3, 1), kind, 4000, age, **fields)
+
+
+@pytest.mark.parametrize(
+    ("piece", "gone"),
+    [
+        (loose("old", 1), True),
+        (loose("argument", 4), False),
+        (loose("argument", 5), True),
+        (loose("argument", 59, of_edited=True), False),
+        (loose("thinking", 50), False),
+        (loose("thinking", 1, earlier_turn=True), True),
+    ],
+)
+def test_pieces_go_by_their_kind(piece: Loose, gone: bool) -> None:
+    assert bool(verdict(Adaptive(), pieces=[piece]).due) is gone
+    never = Adaptive(Patience(arguments_fold=False, thinking_folds=False))
+    assert not verdict(never, pieces=[piece]).due
+
+
+def test_last_n_keeps_the_newest() -> None:
+    told = verdict(LastN(2), *(holding(n, 0) for n in range(5)))
+    assert told.expired == {0, 1, 2}
+
+
+def test_policies_are_known_by_name() -> None:
+    assert all(make_policy(name).name == name for name in POLICIES)
+    with pytest.raises(ConfigError, match="Known: adaptive, careful"):
+        make_policy("best")
