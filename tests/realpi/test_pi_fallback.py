@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
-import time
 from pathlib import Path
-from threading import Event
 
 import pytest
 
+from faults import (
+    ASSEMBLE,
+    TEXT,
+    WORK,
+    complaints,
+    hostile,
+    sent_records,
+    wait_for_count,
+)
 from foredeck.bench.scripted import Request, ToolCall, call
-from foredeck.bench.scripted.pi_process import PrintRun
-from foredeck.bench.scripted.steps import Step
-from foredeck.store.protocol import Head, Store
 from harness import Pi, one_version
 from observed import (
     answered,
@@ -28,63 +28,6 @@ from observed import (
     session_of,
     stored,
 )
-
-HOSTILE = Path(__file__).with_name("hostile_engine.py")
-ASSEMBLE = "context/assemble"
-TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
-
-WORK: list[Step] = [
-    call("read", path="a.txt"),
-    [call("read", path="a.txt"), call("bash", command="seq 300")],
-    call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
-    call("bash", command="seq 400"),
-    call("read", path="a.txt"),
-    call("bash", command="seq 500"),
-    "worked",
-]
-
-
-def hostile(
-    checkout: Path, folder: Path, *faults: tuple[str, int, str], deadline_ms: int | None = None
-) -> dict[str, str]:
-    """Environment with an engine that has these faults: `(method, number, what it does)`."""
-    counts = folder / "counts"
-    counts.mkdir()
-    plan = [{"method": method, "number": n, "do": do} for method, n, do in faults]
-    engine = [str(checkout / ".venv" / "bin" / "foredeck"), "engine"]
-    command = [sys.executable, str(HOSTILE), json.dumps(plan), str(counts), *engine]
-    deadline = {"FOREDECK_DEADLINE_MS": str(deadline_ms)} if deadline_ms else {}
-    return {"FOREDECK_ENGINE": json.dumps(command), **deadline}
-
-
-def complaints(run: PrintRun) -> list[str]:
-    """What foredeck has told the user on stderr."""
-    return [line for line in run.stderr.splitlines() if line.startswith("foredeck: ")]
-
-
-def sent_records(store: Store) -> list[Head]:
-    """The call records of what really went out, in order."""
-    records = calls_of(store)
-    unsent = {
-        ordinal
-        for record in records
-        for ordinal, outcome in record.fields["acks"]
-        if outcome in ("fallback", "aborted")
-    }
-    return [record for record in records if record.fields["ordinal"] not in unsent]
-
-
-def wait_for_count(tmp_path: Path, method: str, number: int) -> None:
-    """Wait until so many calls of a method have reached an engine; the test's timeout ends it."""
-    while count_of(tmp_path, method) < number:
-        time.sleep(0.05)
-
-
-def count_of(tmp_path: Path, method: str) -> int:
-    """How many calls of a method have reached an engine."""
-    path = tmp_path / "counts" / method.replace("/", "-")
-    return int(path.read_text() or 0) if path.exists() else 0
-
 
 FAULTS = [
     *((ASSEMBLE, n, "ignore") for n in (1, 3)),
@@ -238,75 +181,6 @@ def test_an_engine_that_never_gets_ready(pi: Pi, checkout: Path, tmp_path: Path,
 
 
 @one_version
-def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
-    """It is given up after a few calls; its successor knows everything."""
-    (pi.repo / "a.txt").write_text(TEXT)
-
-    def answer(request: Request) -> ToolCall | str:
-        asked = request.text.count("go on")
-        ran = len(request.results)
-        return f"answer {asked}" if ran == asked else call("bash", command=f"seq {asked}00 900")
-
-    model = pi.serve(answer)
-    environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=700)
-    rpc = pi.rpc(foredeck=True, environment=environment)
-    while count_of(tmp_path, "session/open") < 2:
-        rpc.prompt("go on")
-    rpc.prompt("go on")
-    assert model.violations == []
-    assert len(rpc.notifications()) == 1
-    assert results(model.requests[-1])[-1].startswith("@")
-    assert_stable(answered(model))
-    with stored(pi) as store:
-        kinds = [record.fields["decision"]["kind"] for record in sent_records(store)]
-        assert len(kinds) == len(model.requests)
-        assert kinds.count("host") >= 3
-        assert kinds[-1] == "append"
-
-
-def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_path: Path) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-
-    def answer(request: Request) -> ToolCall | str:
-        if "three" not in request.text:
-            return "first"
-        return "third" if request.results else call("bash", command="seq 300")
-
-    model = pi.serve(answer)
-    environment = hostile(
-        checkout,
-        tmp_path,
-        (ASSEMBLE, 2, "ignore"),
-    )
-    rpc = pi.rpc(foredeck=True, environment=environment)
-    rpc.prompt("one")
-    start = len(rpc.events)
-    rpc.send("prompt", message="two")
-    wait_for_count(tmp_path, ASSEMBLE, 2)
-    rpc.abort()
-    rpc.wait_idle(start)
-    rpc.prompt("three")
-    assert model.violations == []
-    assert results(model.requests[-1])[-1].startswith("@")
-    assert rpc.notifications() == []
-
-
-def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(TEXT)
-    model = pi.serve([*WORK, call("read", path="a.txt"), "more", "end"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("work")
-    assert rpc.kill_engine()
-    rpc.prompt("more")
-    rpc.prompt("end")
-    assert model.violations == []
-    assert_stable(answered(model))
-    assert len(rpc.engines()) == 1
-    with stored(pi) as store:
-        assert len(sent_records(store)) == len(model.requests)
-
-
-@one_version
 def test_tools_fail_softly_while_the_engine_is_away(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     model = pi.serve([call("bash", command="seq 300"), call("activate", id="@3"), "done", "end"])
     environment = hostile(checkout, tmp_path, ("tool/call", 1, "die"))
@@ -315,48 +189,3 @@ def test_tools_fail_softly_while_the_engine_is_away(pi: Pi, checkout: Path, tmp_
     (text,) = errors(model.requests[2])
     assert text.startswith("The context manager is not available right now.")
     assert_stable(answered(model))
-
-
-@one_version
-def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path) -> None:
-    """The engine dies at every second request; five times it is started again."""
-    faults = [(ASSEMBLE, n, "die-committed") for n in range(2, 40, 2)]
-    count = 14
-    model = pi.serve([*(call("bash", command=f"seq {n}00 {n}99") for n in range(1, count)), "end"])
-    run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, *faults))
-    assert (run.code, run.stdout.strip(), model.violations) == (0, "end", [])
-    for n, text in enumerate(results(model.requests[-1]), start=1):
-        assert f"{n}00\n{n}01\n" in text
-    assert_stable(answered(model))
-    assert 1 <= len(complaints(run)) <= 2
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
-    killed = Event()
-
-    def die(_: Request) -> ToolCall:
-        assert len(rpc.engines()) == 1
-        os.kill(rpc.pid, signal.SIGKILL)
-        killed.set()
-        return call("bash", command="true")
-
-    pi.serve([call("bash", command="seq 300"), die])
-    rpc = pi.rpc(foredeck=True)
-    rpc.send("prompt", message="go")
-    assert killed.wait(60)
-    assert rpc.shutdown() == -signal.SIGKILL
-    assert pi.workspace.leftovers() == []
-    with stored(pi) as store:
-        assert len(calls_of(store)) == 2
-        assert len(store.query("toolcall")) == 1
-
-
-@one_version
-def test_no_engine_outlives_a_pi_that_is_terminated(pi: Pi) -> None:
-    pi.serve(["hello"])
-    rpc = pi.rpc(foredeck=True)
-    rpc.prompt("hi")
-    os.kill(rpc.pid, signal.SIGTERM)
-    rpc.shutdown()
-    assert pi.workspace.leftovers() == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import struct
 import zlib
@@ -12,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from foredeck.bench.scripted import Reply, Request, Text, Thinking, call
+from foredeck.bench.scripted import Reply, Request, Text, Thinking, ToolCall, call
 from foredeck.bench.scripted.request import Api
 from foredeck.bench.scripted.steps import Step
 from harness import Pi, one_version
@@ -24,14 +23,12 @@ from observed import (
     errors,
     handle,
     last_result,
-    messages,
     results,
     session_of,
     stored,
 )
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(120))
-HUGE = "".join(f"entry {n}: nothing of note has happened since\n" for n in range(70_000))
 NO_COMPACTION = {"compaction": {"enabled": False}}
 """Pi's own compaction would come first in a window as small as these tests need."""
 
@@ -46,33 +43,6 @@ def png() -> bytes:
     head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
     pixel = chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + pixel + chunk(b"IEND", b"")
-
-
-def test_a_reread_after_an_edit_is_a_difference(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(LONG)
-    edit = call("edit", path="a.txt", edits=[{"oldText": "line 60:", "newText": "line sixty:"}])
-    model = pi.serve(
-        [
-            call("read", path="a.txt"),
-            edit,
-            call("read", path="a.txt"),
-            call("read", path="a.txt"),
-            call("read", path="a.txt", offset=1, limit=30),
-            "done",
-        ]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    at = handle(pi, "/a.txt")
-    whole, _, changed, again, part = results(model.requests[-1])
-    assert whole == f"{at}\n{LONG}"
-    assert changed.startswith(f"{at} v2, changed since the copy above:\n")
-    assert "-line 60: the quick" in changed
-    assert "+line sixty: the quick" in changed
-    assert len(changed) < 500
-    assert again == f"Unchanged: the same as {at} above."
-    assert part == f"Unchanged: these lines stand in {at} above."
-    assert_stable(answered(model))
 
 
 def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
@@ -262,88 +232,6 @@ def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
-def test_a_binary_file_is_metadata_only(pi: Pi) -> None:
-    (pi.repo / "data.bin").write_bytes(bytes(range(256)) * 40)
-    model = pi.serve([call("read", path="data.bin"), "done"])
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    with stored(pi) as store:
-        (file,) = store.query("file")
-        (read,) = store.query("toolcall")
-    (told,) = results(model.requests[-1])
-    assert re.fullmatch(r"@\d+ is not text: [\d,]+ characters .* are left out\. .*", told)
-    assert (file.fields["state"], file.fields["text_hash"]) == ("binary", None)
-    assert read.fields["file_refs"] == [file.id]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_reading_a_fifo_is_refused_and_the_run_goes_on(pi: Pi) -> None:
-    """Plain Pi would wait on it for ever."""
-    os.mkfifo(pi.repo / "pipe")
-    (pi.repo / "link").symlink_to("pipe")
-    model = pi.serve([[call("read", path="pipe"), call("read", path="./link")], "done"])
-    ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stdout.strip(), model.violations) == (0, "done", [])
-    refused = errors(model.requests[-1])
-    assert len(refused) == 2
-    assert all("is a named pipe (FIFO), not a file" in text for text in refused)
-
-
-@one_version
-def test_a_huge_file_is_cut_by_pi_and_kept_out_of_the_store(pi: Pi) -> None:
-    (pi.repo / "huge.log").write_text(HUGE)
-    model = pi.serve(
-        [
-            call("read", path="huge.log"),
-            call("read", path="huge.log", offset=60000, limit=5),
-            call("activate", id="huge.log"),
-            "done",
-        ]
-    )
-    assert pi.print("go", foredeck=True).code == 0
-    assert model.violations == []
-    first, second, third = results(model.requests[-1])
-    at = handle(pi, "/huge.log")
-    assert first.startswith(f"{at}\n{HUGE[:10_000]}")
-    assert "offset=" in first
-    assert second.startswith(f"{at}\n{HUGE.splitlines()[59_999]}\n")
-    assert third == f"{at} has no content to show: it is too large."
-    with stored(pi) as store:
-        (file,) = store.query("file")
-    assert (file.fields["state"], file.fields["text_hash"]) == ("huge", None)
-
-
-@one_version
-def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:
-    odd = pi.repo / os.fsdecode(b"caf\xe9")
-    odd.mkdir()
-    (odd / "a.txt").write_text("in a folder\n")
-    (pi.repo / "loop").symlink_to("loop")
-    (pi.repo / "folder").mkdir()
-    model = pi.serve(
-        [
-            [call("bash", command="ls -R; cat caf*/a.txt"), call("read", path="loop")],
-            [call("read", path="folder"), call("bash", command="find . -name '*.txt'")],
-            "done",
-        ]
-    )
-    ended = pi.print("go", foredeck=True)
-    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
-    assert len(results(model.requests[-1])) == 4
-
-
-@one_version
-def test_a_long_text_is_kept_once_however_often_it_is_read(pi: Pi) -> None:
-    (pi.repo / "a.txt").write_text(LONG)
-    model = pi.serve([*[call("read", path="a.txt")] * 3, call("bash", command="cat a.txt"), "done"])
-    assert pi.print("go", foredeck=True).code == 0
-    sent = messages(model.requests[-1])
-    assert str(sent).count("line 119: the quick brown fox") == 1
-    assert (
-        results(model.requests[-1])[-1] == f"Unchanged: the same as {handle(pi, '/a.txt')} above."
-    )
-
-
 @one_version
 def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
     def last(request: Request) -> Reply:
@@ -356,3 +244,54 @@ def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
     ended = pi.print("go", "on", foredeck=True)
     assert (ended.code, ended.stdout.strip(), model.violations) == (0, "more", [])
     assert_stable([r for r in answered(model) if r.complete])
+
+
+def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
+    """Images in a prompt, a word in mid-run, a word for afterwards."""
+    asked, released = Event(), Event()
+
+    def wait(_: Request) -> ToolCall:
+        asked.set()
+        assert released.wait(60)
+        return call("bash", command="seq 300")
+
+    model = pi.serve([wait, call("bash", command="seq 400"), "done", "and that too"])
+    rpc = pi.rpc(foredeck=True)
+    start = len(rpc.events)
+    image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
+    rpc.send("prompt", message="look at this", images=[image])
+    assert asked.wait(60)
+    rpc.send("steer", message="and mind that")
+    rpc.send("follow_up", message="afterwards this")
+    released.set()
+    rpc.wait_idle(start)
+    assert model.violations == []
+    assert model.steps_left == 0
+    text = model.requests[-1].request.text
+    assert text.index("look at this") < text.index("and mind that") < text.index("afterwards this")
+    assert str(model.requests[-1].request.messages).count(image["data"]) == 1
+    assert_stable(answered(model))
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), model.requests)
+
+
+def test_layout_pools_sends_valid_prompts(pi: Pi) -> None:
+    """The seeds' literal order: stateless, so that nothing but validity is promised."""
+    (pi.repo / "a.txt").write_text(LONG)
+    model = pi.serve(
+        [
+            [call("read", path="a.txt"), call("bash", command="seq 300")],
+            [call("read", path="a.txt"), call("activate", id="a.txt")],
+            "done",
+            call("bash", command="seq 400"),
+            "end",
+        ]
+    )
+    environment = {"FOREDECK_LAYOUT": "pools"}
+    ended = pi.print("work", "go on", foredeck=True, environment=environment)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    last = model.requests[-1].request
+    assert last.text.count("line 119: the quick brown fox") == 1
+    assert results(model.requests[-1])[0].startswith("toolcall_ref ")
+    with stored(pi) as store:
+        assert_recorded(store, session_of(store), model.requests)

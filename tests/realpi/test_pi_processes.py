@@ -1,0 +1,126 @@
+"""The engine's process: killed, hung, replaced, and never left behind (issue section 6)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
+from foredeck.bench.scripted import Request, ToolCall, call
+from harness import Pi, one_version
+from observed import answered, assert_stable, calls_of, results, stored
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
+    killed = Event()
+
+    def die(_: Request) -> ToolCall:
+        assert len(rpc.engines()) == 1
+        os.kill(rpc.pid, signal.SIGKILL)
+        killed.set()
+        return call("bash", command="true")
+
+    pi.serve([call("bash", command="seq 300"), die])
+    rpc = pi.rpc(foredeck=True)
+    rpc.send("prompt", message="go")
+    assert killed.wait(60)
+    assert rpc.shutdown() == -signal.SIGKILL
+    assert pi.workspace.leftovers() == []
+    with stored(pi) as store:
+        assert len(calls_of(store)) == 2
+        assert len(store.query("toolcall")) == 1
+
+
+@one_version
+def test_no_engine_outlives_a_pi_that_is_terminated(pi: Pi) -> None:
+    pi.serve(["hello"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("hi")
+    os.kill(rpc.pid, signal.SIGTERM)
+    rpc.shutdown()
+    assert pi.workspace.leftovers() == []
+
+
+def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, call("read", path="a.txt"), "more", "end"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("work")
+    assert rpc.kill_engine()
+    rpc.prompt("more")
+    rpc.prompt("end")
+    assert model.violations == []
+    assert_stable(answered(model))
+    assert len(rpc.engines()) == 1
+    with stored(pi) as store:
+        assert len(sent_records(store)) == len(model.requests)
+
+
+def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    def answer(request: Request) -> ToolCall | str:
+        if "three" not in request.text:
+            return "first"
+        return "third" if request.results else call("bash", command="seq 300")
+
+    model = pi.serve(answer)
+    environment = hostile(
+        checkout,
+        tmp_path,
+        (ASSEMBLE, 2, "ignore"),
+    )
+    rpc = pi.rpc(foredeck=True, environment=environment)
+    rpc.prompt("one")
+    start = len(rpc.events)
+    rpc.send("prompt", message="two")
+    wait_for_count(tmp_path, ASSEMBLE, 2)
+    rpc.abort()
+    rpc.wait_idle(start)
+    rpc.prompt("three")
+    assert model.violations == []
+    assert results(model.requests[-1])[-1].startswith("@")
+    assert rpc.notifications() == []
+
+
+@one_version
+def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    """The engine dies at every second request; five times it is started again."""
+    faults = [(ASSEMBLE, n, "die-committed") for n in range(2, 40, 2)]
+    count = 14
+    model = pi.serve([*(call("bash", command=f"seq {n}00 {n}99") for n in range(1, count)), "end"])
+    run = pi.print("work", foredeck=True, environment=hostile(checkout, tmp_path, *faults))
+    assert (run.code, run.stdout.strip(), model.violations) == (0, "end", [])
+    for n, text in enumerate(results(model.requests[-1]), start=1):
+        assert f"{n}00\n{n}01\n" in text
+    assert_stable(answered(model))
+    assert 1 <= len(complaints(run)) <= 2
+
+
+@one_version
+def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    """It is given up after a few calls; its successor knows everything."""
+
+    def answer(request: Request) -> ToolCall | str:
+        asked = request.text.count("go on")
+        ran = len(request.results)
+        return f"answer {asked}" if ran == asked else call("bash", command=f"seq {asked}00 900")
+
+    model = pi.serve(answer)
+    environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=700)
+    rpc = pi.rpc(foredeck=True, environment=environment)
+    while count_of(tmp_path, "session/open") < 2:
+        rpc.prompt("go on")
+    rpc.prompt("go on")
+    assert model.violations == []
+    assert len(rpc.notifications()) == 1
+    assert results(model.requests[-1])[-1].startswith("@")
+    assert_stable(answered(model))
+    with stored(pi) as store:
+        kinds = [record.fields["decision"]["kind"] for record in sent_records(store)]
+        assert len(kinds) == len(model.requests)
+        assert kinds.count("host") >= 3
+        assert kinds[-1] == "append"
