@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
+# looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile(os.environ.get("FOREDECK_TEST_EXAMPLES", "repeatable"))
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
