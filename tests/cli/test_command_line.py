@@ -135,13 +135,13 @@ def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A test run in the background has Ctrl-C ignored, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not ready.exists():
         assert process.poll() is None
         time.sleep(0.01)
-    while process.poll() is None:
-        os.kill(process.pid, signal.SIGINT)
-        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
     _out, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told == "foredeck: interrupted\n"
