@@ -22,10 +22,12 @@ def check(host: Host, sent: Sent) -> None:
     _store_shows_what_was_sent(host, sent)
     _figures_are_true(host, sent)
     _handles_stay(host)
+    if sent.record["policy"] == "seed-window":
+        _answers_stand(sent)
     if sent.record["layout"] == "anchored":
         _sent_bytes_stand(host, sent)
-        _results_in_flight_are_whole(sent)
         _pins_stay(host, sent)
+    _results_in_flight_are_whole(sent)
 
 
 def _own_blocks_have_text(sent: Sent) -> None:
@@ -111,6 +113,13 @@ def _difference(old: Sent, new: Sent, limit: int) -> str:
     return f"sent bytes changed ({new.decision}):\n" + "\n".join(found)
 
 
+def _answers_stand(sent: Sent) -> None:
+    """What the model has said goes out as it was, sealed reasoning and all."""
+    for message, part in zip(sent.messages, sent.parts, strict=False):
+        if message.get("role") == "assistant":
+            assert part[-1] is message
+
+
 def _results_in_flight_are_whole(sent: Sent) -> None:
     """What the model has asked for last is there, or is said to stand elsewhere.
 
@@ -118,13 +127,25 @@ def _results_in_flight_are_whole(sent: Sent) -> None:
     """
     for index in range(len(sent.messages) - 1, sent.record["kept"] - 1, -1):
         message = sent.messages[index]
-        if message.get("role") == "assistant" and message.get("stopReason") not in (
-            "error",
-            "aborted",
-        ):
+        stop = message.get("stopReason")
+        if message.get("role") == "assistant" and stop not in ("error", "aborted"):
             return
         if message.get("role") == "toolResult" and sent.parts[index]:
-            assert not sent.text(index).startswith("toolcall_ref")
+            assert _is_whole(sent, index), sent.text(index)
+
+
+def _is_whole(sent: Sent, index: int) -> bool:
+    said = sent.text(index)
+    if "Unchanged: " in said or ", changed since the copy above:\n" in said:
+        return True
+    message = sent.messages[index]
+    if sent.record["layout"] == "anchored":
+        return all(text in said for text in _texts(message))
+    # A file stands as it is now, which a later call of the same message may have changed.
+    elsewhere = "\n".join(map(message_text, sent.parts[-1]))
+    return message["toolName"] == "read" or all(
+        text in said or text in elsewhere for text in _texts(message)
+    )
 
 
 def _pins_stay(host: Host, sent: Sent) -> None:

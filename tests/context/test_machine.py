@@ -33,9 +33,10 @@ class AnySession(RuleBasedStateMachine):
         self.host.close()
         self.folder.cleanup()
 
-    @initialize(window=WINDOWS)
-    def begin(self, window: int) -> None:
+    @initialize(window=WINDOWS, layout=st.sampled_from(["anchored", "anchored", "pools"]))
+    def begin(self, window: int, layout: str) -> None:
         """The user's first words."""
+        self.host.restart(layout=layout)
         self.host.set_window(window)
         self.host.add(user("Begin."))
         self.call()

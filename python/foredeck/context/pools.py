@@ -12,6 +12,7 @@ from foredeck.context.items import Block, Item, text_block
 from foredeck.context.layout import Placed, Scene, full_part, is_garbled, reference_part
 from foredeck.context.wording import (
     active_heading,
+    empty,
     handle,
     not_text,
     object_line,
@@ -79,7 +80,7 @@ class Pools:
         """A file as it is now; anything else, and a long file, as results have shown it."""
         text = scene.content(ordinal)
         if text is not None and len(text) <= WHOLE_CHARS:
-            return [text_block(f"{handle(ordinal)}\n{text}")] if text else []
+            return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
         blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]
         return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
 
