@@ -12,6 +12,9 @@ from foredeck.hosts.pi.validity import find_faults
 if TYPE_CHECKING:
     from context.driver import Host
 
+ELSEWHERE = ("Unchanged: ", ", changed since the copy above:\n", " is not text: ")
+"""In lines of ours that stand for a content which is in view, or which nobody could read."""
+
 
 def check(host: Host, sent: Sent) -> None:
     """Every rule that needs no knowledge of the case at hand."""
@@ -136,7 +139,7 @@ def _results_in_flight_are_whole(sent: Sent) -> None:
 
 def _is_whole(sent: Sent, index: int) -> bool:
     said = sent.text(index)
-    if "Unchanged: " in said or ", changed since the copy above:\n" in said:
+    if any(word in said for word in ELSEWHERE):
         return True
     message = sent.messages[index]
     if sent.record["layout"] == "anchored":

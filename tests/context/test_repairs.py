@@ -1,0 +1,177 @@
+"""What a list needs so that a provider accepts it (design 1 section 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.driver import Host
+from context.messages import Block, assistant, calls, lines, result, text, user
+from context.scenes import ask, bash, finish
+from foredeck.context.repairs import Repairs, repair
+from foredeck.context.wording import history_cut, no_result
+from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.hosts.pi.validity import find_faults
+
+CALL = assistant(calls("a", "bash"))
+TWO = assistant(calls("a", "bash"), calls("b", "read"))
+EXCLUDED = {"role": "bashExecution", "command": "x", "excludeFromContext": True}
+NOTE = {"role": "custom", "customType": "n", "content": "A note."}
+
+
+def repaired(*messages: Message, start: int = 0) -> Repairs:
+    return repair([to_item(message, None, {}) for message in messages], start)
+
+
+def inserted(repairs: Repairs) -> dict[int, list[str]]:
+    """Index to what goes before it: call ids, or "cut" for the line that begins a history."""
+    return {
+        index: [message.get("call_id", "cut") for message in ours]
+        for index, ours in repairs.inserts.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("messages", "inserts", "drops"),
+    [
+        ([user("x")], {}, set()),
+        ([user("x"), CALL, result("a", "bash")], {}, set()),
+        ([user("x"), TWO, result("b", "read"), result("a", "bash")], {}, set()),
+        ([user("x"), CALL], {2: ["a"]}, set()),
+        ([user("x"), TWO, result("b", "read")], {3: ["a"]}, set()),
+        ([user("x"), TWO, user("y")], {2: ["a", "b"]}, set()),
+        ([user("x"), CALL, assistant("z")], {2: ["a"]}, set()),
+        ([user("x"), result("a", "bash")], {}, {1}),
+        ([user("x"), CALL, result("a", "bash"), result("a", "bash")], {}, {3}),
+        ([user("x"), CALL, user("y"), result("a", "bash")], {2: ["a"]}, {3}),
+        ([user("x"), CALL, NOTE, result("a", "bash")], {2: ["a"]}, {3}),
+        ([user("x"), CALL, EXCLUDED, result("a", "bash")], {}, set()),
+        ([user("x"), CALL, {"role": "novel"}, result("a", "bash")], {}, set()),
+        ([user("x"), assistant(calls("a", "bash"), stop="aborted")], {}, set()),
+        (
+            [user("x"), assistant(calls("a", "bash"), stop="error"), result("a", "bash")],
+            {},
+            {2},
+        ),
+        ([assistant("z")], {0: ["cut"]}, set()),
+        ([result("a", "bash"), assistant("z")], {1: ["cut"]}, {0}),
+        ([EXCLUDED, assistant("z")], {1: ["cut"]}, set()),
+        ([assistant(stop="error"), assistant("z")], {1: ["cut"]}, set()),
+        ([NOTE, assistant("z")], {}, set()),
+        ([CALL, user("y")], {0: ["cut"], 1: ["a"]}, set()),
+        ([result("a", "bash")], {1: ["cut"]}, {0}),
+        ([EXCLUDED], {1: ["cut"]}, set()),
+    ],
+)
+def test_holes_are_closed_and_what_answers_nothing_is_left_out(
+    messages: list[Message], inserts: dict[int, list[str]], drops: set[int]
+) -> None:
+    repairs = repaired(*messages)
+    assert inserted(repairs) == inserts
+    assert repairs.drops == drops
+
+
+def test_a_call_of_an_answer_that_failed_needs_no_result() -> None:
+    messages = [user("x"), assistant(calls("a", "bash"), stop="error"), user("y")]
+    assert repaired(*messages) == Repairs()
+
+
+def test_what_stands_before_the_start_is_taken_as_made() -> None:
+    messages = [user("x"), CALL, user("y"), CALL, user("z")]
+    assert inserted(repaired(*messages, start=3)) == {4: ["a"]}
+
+
+def test_a_result_after_the_start_answers_a_call_before_it() -> None:
+    messages = [user("x"), TWO, result("a", "bash"), result("b", "read")]
+    assert repaired(*messages, start=3) == Repairs()
+
+
+def test_a_stand_in_is_an_error_result_in_words() -> None:
+    (ours,) = repaired(user("x"), CALL).inserts[2]
+    assert ours["kind"] == "result"
+    assert (ours["tool"], ours["blocks"][0]["text"]) == ("bash", no_result())
+
+
+# In a session
+
+
+def test_a_result_that_comes_late_takes_the_place_of_its_stand_in(host: Host) -> None:
+    ask(host)
+    host.add(assistant(calls("a", "bash", command="x")))
+    waiting = host.call()
+    assert waiting.parts[-1][0]["isError"] is True
+    host.add(result("a", "bash", lines(20)))
+    sent = host.call()
+    assert sent.parts[-1] == []
+    assert sent.text(2) == f"@3\n{lines(20)}"
+
+
+def test_a_stand_in_stays_once_the_user_has_gone_on(host: Host) -> None:
+    ask(host)
+    host.add(assistant(calls("a", "bash", command="x")), user("What happened?"))
+    first = host.call()
+    finish(host)
+    host.restart()
+    again = ask(host)
+    assert again.parts[2] == first.parts[2]
+    assert again.text(2) == f"{no_result()}\nWhat happened?"
+
+
+def test_a_history_that_begins_with_an_answer_gets_a_beginning(host: Host) -> None:
+    host.add(assistant("As I said."), user("What?"))
+    sent = host.call()
+    assert sent.prompt[0]["content"][0]["text"] == history_cut()
+
+
+def test_an_empty_result_has_at_least_its_handle(host: Host) -> None:
+    ask(host)
+    for number, content in enumerate(([], [text("")], [text(""), text("")])):
+        blocks: list[Block] = [*content]
+        host.add(assistant(calls(f"e{number}", "bash")), result(f"e{number}", "bash", blocks))
+        sent = host.call()
+        assert sent.text(len(sent.messages) - 1) == f"@{3 + number}"
+
+
+def test_a_message_that_is_left_out_counts_for_nothing(host: Host) -> None:
+    ask(host)
+    host.add(result("nobody", "bash", lines(200)))
+    sent = host.call()
+    assert sent.stats["active"] == 0
+    assert sent.stats["chars_sent"] < sent.stats["chars_host"] - 5000
+    bash(host, "c1")
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ([], "the list is empty"),
+        ([EXCLUDED], "the list is empty"),
+        ([assistant("z"), user("x")], "message 0: the list begins with an answer"),
+        ([user("x"), result("a", "bash", "y")], "message 1: a result without its call"),
+        ([user("x"), CALL], "message 1: call a has no result"),
+        ([user("x"), CALL, user("y")], "message 1: call a has no result"),
+        ([user([{"keep": 0}])], "message 0: an edit was not applied"),
+    ],
+)
+def test_a_list_that_a_provider_refuses_has_its_faults_named(
+    messages: list[Any], fault: str
+) -> None:
+    assert find_faults(messages) == [fault]
+
+
+def test_a_sound_list_has_no_faults() -> None:
+    messages = [
+        {"role": "system", "content": "x"},
+        user("x"),
+        CALL,
+        EXCLUDED,
+        {"role": "novel"},
+        result("a", "bash", "y"),
+        assistant(calls("b", "bash"), stop="aborted"),
+        NOTE,
+    ]
+    assert find_faults(messages) == []

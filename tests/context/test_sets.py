@@ -1,0 +1,83 @@
+"""Pool, active and pinned set: subsets of each other, whose changes add up (SSOT 3.1)."""
+
+from __future__ import annotations
+
+import copy
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.context.sets import Sets
+
+ACTIONS = ("show", "activate", "deactivate", "expire", "pin", "unpin")
+actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 4)), max_size=30)
+
+
+def act(sets: Sets, done: list[tuple[str, int]]) -> None:
+    for action, ordinal in done:
+        getattr(sets, action)(ordinal)
+
+
+def members(sets: Sets) -> tuple[set[int], set[int], set[int]]:
+    return sets.pool, sets.active, sets.pinned
+
+
+@given(actions)
+def test_what_is_pinned_is_active_and_what_is_active_is_in_the_pool(
+    done: list[tuple[str, int]],
+) -> None:
+    sets = Sets()
+    for action, ordinal in done:
+        if action == "expire" and ordinal in sets.pinned:
+            continue
+        act(sets, [(action, ordinal)])
+        assert sets.pinned <= sets.active <= sets.pool
+
+
+@given(st.lists(actions, max_size=5))
+def test_recorded_changes_give_the_same_sets(calls: list[list[tuple[str, int]]]) -> None:
+    sets, replayed = Sets(), Sets()
+    for done in calls:
+        act(sets, done)
+        replayed.replay(sets.take_changes())
+    assert members(replayed) == members(sets)
+
+
+@given(actions, actions)
+def test_becoming_another_branchs_sets_is_recorded_too(
+    mine: list[tuple[str, int]], theirs: list[tuple[str, int]]
+) -> None:
+    sets, other = Sets(), Sets()
+    act(sets, mine)
+    sets.take_changes()
+    act(other, theirs)
+    before = copy.deepcopy(sets)
+    sets.become(other)
+    assert members(sets) == members(other)
+    before.replay(sets.take_changes())
+    assert members(before) == members(other)
+
+
+def test_what_is_taken_back_is_no_change() -> None:
+    sets = Sets()
+    sets.pin(3)
+    sets.deactivate(3)
+    sets.deactivate(3)
+    assert sets.take_changes() == {}
+
+
+def test_deactivating_twice_leaves_the_pool() -> None:
+    sets = Sets()
+    sets.pin(3)
+    sets.deactivate(3)
+    assert members(sets) == ({3}, set(), set())
+    sets.deactivate(3)
+    assert members(sets) == (set(), set(), set())
+
+
+def test_expiring_never_leaves_the_pool() -> None:
+    sets = Sets()
+    sets.activate(3)
+    sets.expire(3)
+    sets.expire(3)
+    assert members(sets) == ({3}, set(), set())
