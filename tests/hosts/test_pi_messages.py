@@ -1,0 +1,158 @@
+"""Pi's messages as neutral items: every role, every shape, and what tells two messages apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foredeck.hosts.pi.messages import essence, is_signed, to_item
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.messages import load_message
+
+TEXT = {"type": "text", "text": "hello"}
+IMAGE = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+CALL = {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "chars"),
+    [
+        ({"role": "user", "content": "hello"}, "user", 5),
+        ({"role": "user", "content": [TEXT, IMAGE]}, "user", 4805),
+        ({"role": "user"}, "user", 0),
+        ({"role": "assistant", "content": [TEXT, CALL]}, "assistant", None),
+        ({"role": "assistant", "content": [TEXT], "stopReason": "aborted"}, "assistant", 0),
+        ({"role": "assistant", "content": [TEXT], "stopReason": "error"}, "assistant", 0),
+        ({"role": "toolResult", "toolCallId": "c1", "content": [TEXT]}, "result", 5),
+        ({"role": "toolResult", "content": "a string"}, "result", 8),
+        ({"role": "bashExecution", "command": "ls", "output": "a"}, "context", 4),
+        ({"role": "bashExecution", "command": "ls", "excludeFromContext": True}, "opaque", 0),
+        ({"role": "custom", "customType": "n", "content": "hello"}, "context", 5),
+        ({"role": "branchSummary", "summary": "hello"}, "context", 5),
+        ({"role": "compactionSummary", "summary": "hello"}, "context", 5),
+        ({"role": "novel", "content": [TEXT]}, "opaque", 0),
+        ({"content": [TEXT]}, "opaque", 0),
+        ({}, "opaque", 0),
+    ],
+)
+def test_every_role_has_its_kind(message: dict[str, Any], kind: str, chars: int | None) -> None:
+    item = to_item(message, None, {})
+    assert item.kind == kind
+    assert chars is None or item.chars == chars
+
+
+def test_a_result_says_what_it_answers() -> None:
+    message = {
+        "role": "toolResult",
+        "toolCallId": "c1",
+        "toolName": "bash",
+        "content": [TEXT, IMAGE, TEXT],
+        "isError": True,
+        "details": {"diff": "x"},
+        "timestamp": 7.0,
+    }
+    item = to_item(message, "e1", {})
+    assert (item.call_id, item.tool, item.failed) == ("c1", "bash", True)
+    assert (item.text, item.details, item.time_ms) == ("hello\nhello", {"diff": "x"}, 7)
+    assert item.has_image
+    assert item.key.entry == "e1"
+
+
+def test_an_answer_names_its_calls() -> None:
+    broken = {"type": "toolCall", "id": None, "name": "x", "arguments": "text"}
+    item = to_item({"role": "assistant", "content": [TEXT, CALL, broken]}, None, {})
+    assert [(c.id, c.tool, c.arguments) for c in item.calls] == [
+        ("c1", "bash", {"command": "ls"}),
+        ("", "x", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("block", "sealed"),
+    [
+        ({"type": "thinking", "thinking": "x"}, False),
+        ({"type": "thinking", "thinking": "x", "thinkingSignature": ""}, False),
+        ({"type": "thinking", "thinking": "x", "thinkingSignature": "c2ln"}, True),
+        ({"type": "thinking", "thinking": "", "redacted": True}, True),
+        ({"type": "thinking", "thinking": "x", "thinkingSignature": "reasoning_content"}, False),
+        ({"type": "text", "text": "x"}, False),
+        ({**CALL, "thoughtSignature": "c2ln"}, True),
+        (CALL, False),
+    ],
+)
+def test_sealed_reasoning_is_known(block: dict[str, Any], sealed: bool) -> None:
+    assert is_signed(block) is sealed
+    assert to_item({"role": "assistant", "content": [block]}, None, {}).signed is sealed
+
+
+BASE = {
+    "role": "assistant",
+    "content": [TEXT],
+    "api": "a",
+    "provider": "p",
+    "model": "m",
+    "stopReason": "stop",
+    "timestamp": 1,
+}
+
+
+def address(message: dict[str, Any]) -> str:
+    return to_item(message, None, {}).key.address
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"usage": {"input": 5}}, {"errorMessage": None}, {"responseId": "r"}, {"usage": None}],
+)
+def test_figures_do_not_make_a_known_message_look_new(more: dict[str, Any]) -> None:
+    assert address({**BASE, **more}) == address(BASE)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"content": [{"type": "text", "text": "other"}]},
+        {"timestamp": 2},
+        {"stopReason": "aborted"},
+        {"model": "m2"},
+        {"role": "user"},
+    ],
+)
+def test_what_the_model_sees_tells_messages_apart(more: dict[str, Any]) -> None:
+    assert address({**BASE, **more}) != address(BASE)
+
+
+def test_the_order_of_keys_does_not_tell_messages_apart() -> None:
+    assert address(dict(reversed(BASE.items()))) == address(BASE)
+
+
+def test_an_unknown_role_keeps_all_its_fields() -> None:
+    message = {"role": "novel", "weight": 1.5, "nested": {"a": [None]}}
+    assert essence(message) == message
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "compactionSummary")
+
+
+@given(
+    role=st.sampled_from([*ROLES, "novel", ""]),
+    content=json_values,
+    more=st.dictionaries(st.sampled_from(["timestamp", "summary", "command", "x"]), json_values),
+)
+def test_any_message_can_be_taken_in_and_shown_again(
+    role: str, content: Any, more: dict[str, Any]
+) -> None:
+    message = {"role": role, "content": content, **more}
+    blobs: dict[str, bytes] = {}
+    item = to_item(message, None, blobs)
+    assert all(sha256_hex(data) == digest for digest, data in blobs.items())
+    assert load_message(item.key.address, blobs.__getitem__) == essence(message)
+    assert item.chars >= 0
