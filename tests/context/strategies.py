@@ -192,6 +192,7 @@ def strange_messages() -> st.SearchStrategy[Message]:
             {"role": "user", "content": ""},
             {"role": "user", "content": []},
             {"role": "user"},
+            {"role": "user", "content": "When?", "timestamp": "yesterday"},
             {"role": "assistant", "content": "a string", "stopReason": "stop"},
             {"role": "assistant", "content": [], "stopReason": "stop"},
             assistant({"type": "toolCall", "id": "t", "name": "bash", "arguments": "text"}),

@@ -49,7 +49,7 @@ def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Ite
     """A message as an item; what must be stored to show it again goes to `blobs`."""
     role = message.get("role") or ""
     key = Key(entry, store_message(essence(message), blobs))
-    time_ms = _number(message.get("timestamp"))
+    time_ms = time_of(message)
     match role:
         case "user":
             return Item(key, "user", _blocks(message.get("content")), time_ms)
@@ -132,5 +132,7 @@ def _object(block: Block) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _number(value: Any) -> int:
+def time_of(message: Message) -> int:
+    """When a message was made, in milliseconds since 1970; 0 where it does not tell."""
+    value = message.get("timestamp")
     return int(value) if isinstance(value, int | float) else 0

@@ -10,7 +10,7 @@ from foredeck.context.items import Block
 from foredeck.context.parts import Part
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
-from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.messages import Message, time_of
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
@@ -70,7 +70,7 @@ def _edits(store: Store, folded: Folded) -> dict[int, list[Block]]:
 
 
 def _inserts(store: Store, folded: Folded, messages: list[Message]) -> dict[int, list[Message]]:
-    times = [int(message.get("timestamp") or 0) for message in messages]
+    times = [time_of(message) for message in messages]
     return {
         index: to_messages(unpack(ours, store.blob), times, index)
         for index, ours in folded.inserts.items()
