@@ -26,6 +26,7 @@ from foredeck.context import (
     folding,
     layout,
     notices,
+    pieces,
     pools,
     rebase,
     repairs,
@@ -34,7 +35,7 @@ from foredeck.context import (
     wording,
 )
 
-USERS = (anchored, layout, notices, pools, repairs, tools, wording)
+USERS = (anchored, layout, notices, pieces, pools, repairs, tools, wording)
 
 
 def other_words(patch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from foredeck.context.wording import (
     active_heading,
     empty,
     handle,
+    no_content,
     not_text,
     object_line,
     old_version,
@@ -79,6 +80,8 @@ class Pools:
     def _content(self, scene: Scene, ordinal: int) -> list[Block]:
         """A file as it is now; anything else, and a long file, as results have shown it."""
         text = scene.content(ordinal)
+        if scene.describe(ordinal).get("state") == "deleted":
+            return [text_block(no_content(ordinal, "it was deleted"))]
         if text is not None and len(text) <= WHOLE_CHARS:
             return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
         blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]

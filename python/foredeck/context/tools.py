@@ -124,7 +124,10 @@ class ContextTools:
         """What to call a visible content, so that the model finds it."""
         conversation = self._session.conversation
         for index in reversed(conversation.holders.get(entry.ordinal, [])):
-            if conversation.parts[index].text_hash == content.text_hash:
+            part = conversation.parts[index]
+            if part.text_hash == content.text_hash:
+                if part.blocks is not None and content.version < entry.pin.version:
+                    return wording.handle(entry.ordinal, content.version)
                 return shown_name(conversation, index, entry.ordinal, self._session.cwd)
         return wording.handle(entry.ordinal)
 

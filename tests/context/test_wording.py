@@ -1,0 +1,99 @@
+"""Every line of ours that the model reads, as it reads it."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from context.test_recorded import USERS
+from foredeck import context
+from foredeck.context import wording
+from foredeck.context.versions import WHY_NO_CONTENT
+
+FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
+FILE = {"type": "file", "source": {"path": "/repo/a.py"}, "char_count": 120, "state": "text"}
+
+SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "handle": [((12,), {}), ((12, 3), {})],
+    "unchanged": [(("@12",), {})],
+    "contained": [(("@12",), {})],
+    "unlabelled": [((12, "bash", "ls -la"), {}), ((12, "odd", ""), {})],
+    "not_text": [(("@12", 60_700), {})],
+    "difference": [((12, 3, "@@ -1,2 +1,2 @@\n a\n-b\n+c"), {})],
+    "newer_copy": [((12, 3), {})],
+    "older_copy": [((12, 2), {})],
+    "old_version": [((12, 2), {})],
+    "reference": [
+        ((12, FIELDS), {"chars": 4120, "lines": "80"}),
+        ((12, {"tool": "read", "args_display": "a.py"}), {"chars": 99, "lines": "860-1059"}),
+        ((12, {"tool": "shot"}), {"chars": 0, "images": 2}),
+        ((12, {}), {"chars": 5}),
+    ],
+    "folded_argument": [((12, 4120), {})],
+    "whole_call": [(({"path": "a.py", "edits": [{"oldText": "a"}]}, "Done."), {})],
+    "changed_on_disk": [((12, "/repo/a.py"), {})],
+    "deleted_on_disk": [((12, "/repo/a.py"), {})],
+    "no_result": [((), {})],
+    "args_display": [
+        (({"command": "npm  test\n--watch"},), {}),
+        (({"path": "/repo/src/a.py", "offset": 10, "limit": 50}, "/repo"), {}),
+        (({"path": "/repository/a.py"}, "/repo"), {}),
+        (({"pattern": "TODO", "path": "/repo/src", "glob": "*.py"}, "/repo"), {}),
+        (({"id": "@12"},), {}),
+        (({"b": 1, "a": [True, None]},), {}),
+        (({},), {}),
+        (({"command": "x" * 300},), {}),
+    ],
+    "object_line": [
+        ((12, FILE), {}),
+        ((12, {**FILE, "state": "listed", "char_count": 0, "nickname": "spec"}), {}),
+        ((12, {"type": "toolcall", **FIELDS}), {}),
+        ((12, {"type": "chat"}), {}),
+    ],
+    "pool_heading": [((), {})],
+    "active_heading": [((), {})],
+    "history_cut": [((), {})],
+    "deactivated": [((12,), {})],
+    "out_of_pool": [((12,), {})],
+    "unpinned": [((12,), {})],
+    "not_pinned": [((12,), {})],
+    "already_visible": [(("@12",), {"pinned": False}), (("@12",), {"pinned": True})],
+    "no_content": [((12, why), {}) for why in WHY_NO_CONTENT.values()],
+    "empty": [((12,), {})],
+    "cut_short": [((50_000, 123_456), {})],
+}
+
+
+def public_lines() -> set[str]:
+    found = inspect.getmembers(wording, inspect.isfunction)
+    return {name for name, line in found if line.__module__ == wording.__name__} - {
+        name for name, _ in found if name.startswith("_")
+    }
+
+
+def test_every_line_has_a_sample() -> None:
+    assert set(SAMPLES) == public_lines()
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_the_line_reads_well(name: str, snapshot: SnapshotAssertion) -> None:
+    line = getattr(wording, name)
+    said = [line(*args, **options) for args, options in SAMPLES[name]]
+    assert "\n".join(said) == snapshot
+
+
+def test_other_words_are_put_in_wherever_a_line_is_used() -> None:
+    """`test_recorded` changes the words of the modules in USERS: those must be all."""
+    modules = [import_module(m.name) for m in walk_packages(context.__path__, "foredeck.context.")]
+    users = {
+        module
+        for module in modules
+        for name in public_lines() - {"args_display"}
+        if getattr(module, name, None) is getattr(wording, name)
+    }
+    assert users <= set(USERS)
