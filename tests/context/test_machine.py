@@ -16,6 +16,7 @@ from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
 from foredeck.hosts.pi.messages import Message
 
+LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])
 ROUNDS = st.integers(0, 3).flatmap(tool_rounds)
 
 
@@ -33,7 +34,7 @@ class AnySession(RuleBasedStateMachine):
         self.host.close()
         self.folder.cleanup()
 
-    @initialize(window=WINDOWS, layout=st.sampled_from(["anchored", "anchored", "pools"]))
+    @initialize(window=WINDOWS, layout=LAYOUTS)
     def begin(self, window: int, layout: str) -> None:
         """The user's first words."""
         self.host.restart(layout=layout)
@@ -85,10 +86,10 @@ class AnySession(RuleBasedStateMachine):
         """Another engine on the same store."""
         self.host.restart()
 
-    @rule(per_turn=st.integers(1, 6), turns=st.integers(1, 4))
-    def reconfigure(self, per_turn: int, turns: int) -> None:
+    @rule(per_turn=st.integers(1, 6), turns=st.integers(1, 4), layout=LAYOUTS)
+    def reconfigure(self, per_turn: int, turns: int, layout: str) -> None:
         """Another engine with other settings."""
-        self.host.restart(seed_window={"per_turn": per_turn, "turns": turns})
+        self.host.restart(seed_window={"per_turn": per_turn, "turns": turns}, layout=layout)
 
     @rule(messages=ROUNDS, lost=st.integers(1, 2))
     def lose_answers(self, messages: list[Message], lost: int) -> None:
@@ -188,7 +189,7 @@ class AnySession(RuleBasedStateMachine):
 
 
 AnySession.TestCase.settings = settings(
-    max_examples=40,
+    max_examples=120,
     stateful_step_count=14,
     deadline=None,
     derandomize=True,

@@ -123,3 +123,12 @@ def test_active_content_is_stored_once_however_many_calls_hold_it(host: Host) ->
     assert len(records) == 3
     assert not any("line 100:" in str(record.fields) for record in records)
     assert host.shown(3).messages[-1]["content"][1]["text"] == f"@3\n{lines(200)}"
+
+
+def test_what_went_out_without_us_takes_the_form_of_the_rest(host: Host) -> None:
+    bash(host, "c1")
+    host.add(assistant(calls("c2", "bash", command="2")), result("c2", "bash", lines(20, "two")))
+    host.off()
+    sent = bash(host, "c3")
+    assert all(sent.text(index).startswith("toolcall_ref") for index in (2, 4, 6))
+    assert [text.split("\n")[0] for text in active(sent)] == ["@3", "@4", "@5"]

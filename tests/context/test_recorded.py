@@ -165,6 +165,21 @@ def test_expired_content_stays_collapsible_under_another_window(host: Host) -> N
     assert ask(host).text(2).startswith("toolcall_ref")
 
 
+def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> None:
+    rich(host)
+    sets = (set(host.state.sets.active), set(host.state.sets.pinned))
+    host.restart(layout="pools")
+    finish(host)
+    assert ask(host).prompt[0]["content"][0]["text"].startswith("Objects known")
+    assert (host.state.sets.active, host.state.sets.pinned) == sets
+    host.restart(layout="anchored")
+    finish(host)
+    sent = ask(host)
+    assert sent.decision == {"kind": "rebase", "reason": "layout", "from": 0}
+    assert not any(row[1] == "host" for row in _rows(host, sent.call or 0))
+    assert len(sent.prompt) == len(sent.messages)
+
+
 @BOUNDED
 @given(script=sound_scripts(), at=st.integers(1, 8))
 def test_any_conversation_goes_on_as_it_was(script: Script, at: int) -> None:

@@ -68,6 +68,23 @@ def align(session: Session, request: Request) -> Alignment:
     return Alignment(items, matched, False, replaced)
 
 
+def layout_before(session: Session) -> str | None:
+    """The layout that has written what the session stands at; None where nothing was sent."""
+    record = session.log.records.get(session.current or "")
+    return None if record is None else str(record["layout"])
+
+
+def lay_anew(session: Session) -> None:
+    """Let go of how every message was rendered, for another layout to render it again.
+
+    What is active stays so: what context tools have decided is not decided once more.
+    """
+    held = session.conversation.items
+    session.applied |= {item.call_id for item in held if item.kind == "result"}
+    session.conversation = Conversation()
+    session.inserts, session.drops, session.stands = {}, set(), 0
+
+
 def _first_without_us(request: Request, length: int) -> Outcome | None:
     """The first call of this list that went out, but not as we had said."""
     found = (o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= length)

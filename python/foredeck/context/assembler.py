@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.alignment import Alignment, align
+from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
 from foredeck.context.asking import ask
 from foredeck.context.branch import Fields
 from foredeck.context.digests import Size
@@ -75,11 +75,15 @@ class Assembler:
         if ready is not None:
             return ready
         last = self._last_sent()
+        relaid = layout_before(session) not in (None, self.layout.name)
+        if relaid:
+            lay_anew(session)
+            start = whole = 0
         scene = self._scene()
         rewritten = any(item.key.address in session.log.known for item in alignment.items[start:])
         self._repair(scene, alignment.items, whole)
         self._take_in(scene, alignment.items, start)
-        moment = self._moment(request, alignment, last)
+        moment = self._moment(request, alignment, last, relaid=relaid)
         model = request.model
         due = ask(
             session,
@@ -141,7 +145,8 @@ class Assembler:
             scene = self._scene()
             self._take_in(scene, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
-            record_host_call(self.session, outcome, self.layout.name, self.policy.name)
+            layout = layout_before(self.session) or self.layout.name
+            record_host_call(self.session, outcome, layout, self.policy.name)
         whole = min(done, whole)
         return done, whole if alignment.continued else self._whole(alignment.items, whole)
 
@@ -203,12 +208,11 @@ class Assembler:
             return
         placed = Placed(index, fact.subject, fact.version, fact.text_hash)
         if fact.known and self._was_put_away(fact.subject, index):
-            conversation.parts[index].subject = fact.subject
+            shown = conversation.parts[index]
+            shown.subject, shown.version = placed.subject, placed.version
+            shown.text_hash = placed.text_hash
             part = reference_part(scene, index)
-            if (
-                recipe_chars(part.blocks, conversation.items[index])
-                < conversation.parts[index].chars
-            ):
+            if recipe_chars(part.blocks, conversation.items[index]) < shown.chars:
                 scene.render(index, part)
                 return
         if fact.known and fact.subject is not None:
@@ -230,7 +234,9 @@ class Assembler:
         if base is not None:
             scene.conversation.lean(base, index)
 
-    def _moment(self, request: Request, alignment: Alignment, last: Fields | None) -> Moment:
+    def _moment(
+        self, request: Request, alignment: Alignment, last: Fields | None, *, relaid: bool
+    ) -> Moment:
         model = request.model
         ttl = self._settings.cache_ttl_s
         if ttl is None:
@@ -243,6 +249,7 @@ class Assembler:
             history_replaced=alignment.replaced,
             tokens=estimate_tokens(self.session.conversation.chars_sent + self._fixed_chars),
             window=model.window if model else None,
+            relaid=relaid,
         )
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:

@@ -62,6 +62,7 @@ class Pools:
     def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
         """The metadata pool before the chat, the active content after it."""
         found: dict[int, list[dict[str, Any]]] = {}
+        self.fold(scene, _as_the_host_sent_them(scene))
         lines = [self._line(scene, ordinal) for ordinal in sorted(scene.sets.pool)]
         if lines:
             found[0] = [text_block("\n".join([pool_heading(), *lines]))]
@@ -86,6 +87,12 @@ class Pools:
             return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
         blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]
         return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
+
+
+def _as_the_host_sent_them(scene: Scene) -> set[int]:
+    """Results that went out without us: they take the form of the others."""
+    parts = enumerate(scene.conversation.parts)
+    return {index for index, part in parts if part.form == "host" and part.subject is not None}
 
 
 def _shown(scene: Scene, ordinal: int) -> list[Item]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from foredeck.context.conversation import Conversation
 
-Reason = Literal["cold", "model", "history", "high-water"]
+Reason = Literal["cold", "model", "history", "layout", "high-water"]
 
 CHARS_PER_TOKEN = 3.5
 """An estimate until the provider's own counts calibrate it; code has fewer than prose."""
@@ -31,11 +31,18 @@ class Moment:
     """Estimate of the whole prompt as it would go out without a rebase."""
     window: int | None
     """The model's context window in tokens, None where it is not known."""
+    relaid: bool = False
+    """What was sent before was written by another layout."""
+
+    @property
+    def written_anew(self) -> bool:
+        """Whether nothing of what was sent before goes out again, whatever is folded."""
+        return self.history_replaced or self.relaid
 
     @property
     def lost(self) -> bool:
         """Whether the provider's cache holds nothing of what was sent before."""
-        return self.cold or self.model_changed or self.history_replaced
+        return self.cold or self.model_changed or self.written_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,8 @@ class Water:
 
 def reason_to_rebase(moment: Moment, water: Water) -> Reason | None:
     """Why now is a moment to fold what may be folded, or None."""
+    if moment.relaid:
+        return "layout"
     if moment.history_replaced:
         return "history"
     if moment.model_changed:

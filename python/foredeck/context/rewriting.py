@@ -95,10 +95,10 @@ def _rebase(
     first = first if offer is None else offer.index
     folded = fold(scene, layout, [spot for spot in due if spot.message >= first])
     folded |= _fold_more(scene, layout, call, rules.water, reason)
-    if not folded and not call.moment.history_replaced:
+    if not folded and not call.moment.written_anew:
         return {"kind": "append"}
     _expire(session, folded)
-    changed_from = min(scene.changed, default=call.start)
+    changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
     told = {"kind": "rebase", "reason": reason or "pays", "from": changed_from}
     return told if offer is None else {**told, **offer.to_decision()}
 
