@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from faults import (
     wait_for_count,
 )
 from foredeck.bench.scripted import Request, ToolCall, call
+from foredeck.bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,
@@ -31,8 +33,7 @@ from observed import (
 
 FAULTS = [
     *((ASSEMBLE, n, "ignore") for n in (1, 3)),
-    *((ASSEMBLE, n, "die") for n in (1, 3)),
-    *((ASSEMBLE, n, "die-committed") for n in (1, 3)),
+    *((ASSEMBLE, n, "die-twice") for n in (1, 3)),
     *((ASSEMBLE, n, "rubbish") for n in (1, 3)),
     *((ASSEMBLE, n, "refuse") for n in (1, 3)),
     *((ASSEMBLE, 3, do) for do in ("misplace", "misfit", "empty")),
@@ -44,15 +45,10 @@ FAULTS = [
 def test_one_call_without_an_answer(
     pi: Pi, checkout: Path, tmp_path: Path, fault: tuple[str, int, str]
 ) -> None:
-    deadline_ms = 1500 if fault[2] in ("ignore", "rubbish") else None
-    go_on_after(pi, tmp_path, hostile(checkout, tmp_path, fault, deadline_ms=deadline_ms), fault)
-
-
-@pytest.mark.parametrize("fault", [FAULTS[5]], ids=["die-committed-3"])
-def test_one_call_without_an_answer_on_each_version(
-    pi: Pi, checkout: Path, tmp_path: Path, fault: tuple[str, int, str]
-) -> None:
-    go_on_after(pi, tmp_path, hostile(checkout, tmp_path, fault), fault)
+    deadline_ms = 4000 if fault[2] in ("ignore", "rubbish") else None
+    method, number, do = fault
+    faults = [(method, number + n, "die") for n in (0, 1)] if do == "die-twice" else [fault]
+    go_on_after(pi, tmp_path, hostile(checkout, tmp_path, *faults, deadline_ms=deadline_ms), fault)
 
 
 def go_on_after(
@@ -63,7 +59,7 @@ def go_on_after(
     (pi.repo / "a.txt").write_text(TEXT)
 
     def once_recovered(_: Request) -> ToolCall:
-        wait_for_count(tmp_path, "session/open", 2 if do.startswith("die") else 1)
+        wait_for_count(tmp_path, "session/open", 3 if do == "die-twice" else 1)
         return call("bash", command="seq 500")
 
     model = pi.serve([*WORK[:-2], once_recovered, WORK[-1]])
@@ -103,26 +99,35 @@ def test_a_death_between_calls_loses_nothing(
         )
 
 
-@one_version
-def test_a_death_after_the_reply_changes_no_byte(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+DEATHS = [(ASSEMBLE, n, do) for do in ("die", "die-committed", "die-answered") for n in (1, 3)]
+
+
+@pytest.mark.parametrize("fault", DEATHS, ids=lambda fault: f"{fault[2]}-{fault[1]}")
+def test_a_death_changes_no_byte(
+    pi: Pi, checkout: Path, tmp_path: Path, fault: tuple[str, int, str]
+) -> None:
     """The engine that comes after it sends what one that never died would send."""
-    fault = (ASSEMBLE, 3, "die-answered")
-
-    def once_replaced(_: Request) -> list[ToolCall]:
-        wait_for_count(tmp_path, "session/open", 2)
-        return [edit]
-
-    environments = [{}, hostile(checkout, tmp_path, fault)]
-    (edit,) = [step for step in WORK if isinstance(step, ToolCall) and step.name == "edit"]
     prompts = []
-    for environment in environments:
+    for environment in ({}, hostile(checkout, tmp_path, fault)):
         (pi.repo / "a.txt").write_text(TEXT)
-        step = once_replaced if environment else edit
-        model = pi.serve([*WORK[:2], step, *WORK[3:]])
+        steps = list(WORK)
+        if environment and fault[2] == "die-answered":
+            steps[fault[1] - 1] = once_replaced(tmp_path, steps[fault[1] - 1])
+        model = pi.serve(steps)
         run = pi.print("work", foredeck=True, environment=environment)
         assert (run.code, complaints(run), model.violations) == (0, [], [])
         prompts.append([messages(recorded) for recorded in answered(model)])
     assert prompts[0] == prompts[1]
+
+
+def once_replaced(tmp_path: Path, step: Step) -> Step:
+    """The step, after a second engine has opened the session."""
+
+    def wait(_: Request) -> Any:
+        wait_for_count(tmp_path, "session/open", 2)
+        return step
+
+    return wait
 
 
 def test_an_edit_that_no_engine_saw_is_still_the_agents_own(

@@ -114,14 +114,26 @@ export class ContextHook {
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
     const { engine } = this.deps;
     await this.waitForStart(call);
+    const { generation } = engine;
     try {
-      return await this.assemble(call, this.holder === engine.generation ? call.prefix : 0);
+      return await this.assemble(call, this.holder === generation ? call.prefix : 0);
     } catch (error) {
+      if (error instanceof GoneError) return this.askNext(generation, call);
       if (!(error instanceof RpcError)) throw error;
       if (error.code === ErrorCode.unknownSession) this.deps.reopen();
       else if (error.code !== ErrorCode.outOfSync) throw error;
       return this.assemble(call, 0);
     }
+  }
+
+  /**
+   * The engine has died over the request: the one that comes after it is asked once, in the time
+   * that is left. It finds the call's record, or makes the same one, so the prompt is the same.
+   */
+  private async askNext(generation: number, call: Call): Promise<HostMessage[] | undefined> {
+    const limits = { deadlineMs: call.until - Date.now(), signal: call.ctx.signal };
+    await within(this.deps.engine.whenReplaced(generation), limits);
+    return this.assemble(call, 0);
   }
 
   private async waitForStart(call: Call): Promise<void> {

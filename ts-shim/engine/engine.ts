@@ -9,8 +9,10 @@ import { type EngineInfo, ErrorCode, PROTOCOL_VERSION } from "./protocol.ts";
 import { within } from "./wait.ts";
 import { GoneError, type PeerHandlers, type RequestOptions, RpcError } from "./wire.ts";
 
-/** How often a crashed engine is started again in one session, and the pauses before it. */
+/** How often an engine that keeps crashing is started again, and the pauses before it. */
 export const MAX_RESTARTS = 5;
+/** An engine that has answered so many requests does not keep crashing: its death is the first. */
+const SOUND_ANSWERS = 5;
 const FIRST_PAUSE_MS = 200;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
@@ -59,6 +61,7 @@ export class Engine {
   private locating: AbortController | null = null;
   private restarts = 0;
   private missed = 0;
+  private answers = 0;
   private failedBefore = false;
   private slowStart = false;
   private connecting: Promise<void> = Promise.resolve();
@@ -125,6 +128,17 @@ export class Engine {
     if (this.current !== "ready") throw new GoneError(this.reason);
   }
 
+  /**
+   * Resolves when another engine is ready in place of the one that was the n-th (`generation`).
+   * @throws GoneError where none is on its way.
+   */
+  async whenReplaced(generation: number): Promise<void> {
+    while (this.connections === generation && (this.current === "ready" || this.isStarting())) {
+      await new Promise<void>((resolve) => this.waiters.push(resolve));
+    }
+    if (this.current !== "ready") throw new GoneError(this.reason);
+  }
+
   /** One request. @throws as `Peer.request` does. */
   async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     const { process } = this;
@@ -143,6 +157,8 @@ export class Engine {
   /** A request got its answer. */
   answered(): void {
     this.missed = 0;
+    this.answers += 1;
+    if (this.answers >= SOUND_ANSWERS) this.restarts = 0;
   }
 
   /** A model call has waited its whole time for the engine to start; the next ones do not. */
@@ -220,6 +236,7 @@ export class Engine {
   private onInitialized(info: EngineInfo): void {
     this.deadline = info.deadlineMs;
     this.missed = 0;
+    this.answers = 0;
     this.failedBefore = false;
     this.slowStart = false;
     this.connections += 1;

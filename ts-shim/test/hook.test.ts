@@ -116,21 +116,34 @@ test("timeout: the edits in force on what they were made for, newer messages raw
   assert.equal(harness.notices.filter((text) => text.includes("in time")).length, 1);
 });
 
-test("crash in mid-session: the edited prefix goes out, the engine comes back and gets everything", async () => {
+test("a death over a request: the engine that comes after it is asked in the same call", async () => {
   start("crash");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
+  assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+  const [, died, again] = harness.requests("context/assemble");
+  assert.equal(died?.params.keep, 3);
+  assert.equal(again?.params.keep, 0);
+  assert.deepEqual(again?.params.messages, second);
+  assert.deepEqual(outcomes(2), [{ call: 1, kind: "applied" }]);
+  assert.equal(harness.requests("session/open").length, 2);
+  assert.equal(new Set(harness.requests().map(({ pid }) => pid)).size, 2);
+  assert.deepEqual(harness.notices, []);
+});
+
+test("deaths over every request: the edited prefix goes out, the next engine gets everything", async () => {
+  start("crash-twice");
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "B"]);
+  await harness.shim.engine.whenReady(true);
   assert.deepEqual(texts(await harness.call(third)), ["@2|A", "@4|B"]);
-  const [, , after] = harness.requests("context/assemble");
+  const after = harness.requests("context/assemble").at(-1);
   assert.equal(after?.params.keep, 0);
   assert.deepEqual(after?.params.messages, third);
-  const told = outcomes(2);
+  const told = outcomes(3);
   assert.deepEqual(told[0], { call: 1, kind: "applied" });
   assert.equal(told[1]?.kind, "fallback");
   const { call, edited, messages, reason } = told[1] ?? {};
   assert.deepEqual([call, edited, messages, reason], [1, 3, 5, "away"]);
-  assert.equal(harness.requests("session/open").length, 2);
-  assert.equal(new Set(harness.requests().map(({ pid }) => pid)).size, 2);
 });
 
 test("an answer that does not fit the list is refused, and the user is told once", async () => {

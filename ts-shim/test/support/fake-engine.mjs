@@ -6,7 +6,8 @@
  *   hang      never answers context/assemble
  *   hang-once does not answer the first context/assemble of each process
  *   late      answers the first context/assemble after 400 ms
- *   crash     exits when asked to assemble for the second time
+ *   crash     exits when a process is asked to assemble for the second time
+ *   crash-twice exits at the second and third request to assemble of all processes
  *   crash-at-start, hang-at-start, refuse-start, wrong-protocol
  *   rubbish   talks nonsense before every answer
  *   bad       gives answers that do not fit the list
@@ -15,7 +16,7 @@
  *   stubborn  ignores shutdown, the end of stdin and SIGTERM
  *   reverse   asks host/complete and notifies while idle
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 
 const { mode, log } = JSON.parse(process.argv[2]);
 const state = { assembled: 0, opened: 0, list: [], calls: 0 };
@@ -25,6 +26,9 @@ if (mode === "stubborn") process.on("SIGTERM", () => {});
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const note = (message) => appendFileSync(log, `${JSON.stringify({ pid: process.pid, ...message })}\n`);
+
+/** How often all processes together were asked to assemble. */
+const asked = () => readFileSync(log, "utf8").split('"context/assemble"').length - 1;
 
 function assemble(params) {
   state.list = [...state.list.slice(0, params.keep), ...params.messages];
@@ -42,6 +46,7 @@ function answerAssemble(id, params) {
   state.assembled += 1;
   if (mode === "hang" || (mode === "hang-once" && state.assembled === 1)) return;
   if (mode === "crash" && state.assembled > 1) process.exit(9);
+  if (mode === "crash-twice" && [2, 3].includes(asked())) process.exit(9);
   if (mode === "forgetful" && params.keep > 0) {
     send({ id, error: { code: -32010, message: "out of sync" } });
     return;
