@@ -21,11 +21,11 @@ from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
 from foredeck.context.observing import observe
 from foredeck.context.policies import Tuning, make_policy
-from foredeck.context.rebase import Water, estimate_tokens
+from foredeck.context.rebase import Water
 from foredeck.context.reconcile import take_sightings
-from foredeck.context.request import Answer
 from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
+from foredeck.context.status import status_line
 from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
@@ -118,7 +118,8 @@ class Engine:
         # Only messages of ours need a time; a long list is not walked for nothing.
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
-        return {**wire, "status": {"text": _status(answer)}, "notices": []}
+        status = status_line(session.log.records[session.current or ""])
+        return {**wire, "status": {"text": status}, "notices": []}
 
     @property
     def decision(self) -> Mapping[str, Any]:
@@ -325,18 +326,3 @@ def tracked(session: Session) -> list[str]:
 def now_ms() -> int:
     """The time, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
-
-
-def _status(answer: Answer) -> str:
-    """The status line: what the model sees of what there is."""
-    stats: Mapping[str, Any] = answer.stats
-    sent, host = estimate_tokens(stats["chars_sent"]), estimate_tokens(stats["chars_host"])
-    saved = f", {100 * (host - sent) // host}% saved" if host > sent > 0 else ""
-    return (
-        f"foredeck ~{_short(sent)} of {_short(host)} tokens{saved}, "
-        f"{stats['active']} active, {stats['collapsed']} folded"
-    )
-
-
-def _short(count: int) -> str:
-    return str(count) if count < 1000 else f"{count / 1000:.1f}k"

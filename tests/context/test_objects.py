@@ -366,7 +366,13 @@ def test_a_record_holds_only_what_is_new(host: Host) -> None:
     record = host.shown(5).record
     assert (record["kept"], len(record["keys"]), len(record["parts"])) == (7, 2, 1)
     assert record["parent"] == "call:s:4"
-    assert record["model"] == {"name": "anthropic/m1", "window": 200_000}
+    assert record["model"] == {
+        "name": "anthropic/m1",
+        "api": "anthropic-messages",
+        "window": 200_000,
+        "read": 0.1,
+        "write": 1.25,
+    }
     assert record["policy"] == "seed-window"
 
 

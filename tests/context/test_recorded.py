@@ -23,12 +23,11 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import (
     anchored,
-    folding,
+    gauge,
     layout,
     notices,
     pieces,
     pools,
-    rebase,
     repairs,
     savings,
     tools,
@@ -57,12 +56,11 @@ def _reworded(line: Callable[..., str]) -> Callable[..., str]:
 
 def other_numbers(patch: pytest.MonkeyPatch) -> None:
     """Every threshold of the program is another."""
-    patch.setattr(rebase, "CHARS_PER_TOKEN", 2.0)
+    patch.setattr(gauge, "rate_of", lambda _points: 2.0)
     patch.setattr(layout, "HANDLE_FROM_CHARS", 20)
     patch.setattr(anchored, "HANDLE_FROM_CHARS", 20)
     patch.setattr(savings, "MIN_SAVING_CHARS", 5)
     patch.setattr(wording, "ARGS_CHARS", 12)
-    assert folding.estimate_tokens(100) == 50
 
 
 OTHER_SETTINGS: dict[str, Any] = {

@@ -33,6 +33,7 @@ def _run(args: Namespace) -> int:
 
 
 def _check(args: Namespace) -> Iterator[Finding]:
+    from foredeck.cli.checks.calibration import check_calibration
     from foredeck.cli.checks.programs import check_programs
     from foredeck.cli.checks.state import check_config, check_state
     from foredeck.cli.checks.watcher import check_watcher
@@ -40,7 +41,10 @@ def _check(args: Namespace) -> Iterator[Finding]:
     yield from check_programs()
     config, finding = check_config(args)
     yield finding
-    yield from check_state(config)
+    found = list(check_state(config))
+    yield from found
+    if found[-1].status != "problem":
+        yield from check_calibration(config)
     if config.sources.watch:
         yield from check_watcher()
 
@@ -68,9 +72,9 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Check Python, Node, Pi, the configuration, the state folder, the store and file\n"
-        "watching, and say what to do about each finding. Exit code 0: all is well, 1: there is\n"
-        "a finding. Nothing is changed."
+        "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts are\n"
+        "measured and file watching, and say what to do about each finding. Exit code 0: all is\n"
+        "well, 1: there is a finding. Nothing is changed."
     ),
     example="foredeck doctor --json",
     configure=_configure,

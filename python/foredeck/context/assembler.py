@@ -16,15 +16,17 @@ from foredeck.context.asking import ask
 from foredeck.context.branch import Fields
 from foredeck.context.digests import Size
 from foredeck.context.economics import Prices
+from foredeck.context.gauge import Calibrator, Gauge
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part, recipe_chars
 from foredeck.context.policy import Policy
-from foredeck.context.rebase import DEFAULT_TTL_S, Moment, estimate_tokens, is_cold
+from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
+from foredeck.context.reports import take_report
 from foredeck.context.request import Answer, Outcome, Request
 from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
@@ -59,6 +61,8 @@ class Assembler:
         self._settings = settings or Settings()
         self._fixed_chars = 0
         self._uses = Uses(session.cwd, policy.min_names)
+        self._calibrator = Calibrator(session.workspace)
+        self._gauge = Gauge()
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.
@@ -70,6 +74,7 @@ class Assembler:
         if request.system is not None or request.tools is not None:
             self._fixed_chars = take_system(session, request.system, request.tools)
         alignment = align(session, request)
+        self._calibrate(request, alignment)
         start, whole = self._host_calls(request, alignment)
         ready = self._repeated(request, alignment, start)
         if ready is not None:
@@ -102,6 +107,12 @@ class Assembler:
             attach_notices(session, scene)
         return self._commit(scene, request, alignment, start, whole, decision)
 
+    def _calibrate(self, request: Request, alignment: Alignment) -> None:
+        """Take in what was reported for the call before, and the gauge for this one."""
+        take_report(self.session, alignment, self._calibrator)
+        model = request.model
+        self._gauge = self._calibrator.gauge(model.name, model.api) if model else Gauge()
+
     def _scene(self) -> Scene:
         session = self.session
         return Scene(
@@ -114,6 +125,7 @@ class Assembler:
             self._settings.min_saving_chars,
             session.index.by_label.get,
             self._settings.digests,
+            self._gauge,
         )
 
     def _content(self, ordinal: int) -> str | None:
@@ -247,7 +259,7 @@ class Assembler:
             cold=is_cold(request.time_ms, last_ms, ttl),
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
-            tokens=estimate_tokens(self.session.conversation.chars_sent + self._fixed_chars),
+            tokens=self._gauge.prompt(self.session.conversation, self._fixed_chars),
             window=model.window if model else None,
             relaid=relaid,
         )
@@ -302,6 +314,7 @@ class Assembler:
             layout=self.layout.name,
             policy=self.policy.name,
             fixed_chars=self._fixed_chars,
+            gauge=self._gauge,
         )
         step = min(changed_from, start) if alignment.continued and not stateless else 0
         return self._answer(record, step)

@@ -6,11 +6,12 @@ walks the whole list, so the work of a call does not grow with the length of the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from foredeck.context.items import ROOT_TIP, Call, Item, Key, next_tip
-from foredeck.context.parts import Part, Spot, recipe_chars
+from foredeck.context.items import ROOT_TIP, Block, Call, Item, Key, next_tip
+from foredeck.context.parts import Part, Spot, apply_recipe, recipe_chars
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
 """Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
@@ -46,6 +47,8 @@ class Conversation:
     """Characters that folding a message would save, as far as that was computed."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
+    _pictured: list[int] = field(default_factory=list)
+    """Messages with images."""
     _due: dict[Spot, bool] = field(default_factory=dict)
     _expiry: dict[int, bool] = field(default_factory=dict)
     _calls: dict[str, Call] = field(default_factory=dict)
@@ -64,6 +67,8 @@ class Conversation:
         self._place(item)
         self.tips.append(next_tip(self.tip, item.key))
         self.items.append(item)
+        if item.has_image:
+            self._pictured.append(len(self.items) - 1)
         part = Part(chars=item.chars)
         self.parts.append(part)
         self.chars_host += part.chars
@@ -89,6 +94,7 @@ class Conversation:
             self.chars_host -= self.items[index].chars
             self.chars_sent -= self.parts[index].chars
         del self.items[length:], self.parts[length:], self.tips[length:]
+        self._pictured = [index for index in self._pictured if index < length]
         self.live = {index: n for index, n in self.live.items() if index < length}
         self.uses = {base: use for base, use in self.uses.items() if use < length}
         self.due = {spot: depth for spot, depth in self.due.items() if spot.message < length}
@@ -99,6 +105,16 @@ class Conversation:
     def keys(self, start: int = 0) -> list[Key]:
         """Keys of the messages from `start` on."""
         return [item.key for item in self.items[start:]]
+
+    def images(self) -> Iterator[Block]:
+        """The images that go out."""
+        for index in self._pictured:
+            item = self.items[index]
+            if item.void or item.kind == "opaque":
+                continue
+            for block in apply_recipe(self.parts[index].blocks, item.blocks):
+                if block.get("type") == "image":
+                    yield block
 
     def newest_holder(self, ordinal: int) -> int | None:
         """The last message that shows an object's content, if any does."""

@@ -8,7 +8,7 @@ from itertools import groupby
 from foredeck.context.layout import Layout, Scene, reference_part
 from foredeck.context.parts import Part, Spot, recipe_chars
 from foredeck.context.pieces import folded_blocks, pieces_of
-from foredeck.context.rebase import Water, allowed_from, estimate_tokens
+from foredeck.context.rebase import Water, allowed_from
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
@@ -30,13 +30,13 @@ def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) ->
     conversation, sets = scene.conversation, scene.sets
     sizes = {ordinal: len(scene.content(ordinal) or "") for ordinal in sets.active}
     chars = conversation.chars_sent + fixed_chars + sum(sizes.values())
-    if not window or estimate_tokens(chars) <= water.high * window:
+    if not window or scene.gauge.tokens(chars) <= water.high * window:
         return set()
     gone: set[int] = set()
     flight = conversation.last_assistant()
     for index in sorted(conversation.live, key=lambda i: (conversation.last_use(i), i)):
         ordinal = conversation.live[index]
-        if estimate_tokens(chars) <= water.low * window:
+        if scene.gauge.tokens(chars) <= water.low * window:
             break
         if index > flight or ordinal in sets.pinned:
             continue
@@ -123,7 +123,7 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
     ]
     folded: set[int] = set()
     for index in sorted(candidates, key=lambda i: (conversation.last_use(i), i)):
-        if estimate_tokens(conversation.chars_sent + fixed_chars) <= tokens:
+        if scene.gauge.prompt(conversation, fixed_chars) <= tokens:
             break
         if not allowed_from(conversation, index):
             # What is older must stay, so what is newer, and more likely needed, stays too.

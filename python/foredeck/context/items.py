@@ -40,6 +40,20 @@ class Call:
     arguments: dict[str, Any]
 
 
+class Usage(NamedTuple):
+    """Tokens that the provider counted of the prompt which an assistant message answers."""
+
+    fresh: int
+    """Neither read from the cache nor written to it."""
+    read: int
+    written: int
+
+    @property
+    def total(self) -> int:
+        """All of the prompt."""
+        return self.fresh + self.read + self.written
+
+
 @dataclass(slots=True)
 class Item:
     """One message of the conversation, in the order in which the host has it."""
@@ -60,6 +74,10 @@ class Item:
     void: bool = False
     """Assistant: aborted or failed; the host leaves it out of what it sends."""
     meta: dict[str, Any] = field(default_factory=dict)
+    usage: Usage | None = None
+    """Assistant: what its provider reported, None where it did not."""
+    model: str = ""
+    """Assistant: the model that wrote it, as `provider/id`."""
     turn: int = 0
     """Ordinal of the user turn, from 1; 0 before the first user message."""
     rank: int = 0

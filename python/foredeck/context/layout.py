@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from foredeck.context.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.digests import Size
+from foredeck.context.gauge import Gauge
 from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.sets import Sets
@@ -53,6 +54,8 @@ class Scene:
     """The handle of a tool call, by the provider's id of it."""
     digests: Size = field(default_factory=Size)
     """How long the digest of a folded result may be."""
+    gauge: Gauge = field(default_factory=Gauge)
+    """Characters to tokens, for the model that will be called."""
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
 

@@ -15,7 +15,7 @@ from foredeck.context.conversation import Conversation
 Reason = Literal["cold", "model", "history", "layout", "high-water"]
 
 CHARS_PER_TOKEN = 3.5
-"""An estimate until the provider's own counts calibrate it; code has fewer than prose."""
+"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
 
 DEFAULT_TTL_S = 300
 
@@ -89,8 +89,3 @@ def allowed_from(conversation: Conversation, index: int) -> bool:
 def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
     """Whether a cache entry written at `last_ms` has expired; unknown counts as warm."""
     return last_ms is not None and now_ms - last_ms > ttl_s * 1000
-
-
-def estimate_tokens(chars: int) -> int:
-    """Tokens of a text of that length, by `CHARS_PER_TOKEN`."""
-    return int(chars / CHARS_PER_TOKEN)

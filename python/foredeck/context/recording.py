@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.branch import Fields
+from foredeck.context.gauge import Gauge
 from foredeck.context.items import block_chars
 from foredeck.context.request import Outcome, Request
 from foredeck.context.session import Session
@@ -26,6 +27,7 @@ def record_call(
     layout: str,
     policy: str,
     fixed_chars: int,
+    gauge: Gauge,
 ) -> Fields:
     """Commit the record of a call that goes out as we say; returns its fields."""
     model = request.model
@@ -39,10 +41,10 @@ def record_call(
         drops=sorted(i for i in session.drops if i >= changed_from),
         decision=decision,
         time_ms=request.time_ms,
-        model={"name": model.name, "window": model.window} if model else {},
+        model=model.to_record() if model else {},
         layout=layout,
         policy=policy,
-        stats=_stats(session, fixed_chars),
+        stats=_stats(session, fixed_chars, gauge),
         acks=[[o.call, o.kind] for o in request.outcomes if o.call and o.kind in TOLD],
     )
 
@@ -75,7 +77,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
         model=_last_model(session),
         layout=layout,
         policy=policy,
-        stats=_stats(session, 0),
+        stats=_stats(session, 0, Gauge()),
         acks=_unsent(session, outcome),
     )
 
@@ -137,12 +139,16 @@ def _is_hosts(session: Session, ordinal: int) -> bool:
     return record is None or record["decision"].get("kind") == "host"
 
 
-def _stats(session: Session, fixed_chars: int) -> dict[str, Any]:
+def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
     conversation, sets = session.conversation, session.sets
+    images = gauge.images(conversation)
     return {
         "messages": len(conversation),
         "chars_host": conversation.chars_host + fixed_chars,
         "chars_sent": conversation.chars_sent + fixed_chars + _inserted(session),
+        "rate": gauge.rate,
+        "reports": gauge.calls,
+        **({"images": list(images)} if images[0] else {}),
         "objects": len(session.index),
         "active": len(sets.active),
         "pinned": len(sets.pinned),

@@ -22,11 +22,25 @@ class Model:
     window: int | None = None
     cache_ttl_s: float | None = None
     prices: Prices = field(default_factory=Prices)
+    input_price: float = 0.0
+    """What a million uncached input tokens cost, in the host's currency; 0: not known."""
 
     @property
     def name(self) -> str:
         """What must stay the same for a cached prompt to be hit."""
         return f"{self.provider}/{self.id}"
+
+    def to_record(self) -> dict[str, Any]:
+        """What a call record keeps of it: `name`, `api`, `window` in tokens, `ttl_s`, the prices
+        of a cached and of a written token relative to an uncached one (`read`, `write`), and
+        `input`, the price of a million of those, where it is known."""
+        told: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
+        told |= {"read": self.prices.read, "write": self.prices.write}
+        if self.cache_ttl_s is not None:
+            told["ttl_s"] = self.cache_ttl_s
+        if self.input_price > 0:
+            told["input"] = self.input_price
+        return told
 
 
 @dataclass(frozen=True, slots=True)

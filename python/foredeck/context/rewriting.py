@@ -16,7 +16,6 @@ from foredeck.context.rebase import (
     Reason,
     Water,
     allowed_from,
-    estimate_tokens,
     reason_to_rebase,
 )
 from foredeck.context.session import Session
@@ -118,7 +117,7 @@ def _fold_more(
 ) -> set[int]:
     """Above the high-water mark, go on down to the low one."""
     window = call.moment.window
-    tokens = estimate_tokens(scene.conversation.chars_sent + call.fixed_chars)
+    tokens = scene.gauge.prompt(scene.conversation, call.fixed_chars)
     if not window or not (reason == "high-water" or tokens > water.high * window):
         return set()
     return fold_down(scene, layout, int(water.low * window), call.fixed_chars)

@@ -126,6 +126,23 @@ class CallDocument(Document):
     """`[ordinal, outcome]` of earlier calls, as the host has told since."""
 
 
+class CalibrationDocument(Document):
+    """How many characters of a model's prompts make a token, as its provider has counted."""
+
+    type: str = "calibration"
+    provenance: Provenance = Field(default_factory=_by_foredeck)
+    model: str
+    """`provider/id`."""
+    chars_per_token: float
+    points: list[list[float]]
+    """`[characters, tokens]` of the newest calls that were reported, without images."""
+
+
+def calibration_id(model: str) -> str:
+    """Id of the calibration of a model (`provider/id`)."""
+    return f"calibration:{model}"
+
+
 def member_id(session: str, ordinal: int) -> str:
     """Id of the index entry with this handle."""
     return f"member:{session}:{ordinal}"

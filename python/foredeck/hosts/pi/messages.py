@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.items import Block, Call, Item, Key, Kind
+from foredeck.context.items import Block, Call, Item, Key, Kind, Usage
 from foredeck.model.messages import store_message
 
 Message = dict[str, Any]
@@ -76,7 +76,18 @@ def _assistant(message: Message, key: Key, time_ms: int) -> Item:
         signed=any(map(is_signed, blocks)),
         void=message.get("stopReason") in ("error", "aborted"),
         meta={name: message[name] for name in _META if message.get(name) is not None},
+        usage=to_usage(message.get("usage")),
+        model=f"{message.get('provider') or ''}/{message.get('model') or ''}",
     )
+
+
+def to_usage(usage: Any) -> Usage | None:
+    """Pi's usage figures of an assistant message; None where nothing was counted."""
+    if not isinstance(usage, dict):
+        return None
+    given = (usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))
+    counts = Usage(*(int(n) if isinstance(n, int | float) and n > 0 else 0 for n in given))
+    return counts if counts.total else None
 
 
 def _result(message: Message, key: Key, time_ms: int) -> Item:

@@ -56,13 +56,16 @@ def to_model(model: Params | None) -> Model | None:
     retention = model.get("promptCache")
     short = retention.get("short") if isinstance(retention, dict) else None
     window = model.get("contextWindow")
+    cost = model["cost"] if isinstance(model.get("cost"), dict) else {}
+    per_million = cost.get("input")
     return Model(
         provider=str(model.get("provider") or ""),
         id=str(model.get("id") or ""),
         api=str(model.get("api") or ""),
         window=int(window) if isinstance(window, int | float) and window > 0 else None,
         cache_ttl_s=float(short) if isinstance(short, int | float) and short > 0 else None,
-        prices=prices_of(cost if isinstance(cost := model.get("cost"), dict) else None),
+        prices=prices_of(cost),
+        input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
     )
 
 
