@@ -11,7 +11,7 @@ from recordings import Recording, call, everything, text
 from foredeck.bench.economics.calibration import Calibration, calibrate
 from foredeck.bench.economics.comparison import PLAIN, WITHOUT, Comparison
 from foredeck.bench.economics.evidence import needs_of
-from foredeck.bench.economics.judge import Facts, Judge
+from foredeck.bench.economics.judge import Facts, Judge, Rule
 from foredeck.bench.economics.plain import compactions_at, plain_prompts
 from foredeck.bench.replay import replay
 from foredeck.bench.replay_host import Options
@@ -161,4 +161,4 @@ def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Pa
 
 
 def test_a_table_without_sessions_is_empty() -> None:
-    assert Comparison(300).table() == []
+    assert Comparison(Rule()).table() == []

@@ -201,7 +201,7 @@ def replay(
     anything is done, where the options cannot be followed.
     """
     _check(paths, options, keep)
-    comparison = Comparison(options.ttl_s)
+    comparison = Comparison(options.rule())
     sessions: list[SessionResult] = []
     with replay_stores(options.store) as settings_of:
         for number, path in enumerate(paths, start=1):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from foredeck.bench.economics.judge import Rule
+from foredeck.bench.economics.prices import load_cost, load_prices
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
 from foredeck.config import Config, load_config
 from foredeck.context.rebase import DEFAULT_TTL_S
@@ -34,7 +36,11 @@ class Options:
     """Further configuration as `KEY=VALUE`; nothing else is read, so that figures compare."""
 
     ttl_s: float = DEFAULT_TTL_S
-    """After how many seconds the judge takes the provider's cache to have expired."""
+    """After how many seconds the provider's cache is taken to have expired."""
+    cache: str = "ideal"
+    """By which cache the judge charges, and the engine plans."""
+    prices: str = "anthropic"
+    """Profile, or file, of prices."""
     name: str = ""
     """What the row of the table is called; the layout and policy if empty."""
 
@@ -42,6 +48,10 @@ class Options:
     def label(self) -> str:
         """The name of the row."""
         return self.name or f"{self.layout}, {self.policy}"
+
+    def rule(self) -> Rule:
+        """How the judge charges. Raises `PriceError`."""
+        return Rule(self.cache, self.ttl_s, load_prices(self.prices))
 
     def config(self, home: Path) -> Config:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
@@ -56,6 +66,7 @@ class Host:
         self._home = home
         self._transcript = transcript
         self._options = options
+        self._cost = load_cost(options.prices)
         self.engine: Engine | None = None
         self._applied: int | None = None
         self._held = 0
@@ -79,6 +90,8 @@ class Host:
                     "id": call.model,
                     "api": call.api,
                     "contextWindow": self._options.window,
+                    "cost": self._cost,
+                    "promptCache": {"short": self._options.ttl_s},
                 },
                 "time_ms": call.time_ms,
                 "outcomes": self._outcomes(),

@@ -7,21 +7,26 @@ from typing import Any
 from foredeck.cli.output import short_count, table
 
 _HEAD = ("", "cost", "cached", "uncached", "all-in", "worst", "edits", "names", "mean", "peak")
+_CACHES = ("ideal", "anthropic", "openai")
 _NOTE = """
-cost: of all prompts, as a share of plain Pi's (a token read from the cache 0.1, written 1.25);
-cached, uncached: what of it was read and written; all-in: the cost with one more call for each
-call that lacked something; worst: the cost of the dearest session, as a share of plain Pi's;
-edits, names: shares of the edited texts, and of the identifiers copied from tool results, that
-were in view; mean, peak: tokens of a prompt. Sizes are calibrated by the recorded usage. An
-ideal cache is assumed. Evidence is visibility, not success: no model ran."""
+cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
+from the cache, and the rest; all-in: the cost with one more call for each call that lacked
+something; worst: the cost of the dearest session, as a share of plain Pi's; edits, names: shares
+of the edited texts, and of the identifiers copied from tool results, that were in view; mean,
+peak: tokens of a prompt. Sizes are calibrated by the recorded usage. Evidence is visibility, not
+success: no model ran."""
 
 
-def print_comparison(rows: list[dict[str, Any]]) -> None:
+def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
     """The rows as a table, with lost cache hits by cause below it."""
     base = next((row["cost"] for row in rows), 0)
     print()
     print(table([_HEAD, *(_row(row, base) for row in rows)]))
     print(_NOTE)
+    print(f"\nCost of the same prompts by each cache's rule (planned for: {cache}):")
+    for row in rows:
+        by_cache = row["cost_percent_by_cache"]
+        print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in _CACHES))
     print("\nTokens that were in the cache and had to be written again, and rebases:")
     for row in rows:
         print(f"  {row['row']}: {_told(row['lost_tokens'])}; {_told(row['rebases'])}")

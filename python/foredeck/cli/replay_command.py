@@ -33,6 +33,8 @@ def _run(args: Namespace) -> int:
         window=args.window,
         settings=tuple(args.set),
         ttl_s=args.ttl,
+        cache=args.cache,
+        prices=args.prices,
     )
     with Progress("replaying", total=len(paths)) as progress:
         result = replay(
@@ -45,12 +47,12 @@ def _run(args: Namespace) -> int:
     if args.json:
         print_json(result)
     else:
-        _print_text(result)
+        _print_text(result, args.cache)
     total = result["total"]
     return 1 if total["errors"] or total["invalid_prompts"] else 0
 
 
-def _print_text(result: dict[str, Any]) -> None:
+def _print_text(result: dict[str, Any], cache: str) -> None:
     sessions, total = result["sessions"], result["total"]
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
     rows = [head, *map(_row, sessions)]
@@ -63,7 +65,7 @@ def _print_text(result: dict[str, Any]) -> None:
         "\nwhat it would have done with it."
     )
     if result["table"]:
-        print_comparison(result["table"])
+        print_comparison(result["table"], cache)
     for session in sessions:
         for trouble in _troubles(session):
             print(coloured(f"{session['file']}: {trouble}", "red"))
@@ -164,6 +166,20 @@ def _configure(parser: ArgumentParser) -> None:
         type=positive,
         default=300,
         help="after how long a provider's cache is taken to have expired (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=("ideal", "anthropic", "openai"),
+        default="ideal",
+        help="whose prompt cache to charge by, and to plan for: one that keeps every prefix "
+        "(default), or by the provider's documented rule; the other rules stand beside it",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="P",
+        default="anthropic",
+        help="anthropic (default: cached 0.1, written 1.25 of the input price), openai (0.1, 1), "
+        "no-cache (every token in full), or a JSON file with input, cacheRead and cacheWrite",
     )
     parser.add_argument(
         "--restart-every",

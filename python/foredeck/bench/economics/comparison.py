@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.bench.economics.judge import Facts, Judge, Judgement
+from foredeck.bench.economics.judge import Facts, Judge, Judgement, Rule
 from foredeck.bench.economics.plain import compactions_at, plain_prompts
 from foredeck.bench.transcripts import Compaction, Transcript
 
@@ -23,12 +23,12 @@ DEFINITION_TOKENS = 150
 class Comparison:
     """Judgements by row, one for each session, in the order of the sessions."""
 
-    ttl_s: float
+    rule: Rule
     rows: dict[str, list[Judgement]] = field(default_factory=dict)
 
     def judge(self, facts: Facts) -> Judge:
         """A judge for prompts of ours."""
-        return Judge(facts, ttl_s=self.ttl_s, more_tokens=DEFINITION_TOKENS)
+        return Judge(facts, self.rule, more_tokens=DEFINITION_TOKENS)
 
     def add(self, row: str, judgement: Judgement) -> None:
         """Take in one session's judgement."""
@@ -48,20 +48,22 @@ class Comparison:
     def table(self) -> list[dict[str, Any]]:
         """The rows as told to the user; shares are of plain Pi's cost."""
         base = self.rows.get(PLAIN, [])
-        return [_row(name, judged, base) for name, judged in self.rows.items()]
+        return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
 
     def _plain(
         self, transcript: Transcript, facts: Facts, compactions: list[Compaction]
     ) -> Judgement:
-        judge = Judge(facts, ttl_s=self.ttl_s)
+        judge = Judge(facts, self.rule)
         prompts = plain_prompts(transcript, compactions)
         for call, prompt in zip(transcript.calls, prompts, strict=True):
             judge.see(call, prompt)
         return judge.judgement
 
 
-def _row(name: str, judged: Sequence[Judgement], base: Sequence[Judgement]) -> dict[str, Any]:
-    total, plain = _sum(judged), _sum(base)
+def _row(
+    name: str, judged: Sequence[Judgement], base: Sequence[Judgement], rule: Rule
+) -> dict[str, Any]:
+    total, plain = _sum(judged, rule), _sum(base, rule)
     shares = [j.cost / b.cost for j, b in zip(judged, base, strict=False) if b.cost]
     return {
         "row": name,
@@ -71,6 +73,9 @@ def _row(name: str, judged: Sequence[Judgement], base: Sequence[Judgement]) -> d
         "all_in": round(total.all_in),
         "cost_percent": _percent(total.cost, plain.cost),
         "all_in_percent": _percent(total.all_in, plain.cost),
+        "cost_percent_by_cache": {
+            cache: _percent(total.cost_by(cache), plain.cost_by(cache)) for cache in total.spent
+        },
         "worst_percent": round(100 * max(shares), 1) if shares else None,
         "edit_evidence_percent": _percent(total.edits_seen, total.edits),
         "identifier_evidence_percent": _percent(total.names_seen, total.names),
@@ -81,8 +86,8 @@ def _row(name: str, judged: Sequence[Judgement], base: Sequence[Judgement]) -> d
     }
 
 
-def _sum(judged: Sequence[Judgement]) -> Judgement:
-    total = Judgement()
+def _sum(judged: Sequence[Judgement], rule: Rule) -> Judgement:
+    total = Judgement(rule)
     for judgement in judged:
         total.add(judgement)
     return total

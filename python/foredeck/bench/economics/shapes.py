@@ -22,6 +22,12 @@ class Shape:
     texts: tuple[str, ...]
     names: frozenset[str]
     """The identifiers that can be read in it."""
+    blocks: int = 1
+    """Content blocks that it makes in a request."""
+    asks: bool = True
+    """Whether the provider takes it as the user's, so that a cache marker may stand on it."""
+    answers: str = ""
+    """A tool result: id of the call."""
 
 
 def is_sent(message: Message) -> bool:
@@ -105,9 +111,31 @@ class Shapes:
         if shape is None:
             texts = texts_of(message)
             names = frozenset[str]().union(*map(identifiers, texts))
-            shape = Shape(digest, chars_of(message), tuple(texts), names)
+            shape = Shape(
+                digest,
+                chars_of(message),
+                tuple(texts),
+                names,
+                wire_blocks(message),
+                message.get("role") != "assistant",
+                str(message.get("toolCallId") or ""),
+            )
             self._by_hash[digest] = shape
         return shape
+
+
+def wire_blocks(message: Message) -> int:
+    """Content blocks that a message makes in a request; a tool result is one, images and all."""
+    if message.get("role") == "toolResult" or not isinstance(message.get("content"), list):
+        return 1
+    return len([b for b in blocks_of(message) if not _is_empty(b)])
+
+
+def _is_empty(block: dict[str, Any]) -> bool:
+    """Text and unsigned thinking without a word is left out by the host."""
+    if block.get("type") == "thinking":
+        return not (block.get("thinking") or block.get("thinkingSignature"))
+    return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
 _TOLD = frozenset({"role", "content", "command", "output", "summary", "toolCallId"})

@@ -1,0 +1,51 @@
+"""Price profiles of `foredeck replay --prices`: by name, or from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from foredeck.context.economics import Prices, prices_of
+from foredeck.errors import ForedeckError
+
+PROFILES: dict[str, dict[str, float]] = {
+    "anthropic": {"input": 1.0, "cacheRead": 0.1, "cacheWrite": 1.25},
+    "openai": {"input": 1.0, "cacheRead": 0.1, "cacheWrite": 1.0},
+    "no-cache": {"input": 1.0, "cacheRead": 1.0, "cacheWrite": 1.0},
+}
+"""`cost` of a model record, by the name of the profile. Without a cache every token of every
+prompt is paid in full."""
+
+
+class PriceError(ForedeckError):
+    """No such profile, or a file that holds no prices."""
+
+    exit_code = 2
+
+
+def load_cost(name: str) -> dict[str, float]:
+    """The `cost` record of a profile, or of a JSON file: itself one, or a model record with one.
+
+    Raises `PriceError`.
+    """
+    if name in PROFILES:
+        return PROFILES[name]
+    try:
+        value = json.loads(Path(name).read_bytes())
+    except FileNotFoundError as error:
+        known = ", ".join(PROFILES)
+        raise PriceError(f"{name} is neither a file nor a known profile ({known}).") from error
+    except (OSError, ValueError) as error:
+        raise PriceError(f"{name} cannot be read as JSON: {error}") from error
+    cost = value.get("cost", value) if isinstance(value, dict) else None
+    if not isinstance(cost, dict) or not prices_of(cost).known:
+        raise PriceError(
+            f"{name} holds no prices: expected an object with input, cacheRead and cacheWrite, "
+            "such as `cost` of a model in Pi's models.json."
+        )
+    return {k: float(v) for k, v in cost.items() if isinstance(v, int | float)}
+
+
+def load_prices(name: str) -> Prices:
+    """The prices of a profile or file, relative to input. Raises `PriceError`."""
+    return prices_of(load_cost(name))
