@@ -86,8 +86,16 @@ def test_evidence_is_what_was_in_view_of_what_was_used(tmp_path: Path) -> None:
     transcript = recorded(tmp_path, evidence_session())
     told = judged(transcript).judgement
     assert (told.edits, told.edits_seen) == (1, 1)
-    assert told.names_seen == told.names == 2
+    assert told.names_seen == told.names == 1
     assert told.returned == 0
+
+
+def test_a_name_that_somebody_wrote_before_was_not_copied_but_is_missed_all_the_same(
+    tmp_path: Path,
+) -> None:
+    needs = needs_of(recorded(tmp_path, evidence_session()))
+    assert [sorted(each.names) for each in needs[1:]] == [["parse_range"], ["parse_range"]]
+    assert [sorted(each.copied) for each in needs[1:]] == [["parse_range"], []]
 
 
 def test_a_miss_costs_a_call_and_what_comes_back_stays(tmp_path: Path) -> None:
@@ -98,7 +106,7 @@ def test_a_miss_costs_a_call_and_what_comes_back_stays(tmp_path: Path) -> None:
     ]
     told = judged(transcript, hidden).judgement
     assert (told.edits, told.edits_seen) == (1, 0)
-    assert (told.names, told.names_seen) == (2, 1)
+    assert (told.names, told.names_seen) == (1, 0)
     prompt = sum(len(t) for t in ("Fix it.", "read", "gone")) / 4
     assert told.returned == pytest.approx(300 + 10 * (1.25 + 0.1 * 2), abs=prompt)
     assert told.all_in == told.cost + told.returned

@@ -12,9 +12,9 @@ _NOTE = """
 cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
 from the cache, and the rest; all-in: the cost with one more call for each call that lacked
 something; worst: the cost of the dearest session, as a share of plain Pi's; edits, names: shares
-of the edited texts, and of the identifiers copied from tool results, that were in view; mean,
-peak: tokens of a prompt. Sizes are calibrated by the recorded usage. Evidence is visibility, not
-success: no model ran."""
+that were in view of the edited texts, and of the identifiers that can only have been copied from
+a tool result, since nobody had written them before; mean, peak: tokens of a prompt. Sizes are
+calibrated by the recorded usage. Evidence is visibility, not success: no model ran."""
 
 
 def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:

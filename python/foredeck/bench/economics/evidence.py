@@ -20,6 +20,8 @@ class Needs:
     """Old texts of the edits that the recorded answer asked for."""
     names: dict[str, int] = field(default_factory=dict)
     """Identifiers in the answer that stood in an earlier tool result."""
+    copied: frozenset[str] = frozenset()
+    """Those of them that nobody had written before: they can only be copied from a result."""
 
 
 def needs_of(transcript: Transcript) -> list[Needs]:
@@ -27,15 +29,20 @@ def needs_of(transcript: Transcript) -> list[Needs]:
     messages = [recorded.message for recorded in transcript.messages]
     texts = [texts_of(message) if is_sent(message) else [] for message in messages]
     in_results: dict[str, int] = {}
+    written: set[str] = set()
     needs: list[Needs] = []
     done = 0
     for call in transcript.calls:
         for index in range(done, call.seen):
+            names = frozenset[str]().union(*map(identifiers, texts[index]))
             if messages[index].get("role") == "toolResult":
-                for text in texts[index]:
-                    in_results.update(dict.fromkeys(identifiers(text), index))
+                in_results.update(dict.fromkeys(names, index))
+            else:
+                written |= names
         done = call.seen
-        needs.append(_needs(messages[call.seen], in_results, texts[: call.seen]))
+        own = _needs(messages[call.seen], in_results, texts[: call.seen])
+        own.copied = frozenset(own.names) - written
+        needs.append(own)
     return needs
 
 

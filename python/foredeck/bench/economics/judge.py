@@ -63,6 +63,7 @@ class Judgement:
     edits: int = 0
     edits_seen: int = 0
     names: int = 0
+    """Identifiers that can only have been copied from a tool result."""
     names_seen: int = 0
     lost: Counter[str] = field(default_factory=Counter)
     """Tokens that the call before had cached and this one had to write, by cause."""
@@ -221,8 +222,9 @@ class Judge:
                 missed.add(holder)
         for name, holder in needs.names.items():
             seen = self._view.has_name(name)
-            told.names += 1
-            told.names_seen += seen
+            if name in needs.copied:
+                told.names += 1
+                told.names_seen += seen
             if not seen:
                 missed.add(holder)
         fetched = missed - self._stays.keys()
