@@ -1,6 +1,6 @@
-/** Tells the engine what every tool gave, of every kind, also those that scripts call in code mode. */
+/** Tells the engine of every tool, of every kind, also those that scripts call in code mode. */
 
-import type { ExtensionAPI, ToolResultEvent } from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "./shim.ts";
 
 /** Results larger than this are left to the message list, where the engine meets them anyway. */
@@ -8,11 +8,21 @@ const MAX_CHARS = 16 * 1024 * 1024;
 
 /** Registers the observer. It changes nothing. */
 export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
+  pi.on("tool_call", (event) => {
+    shim.safely("tool_call", () => {
+      const { path } = event.input as { path?: unknown };
+      if (typeof path === "string") shim.engine.notify("tool/started", started(event, path, shim));
+    });
+  });
   pi.on("tool_result", (event) => {
     shim.safely("tool_result", () => {
       if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
     });
   });
+}
+
+function started(event: ToolCallEvent, path: string, shim: Shim): Record<string, unknown> {
+  return { session: shim.sessionId(), id: event.toolCallId, tool: event.toolName, path };
 }
 
 function observed(event: ToolResultEvent, shim: Shim): Record<string, unknown> {

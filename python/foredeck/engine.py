@@ -145,6 +145,13 @@ class Engine:
         answer = tools.run(str(params["tool"]), dict(params.get("input") or {}), str(params["id"]))
         return {"text": answer.text, "details": {"foredeck": answer.decision}}
 
+    def tool_started(self, params: Params) -> None:
+        """A tool that names a file is about to run: what it writes there is its own doing."""
+        session = self._current(params)
+        event = ToolEvent(str(params["tool"]), {"path": params["path"]}, "", cwd=session.cwd)
+        if self._watch is not None:
+            self._watch.hold(str(params["id"]), event)
+
     def observe(self, params: Params) -> None:
         """A tool has run: keep its result and look at the files it touched."""
         session = self._current(params)
@@ -163,6 +170,8 @@ class Engine:
         except Exception:
             self._forget()
             raise
+        if self._watch is not None:
+            self._watch.release(call_id)
         self._follow()
 
     def command(self, params: Params) -> dict[str, Any]:
@@ -239,8 +248,11 @@ class Engine:
 
     def _catch_up(self, params: Params) -> None:
         """Before the user's word is answered: what they saved a moment ago counts."""
+        if self._watch is None:
+            return
+        self._watch.release()
         messages = params.get("messages")
-        if self._watch is not None and messages and messages[-1].get("role") == "user":
+        if messages and messages[-1].get("role") == "user":
             self._watch.catch_up()
 
     def _follow(self) -> None:

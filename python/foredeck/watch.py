@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 
 from foredeck.context.session import Session
 from foredeck.model.documents import FilesystemSource
-from foredeck.sources import FilesystemMap
+from foredeck.sources import FilesystemMap, ToolEvent
+from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
 
 Soon = Callable[[Callable[[], None]], object]
@@ -34,6 +35,8 @@ class SessionWatch:
         self._soon = soon
         self._reconcile = reconcile
         self._looked_at = 0
+        self._held: dict[str, set[str]] = {}
+        self._waiting: set[str] = set()
         self._tracker = FileTracker(
             self._on_dirty,
             self._on_overflow,
@@ -57,12 +60,38 @@ class SessionWatch:
         if paths:
             self._reconcile(paths)
 
+    def hold(self, call_id: str, event: ToolEvent) -> None:
+        """A tool is about to write: changes of its files are left to what it says at its end.
+
+        Else the watcher could be first, and the change would count as somebody else's.
+        """
+        written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
+        places = [self._filesystems.locate(path, event.cwd or None).local for path in written]
+        if any(places):
+            self._held[call_id] = {place for place in places if place is not None}
+
+    def release(self, call_id: str | None = None) -> None:
+        """The tool has run, or all have: what is still waiting is looked at."""
+        if call_id is None:
+            self._held.clear()
+        else:
+            self._held.pop(call_id, None)
+        waiting, self._waiting = self._waiting, set()
+        if waiting:
+            self._look(waiting)
+
     def stop(self) -> None:
         """End all tracking; waits for the threads."""
         self._tracker.stop()
 
     def _on_dirty(self, paths: set[str]) -> None:
-        self._soon(lambda: self._reconcile(sorted(paths)))
+        self._soon(lambda: self._look(paths))
+
+    def _look(self, paths: set[str]) -> None:
+        held = paths & set().union(*self._held.values())
+        self._waiting |= held
+        if paths - held:
+            self._reconcile(sorted(paths - held))
 
     def _on_overflow(self) -> None:
         self._soon(lambda: self._reconcile(None))

@@ -73,6 +73,9 @@ class SmallEngine:
         self.write(f"tool {params['id']}")
         return {"text": "done", "details": {"foredeck": params["input"]}}
 
+    def tool_started(self, params: Params) -> None:
+        self._require(params)
+
     def observe(self, params: Params) -> None:
         self._require(params)
         self.write(f"observe {params['id']}")

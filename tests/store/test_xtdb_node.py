@@ -86,7 +86,7 @@ def test_a_killed_node_leaves_nothing_in_the_way(folder: NodeFolder, runtime: Ru
 
 def test_a_stale_state_file_names_no_node(folder: NodeFolder, runtime: Runtime) -> None:
     folder.token()
-    state = {"pid": os.getpid(), "port": 1, "topology": "memory", "started_ms": 0}
+    state = {"pid": os.getpid(), "topology": "memory", "started_ms": 0}
     folder.state_file.write_text(json.dumps(state))
     folder.ready_file.write_text(json.dumps({"pid": os.getpid(), "port": 1}))
     assert folder.running() is None

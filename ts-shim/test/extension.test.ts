@@ -69,7 +69,8 @@ test("loading registers everything, once, and starts nothing", async () => {
   assert.deepEqual(Object.keys(commands), ["foredeck"]);
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
-  assert.ok(Object.values(events).every((handlers) => handlers.length === 1));
+  const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
+  assert.deepEqual(twice, ["tool_call"]); // the guards, and who tells of tools that start
 });
 
 test("a tool gives the engine's text and keeps its details", async () => {
@@ -133,6 +134,19 @@ test("every tool result is told, with its details and its parent; nothing is ret
     details: { fullOutputPath: "/tmp/out" },
     is_error: false,
   });
+});
+
+test("a tool that names a file is told before it runs", async () => {
+  const { fire, harness } = start("good");
+  await harness.shim.engine.whenReady();
+  await fire("tool_call", { toolCallId: "a", toolName: "edit", input: { path: "x", edits: [] } });
+  await fire("tool_call", { toolCallId: "b", toolName: "bash", input: { command: "ls" } });
+  await until(() => harness.requests("tool/started").length > 0, "started");
+  await harness.call([user("x")]);
+  assert.deepEqual(
+    harness.requests("tool/started").map(({ params }) => params),
+    [{ session: "s1", id: "a", tool: "edit", path: "x" }],
+  );
 });
 
 test("session events are told", async () => {

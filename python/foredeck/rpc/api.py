@@ -37,6 +37,9 @@ class EngineApi(Protocol):
     def tool_call(self, params: Params) -> Params:
         """`tool/call`: a tool of ours; ToolError is written for the model."""
 
+    def tool_started(self, params: Params) -> None:
+        """`tool/started`: a tool that names a file is about to run."""
+
     def observe(self, params: Params) -> None:
         """`tool/observed`: a tool has run."""
 

@@ -99,6 +99,15 @@ class ToolCall(Params):
     input: JsonObject
 
 
+class ToolStarted(Params):
+    """`tool/started`: a tool that names a file is about to run."""
+
+    session: Name
+    id: Name
+    tool: Name
+    path: str
+
+
 class ToolObserved(Params):
     """`tool/observed`: a tool of the host, or of another extension, has run."""
 

@@ -41,6 +41,7 @@ class EngineMethods:
             "tool/call": self._request(messages.ToolCall, "tool_call"),
             "command": self._request(messages.Command, "command"),
             "session/close": self._request(messages.SessionClose, "close_session"),
+            "tool/started": self._notification(messages.ToolStarted, "tool_started"),
             "tool/observed": self._notification(messages.ToolObserved, "observe"),
             "session/event": self._notification(messages.SessionEvent, "session_event"),
             "ping": Method(self._ping, ordered=False),

@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +101,31 @@ class NodeFolder:
             return self._read_state() if descriptor is None else None
 
     def _read_state(self) -> NodeInfo | None:
-        """What was written down about the node: by its starter, else by itself."""
-        try:
-            return NodeInfo(**json.loads(self.state_file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            pass
+        """What was written down about the node: by itself, and by the one who started it.
+
+        The node's own word decides: it is there as soon as anyone can find the node ready.
+        """
         try:
             ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            pid, port = int(ready["pid"]), int(ready["port"])
             written_ms = self.ready_file.stat().st_mtime_ns // 1_000_000
-            return NodeInfo(ready["pid"], ready["port"], "unknown", written_ms)
         except (OSError, ValueError, TypeError, LookupError):
             return None
+        try:
+            started = json.loads(self.state_file.read_text(encoding="utf-8"))
+            if started["pid"] == pid:
+                return NodeInfo(pid, port, str(started["topology"]), int(started["started_ms"]))
+        except (OSError, ValueError, TypeError, LookupError):
+            pass
+        return NodeInfo(pid, port, "unknown", written_ms)
+
+    def write_state(self, pid: int, topology: str) -> None:
+        """Write down what only the starter of a node knows."""
+        started_ms = time.time_ns() // 1_000_000
+        state = {"pid": pid, "topology": topology, "started_ms": started_ms}
+        draft = self.state_file.with_suffix(".new")
+        draft.write_text(json.dumps(state), encoding="utf-8")
+        draft.replace(self.state_file)
 
     @contextmanager
     def _lock(self, mode: int) -> Iterator[int | None]:
@@ -148,7 +162,8 @@ def start(
         with folder._lock(fcntl.LOCK_EX) as descriptor:
             if descriptor is not None:
                 process = _spawn(folder, runtime, topology, port, until_eof, descriptor)
-                return _await_ready(folder, process, topology, deadline), True, process
+                folder.write_state(process.pid, topology)
+                return _await_ready(folder, process, deadline), True, process
             info = folder._read_state()
         if info is not None and _is_ready(folder, info.pid):
             return info, False, None
@@ -229,11 +244,8 @@ def _rotate(log: Path) -> None:
         log.replace(log.with_suffix(".log.1"))
 
 
-def _await_ready(
-    folder: NodeFolder, process: subprocess.Popen[bytes], topology: str, deadline: float
-) -> NodeInfo:
-    started_ms = time.time_ns() // 1_000_000
-    while not _is_ready(folder, process.pid):
+def _await_ready(folder: NodeFolder, process: subprocess.Popen[bytes], deadline: float) -> NodeInfo:
+    while not ((info := folder._read_state()) and info.pid == process.pid):
         if process.poll() is not None:
             raise StoreUnavailable(
                 f"the XTDB node did not start (exit code {process.returncode}); the end of "
@@ -246,11 +258,6 @@ def _await_ready(
                 f"{folder.log_file}"
             )
         time.sleep(_POLL)
-    port = int(json.loads(folder.ready_file.read_text())["port"])
-    info = NodeInfo(process.pid, port, topology, started_ms)
-    draft = folder.state_file.with_suffix(".new")
-    draft.write_text(json.dumps(asdict(info)), encoding="utf-8")
-    draft.replace(folder.state_file)
     return info
 
 
