@@ -45,6 +45,16 @@ class OutcomeUnknown(StoreUnavailable):
     """A transaction was sent, and the answer did not come: it may or may not be in the log."""
 
 
+class Refused(StoreError):
+    """The server has answered with an error of its own."""
+
+    def __init__(self, url: str, status: int, text: str) -> None:
+        super().__init__(f"XTDB at {url} refused ({status}): {text[:500]}")
+        self.status = status
+        self.text = text
+        """The body of the answer."""
+
+
 class XtdbClient:
     """One server. Not thread-safe, as the stores that use it."""
 
@@ -163,9 +173,18 @@ class XtdbClient:
     def query(self, query: str, *args: Any) -> list[list[Any]]:
         """Run a Datalog query in EDN; `args` are plain values for its `:in`."""
         values = " ".join(edn.write(arg) for arg in args)
-        body = f"{{:query {query} :in-args [{values}]}}"
+        rows: list[list[Any]] = self.ask(f"{{:query {query} :in-args [{values}]}}")
+        return rows
+
+    def ask(self, body: str, basis: Mapping[str, str | int] | None = None) -> list[Any]:
+        """Run a query as XTDB takes it: `{:query {...} :in-args [...]}`.
+
+        `basis`: `tx-id`, `valid-time`, as of which it looks. Raises `Refused`, and `StoreError`
+        where the query failed while it ran.
+        """
         headers = {"Content-Type": "application/edn"}
-        answer = self._send("POST", "/query", content=body.encode(), headers=headers)
+        params = dict(basis or {})
+        answer = self._send("POST", "/query", content=body.encode(), headers=headers, params=params)
         if answer.status_code == 200 and not answer.content:
             raise StoreError(f"XTDB at {self.url}: the query failed while it ran")
         return list(self._json(answer, 200))
@@ -219,7 +238,7 @@ class XtdbClient:
             )
         if answer.status_code == 503:
             raise StoreUnavailable(f"XTDB at {self.url} is busy: too many requests are waiting")
-        raise StoreError(f"XTDB at {self.url} refused ({answer.status_code}): {answer.text[:500]}")
+        raise Refused(self.url, answer.status_code, answer.text)
 
 
 def _reason(error: httpx.HTTPError) -> str:

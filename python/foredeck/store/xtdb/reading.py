@@ -170,6 +170,10 @@ class Reader:
             self._transactions[token] = transaction, tx_id
         return self._transactions[token]
 
+    def tx_id(self, token: Token) -> int:
+        """XTDB's id of the transaction that is called `token`. Raises `Missing`."""
+        return self._known_transaction(token)[1]
+
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
         wanted = list(dict.fromkeys(tokens))

@@ -1,0 +1,196 @@
+"""`foredeck query`: Datalog on the store in XTDB, for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.xtdb.client import Refused, XtdbClient
+
+_WIDEST = 80
+"""Characters of one cell; --json prints everything."""
+_LIMIT = 100
+_SECONDS = 30
+
+
+class QueryFailed(ForedeckError):
+    """XTDB did not answer a query with rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which server is asked."""
+
+    url: str
+    token: str | None
+    namespace: str
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.store.xtdb.client import XtdbClient
+    from foredeck.store.xtdb.datalog import prepare
+
+    text = sys.stdin.read() if args.query == "-" else args.query
+    timeout_ms = args.timeout * 1000
+    query = prepare(text, args.values, limit=args.limit + 1, timeout_ms=timeout_ms)
+    place = _place(args, resolve_config(args).config)
+    # The server ends the query; this side waits a little longer for it to say so.
+    client = XtdbClient(place.url, token=place.token, timeout_ms=timeout_ms + 2_000)
+    with closing(client):
+        rows = _ask(client, query.body, _basis(args, client, place), args.timeout)
+    shown = [_values(row, query.columns) for row in rows[: args.limit]]
+    if args.json:
+        print_json({"columns": query.columns, "rows": shown, "more": len(rows) > args.limit})
+    else:
+        _print_rows(query.columns, shown)
+        if len(rows) > args.limit:
+            print(f"There are more than {args.limit}: --limit shows more.", file=sys.stderr)
+    return 0
+
+
+def _place(args: Namespace, config: Config) -> _Place:
+    """The server that is named, else the configured one, else the node that runs here."""
+    from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
+
+    xtdb = config.xtdb
+    if url := args.url or xtdb.url:
+        file = args.token_file or xtdb.token_file
+        token = None if file is None else file.read_text(encoding="utf-8").strip()
+        return _Place(url, token, xtdb.namespace)
+    folder = own_node_folder(config.home)
+    if config.store == "xtdb":
+        return _Place(
+            Supervisor(config.home, xtdb.topology).ensure(), folder.token(), xtdb.namespace
+        )
+    if (node := folder.running()) is not None:
+        return _Place(node.url, folder.token(), xtdb.namespace)
+    raise StoreUnavailable(
+        "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
+        "which XTDB is meant; `foredeck migrate sqlite xtdb` moves what is stored there."
+    )
+
+
+def _basis(args: Namespace, client: XtdbClient, place: _Place) -> dict[str, str | int]:
+    """As of which transaction and which valid time the query looks."""
+    from foredeck.store.protocol import Token
+    from foredeck.store.xtdb.names import Names
+    from foredeck.store.xtdb.reading import Reader
+
+    basis: dict[str, str | int] = {}
+    if args.as_of is not None:
+        reader = Reader(client, Names(place.namespace))
+        basis["tx-id"] = reader.tx_id(Token(args.as_of))
+    if args.valid_time is not None:
+        basis["valid-time"] = args.valid_time
+    return basis
+
+
+def _ask(client: XtdbClient, body: str, basis: Mapping[str, str | int], seconds: int) -> list[Any]:
+    from foredeck.store.xtdb.client import Refused
+
+    try:
+        return client.ask(body, basis)
+    except Refused as error:
+        if "TimeoutException" in error.text:
+            raise QueryFailed(
+                f"the query was ended after {seconds} s: make it more selective (its first "
+                "clauses should leave few rows), or allow more with --timeout"
+            ) from error
+        raise QueryFailed(f"XTDB refused the query: {_reason(error)}") from error
+
+
+def _reason(error: Refused) -> str:
+    try:
+        told = json.loads(error.text)
+        return str(told.get("message") or told.get("error") or error.text)
+    except (ValueError, AttributeError):
+        return error.text or f"status {error.status}"
+
+
+def _values(row: Any, columns: Sequence[str]) -> list[Any]:
+    """A row as a list; with `:keys` and its like XTDB gives maps."""
+    return [row.get(name) for name in columns] if isinstance(row, dict) else list(row)
+
+
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    if rows:
+        print(table([tuple(columns), *(tuple(map(_cell, row)) for row in rows)]))
+    print(f"\n{counted(len(rows), 'row')}" if rows else "No rows.")
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "query", metavar="EDN", help="the query, a map or a vector; - reads it from stdin"
+    )
+    parser.add_argument(
+        "values",
+        metavar="VALUE",
+        nargs="*",
+        help="values for the query's :in, in order: numbers, true, false, nil, :keywords, "
+        '"quoted text" and [lists] are EDN, anything else is text',
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=positive,
+        default=_LIMIT,
+        help="print at most so many rows (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=_SECONDS,
+        help="end the query after so long (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--as-of",
+        metavar="TOKEN",
+        help="look at the store as it was after a transaction, as `history --json` names it",
+    )
+    parser.add_argument(
+        "--valid-time", metavar="TIME", help="look as of a valid time, such as 2026-01-31T12:00:00Z"
+    )
+    parser.add_argument("--url", metavar="URL", help="a server, instead of the configured one")
+    parser.add_argument(
+        "--token-file", metavar="FILE", type=Path, help="file with the token that it asks for"
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Ask the store in XTDB a Datalog query, which only reads. Every object is a document\n"
+        "with :foredeck/type, :foredeck/token (the transaction of its newest version),\n"
+        ":foredeck/fields (all fields but long content, as JSON), and what it is found by:\n"
+        ":foredeck/source_path, _nickname, _session, _object and so on (docs/xtdb.md lists them).\n"
+        "Functions beyond XTDB's own allow list are refused, on a stock server too. Columns are\n"
+        "cut to fit a terminal; --json prints everything."
+    ),
+    example=(
+        'foredeck query \'{:find [?path] :where [[?e :foredeck/type "file"]'
+        " [?e :foredeck/source_path ?path]]}'"
+    ),
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,258 @@
+"""Datalog queries that people write: read, checked to do nothing but read, and bounded.
+
+A query can call functions by name. Foredeck's own node refuses all but those of XTDB's allow list;
+a stock server calls whatever is on its class path, also what reads and writes files. So every
+query is taken apart here, and what was checked is what is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from foredeck.errors import ForedeckError
+from foredeck.store.xtdb import edn
+from foredeck.store.xtdb.edn import Atom, Form, Group, Tagged
+
+_ALLOWED = """
+* *' + +' - -' / < <= = == > >= aget alength any? array-map aset aset-boolean aset-byte aset-char
+aset-double aset-float aset-int aset-long aset-short assoc assoc! assoc-in associative? bigdec
+bigint biginteger bit-and bit-and-not bit-clear bit-flip bit-not bit-or bit-set bit-shift-left
+bit-shift-right bit-test bit-xor boolean boolean? booleans butlast byte bytes bytes? cast char
+char? chars coll? compare concat conj conj! cons contains? count counted? cycle dec dec' decimal?
+dedupe disj dissoc dissoc! distinct distinct? double double? doubles drop drop-last empty empty?
+even? false? ffirst find first flatten float float? floats fnext format frequencies gensym get
+get-in hash-map hash-set ident? identical? identity inc inc' indexed? inst? instance? int int?
+integer? interleave interpose into-array ints keys keyword keyword? last list list* list? long
+longs map? max max-key merge min min-key mod name namespace nat-int? neg-int? neg? next nfirst
+nil? nnext not not-empty not= ns-name nth nthnext nthrest num number? odd? partition partition-all
+peek persistent! pop pop! pos-int? pos? qualified-ident? qualified-keyword? qualified-symbol? quot
+rand rand-int rand-nth random-sample range ratio? rational? rationalize re-find re-groups
+re-matcher re-matches re-pattern re-seq record? rem repeat replace rest reverse reversible? rseq
+rsubseq second select-keys seq seq? seqable? sequential? set set? short shorts shuffle
+simple-ident? simple-keyword? simple-symbol? some? sort sorted-set sorted-set-by sorted? split-at
+str string? subs subseq subvec symbol symbol? take take-last take-nth to-array-2d transient true?
+type unsigned-bit-shift-right update update-in uri? uuid? vals vec vector vector-of vector? zero?
+zipmap
+"""
+FUNCTIONS = frozenset(_ALLOWED.split())
+"""XTDB's own allow list (`query-allowlist.edn`), as far as it is Clojure's."""
+
+_AGGREGATES = frozenset(
+    (
+        *("avg", "count", "count-distinct", "distinct", "max", "median", "min", "rand", "sample"),
+        *("stddev", "sum", "variance"),
+    )
+)
+_BUILT_IN = frozenset(("==", "!=", "get-attr", "get-start-valid-time", "get-end-valid-time"))
+_VECTORS = ("find", "in", "where", "rules", "order-by", "keys", "syms", "strs")
+_NUMBERS = ("limit", "offset", "timeout", "batch-size")
+_EDN = re.compile(r"""["\\[{(#:]|(?:[+-]?\d[\w.+/-]*|true|false|nil)$""")
+_EXAMPLE = '{:find [?e] :where [[?e :foredeck/type "file"]]}'
+
+Parts = dict[str, Form]
+"""A query by key, without the colon: numbers as they are, everything else a vector."""
+
+
+class QueryRefused(ForedeckError):
+    """A query cannot be read, or does what a query may not; the text says what to change."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query that was checked, as XTDB takes it, and what its columns are called."""
+
+    body: str
+    columns: tuple[str, ...]
+
+
+def prepare(text: str, arguments: Sequence[str], *, limit: int, timeout_ms: int) -> Query:
+    """The query in `text`, a map or a vector as in Datomic, with values for its `:in`.
+
+    It ends after `limit` rows, unless its own `:limit` is lower, and after `timeout_ms`.
+    Raises `QueryRefused`.
+    """
+    query = _parts(_read(text))
+    _check_query(query)
+    inputs = [form for form in _items(query.get("in")) if str(form) != "$"]
+    if len(inputs) != len(arguments):
+        raise QueryRefused(
+            f"the query's :in names {len(inputs)} values, and {len(arguments)} are given after it"
+        )
+    _bound(query, "limit", limit)
+    _bound(query, "timeout", timeout_ms)
+    words = " ".join(f":{name} {form}" for name, form in query.items())
+    values = " ".join(str(argument(text)) for text in arguments)
+    return Query(f"{{:query {{{words}}} :in-args [{values}]}}", _columns(query))
+
+
+def argument(text: str) -> Form:
+    """A value from a command line: EDN where it looks like it, else text."""
+    return _read(text) if _EDN.match(text) else Atom("string", edn.write(_utf8(text)))
+
+
+def _utf8(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise QueryRefused(f"{text!r} is not UTF-8, so XTDB cannot hold it") from error
+    return text
+
+
+def _read(text: str) -> Form:
+    try:
+        return edn.read(_utf8(text))
+    except ValueError as error:
+        raise QueryRefused(f"this is not EDN: {error}") from error
+
+
+def _bound(query: Parts, name: str, most: int) -> None:
+    own = query.get(name)
+    value = int(str(own)) if own is not None and str(own).isdecimal() else most
+    query[name] = Atom("number", str(min(value, most)))
+
+
+def _columns(query: Mapping[str, Form]) -> tuple[str, ...]:
+    for name in ("keys", "syms", "strs"):
+        if name in query:
+            return tuple(map(str, _items(query[name])))
+    return tuple(map(str, _items(query["find"])))
+
+
+# Taking apart
+
+
+def _parts(form: Form) -> Parts:
+    if not isinstance(form, Group) or form.opened not in ("{", "["):
+        raise QueryRefused(f"a query is a map, such as {_EXAMPLE}")
+    parts = _of_map(form) if form.opened == "{" else _of_vector(form)
+    for name, value in parts.items():
+        if name in _NUMBERS and not (isinstance(value, Atom) and value.kind == "number"):
+            raise QueryRefused(f":{name} takes a number, not {value}")
+        if name in _VECTORS and not (isinstance(value, Group) and value.opened == "["):
+            raise QueryRefused(f":{name} takes a vector, not {value}")
+    if not _items(parts.get("find")):
+        raise QueryRefused(f"the query has no :find; one that has is {_EXAMPLE}")
+    return parts
+
+
+def _of_map(form: Group) -> Parts:
+    parts: Parts = {}
+    for key, value in edn.entries(form):
+        parts[_name(key, parts)] = value
+    return parts
+
+
+def _of_vector(form: Group) -> Parts:
+    """`[:find ?e :where [...]]`: what follows a keyword, up to the next, belongs to it."""
+    parts: dict[str, list[Form]] = {}
+    name = ""
+    for item in form.items:
+        if isinstance(item, Atom) and item.kind == "keyword":
+            name = _name(item, parts)
+            parts[name] = []
+        elif not name:
+            raise QueryRefused(f"a query in a vector begins with :find, not with {item}")
+        else:
+            parts[name].append(item)
+    return {
+        name: items[0] if name in _NUMBERS and len(items) == 1 else Group("[", tuple(items))
+        for name, items in parts.items()
+    }
+
+
+def _name(form: Form, found: Mapping[str, object]) -> str:
+    name = str(form).removeprefix(":")
+    if not isinstance(form, Atom) or form.kind != "keyword" or name not in (*_VECTORS, *_NUMBERS):
+        known = ", ".join(f":{name}" for name in (*_VECTORS, *_NUMBERS))
+        raise QueryRefused(f"a query has no part {form}, only {known}")
+    if name in found:
+        raise QueryRefused(f"the query has two parts {form}")
+    return name
+
+
+def _items(form: Form | None) -> tuple[Form, ...]:
+    return form.items if isinstance(form, Group) else ()
+
+
+# Checking
+
+
+def _check_query(query: Parts) -> None:
+    for form in (*_items(query["find"]), *_items(query.get("order-by"))):
+        if not _is_list(form) or _head(form) != "pull":
+            _check_expression(form)
+    for term in _items(query.get("where")):
+        _check_term(term)
+    for rule in _items(query.get("rules")):
+        for term in _items(rule)[1:]:
+            _check_term(term)
+
+
+def _check_expression(form: Form) -> None:
+    """What stands in `:find`: variables, aggregates, and calls in one another."""
+    if _is_list(form):
+        _check_function(_head(form), _AGGREGATES | {"if"})
+    for item in _items(form):
+        _check_expression(item)
+
+
+def _check_term(term: Form) -> None:
+    """One clause of `:where` or of a rule."""
+    items = _items(term)
+    if not _is_list(term):
+        if items and _is_list(items[0]):
+            _check_call(items[0])
+            items = items[1:]
+        _check_data(items)
+    elif _head(term) in ("not", "and", "or"):
+        for item in items[1:]:
+            _check_term(item)
+    elif _head(term) in ("not-join", "or-join"):
+        for item in items[2:]:
+            _check_term(item)
+    else:
+        _check_data(items)  # the use of a rule
+
+
+def _check_call(call: Form) -> None:
+    """`(f ?x "y")`, the first part of a predicate."""
+    name, arguments = _head(call), _items(call)[1:]
+    if name == "q" and arguments:
+        _check_query(_parts(arguments[0]))
+        arguments = arguments[1:]
+    else:
+        _check_function(name, _BUILT_IN)
+    _check_data(arguments)
+
+
+def _check_function(name: str, more: frozenset[str]) -> None:
+    if name not in more and name.removeprefix("clojure.core/") not in FUNCTIONS:
+        raise QueryRefused(
+            f"queries may not call {name}: only functions that read nothing but their arguments "
+            "are allowed (XTDB's own allow list)"
+        )
+
+
+def _check_data(forms: Iterable[Form]) -> None:
+    """Values and variables: nothing that could be called."""
+    for form in forms:
+        if _is_list(form):
+            raise QueryRefused(f"{form} stands where a value or a variable belongs")
+        if isinstance(form, Tagged):
+            _check_data([form.form])
+        _check_data(_items(form))
+
+
+def _is_list(form: Form) -> bool:
+    return isinstance(form, Group) and form.opened == "("
+
+
+def _head(form: Form) -> str:
+    first = _items(form)[:1]
+    if not first or not isinstance(first[0], Atom) or first[0].kind != "symbol":
+        raise QueryRefused(f"{form} does not begin with a name")
+    return first[0].text

@@ -1,0 +1,134 @@
+"""`foredeck query`, against a real node."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.store.xtdb import open_xtdb
+from foredeck.store.xtdb.node import NodeFolder, private_node
+from foredeck.store.xtdb.runtime import Runtime
+from store.documents import batch, file, note
+from store.xtdb_node import runtime
+
+__all__ = ["runtime"]
+
+
+@pytest.fixture(scope="module")
+def node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeFolder]:
+    """A node with two versions of a note, and files."""
+    with private_node(tmp_path_factory.mktemp("xtdb"), runtime) as folder:
+        running = folder.running()
+        assert running is not None
+        with closing(open_xtdb(running.url, token=folder.token())) as store:
+            store.commit(batch(note("a", "one", session="old")))
+            store.commit(batch(note("a", "two", session="new")))
+            store.commit(batch(*(file(f"/{n}") for n in range(5))))
+        yield folder
+
+
+@pytest.fixture
+def ask(node: NodeFolder, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Exit code, and JSON of an answer or text of an error."""
+    running = node.running()
+    assert running is not None
+
+    def run(*words: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        place = ["--url", running.url, "--token-file", str(node.token_file)]
+        code = main(["query", *words, *place, "--json"])
+        told = capsys.readouterr()
+        return code, json.loads(told.out) if code == 0 else told.err
+
+    return run
+
+
+SESSIONS = "{:find [?s] :where [[?e :foredeck/session ?s]]}"
+PATHS = "[:find ?p :where [?e :foredeck/source_path ?p] :order-by [?p :asc]]"
+
+
+def test_rows(ask: Any) -> None:
+    assert ask(SESSIONS) == (0, {"columns": ["?s"], "rows": [["new"]], "more": False})
+    query = (
+        "{:find [?t (count ?e)] :keys [type many] :in [[?t ...]] :where [[?e :foredeck/type ?t]]}"
+    )
+    code, told = ask(query, '["note" "file"]')
+    assert (code, told["columns"]) == (0, ["type", "many"])
+    assert sorted(told["rows"]) == [["file", 5], ["note", 1]]
+    by_type = "[:find ?e :in ?t :where [?e :foredeck/type ?t]]"
+    assert ask(by_type, "note")[1]["rows"] == [["foredeck/doc/a"]]
+    assert ask(by_type, "nothing")[1]["rows"] == []
+
+
+def test_a_limit_is_said(ask: Any, capsys: pytest.CaptureFixture[str], node: NodeFolder) -> None:
+    code, told = ask(PATHS, "--limit", "2")
+    assert (code, told["rows"], told["more"]) == (0, [["/0"], ["/1"]], True)
+    assert ask(PATHS, "--limit", "5")[1]["more"] is False
+    running = node.running()
+    assert running is not None
+    words = ["--url", running.url, "--token-file", str(node.token_file), "--limit", "2"]
+    assert main(["query", PATHS, *words]) == 0
+    told = capsys.readouterr()
+    assert told.out == "?p\n/0\n/1\n\n2 rows\n"
+    assert "more than 2" in told.err
+
+
+def test_as_of_a_transaction(ask: Any, node: NodeFolder) -> None:
+    running = node.running()
+    assert running is not None
+    with closing(open_xtdb(running.url, token=node.token())) as store:
+        first, second = (head.token for head in store.history("a"))
+    assert ask(SESSIONS, "--as-of", first)[1]["rows"] == [["old"]]
+    assert ask(SESSIONS, "--as-of", second)[1]["rows"] == [["new"]]
+    code, told = ask(SESSIONS, "--as-of", "nobody-1")
+    assert (code, "nobody-1" in told) == (3, True)
+    assert ask(SESSIONS, "--valid-time", "1969-01-01T00:00:00Z")[1]["rows"] == []
+
+
+def test_what_is_refused_is_explained(ask: Any) -> None:
+    code, told = ask('{:find [?x] :where [[(slurp "f") ?x]]}')
+    assert (code, "queries may not call slurp" in told) == (2, True)
+    code, told = ask("{:find [?x] :where [[?e :a]]}")
+    assert (code, "XTDB refused the query" in told) == (1, True)
+    assert "?x" in told
+    code, told = ask("{:find [?x")
+    assert (code, "not EDN" in told) == (2, True)
+    code, told = ask("{:find [?x] :where [[?e :foredeck/session ?s] [(subs ?s 9) ?x]]}")
+    assert (code, "XTDB refused the query" in told) == (1, True)
+
+
+def test_a_query_that_takes_too_long_is_ended(ask: Any) -> None:
+    slow = (
+        "{:find [(count ?a)] :in [[?a ...] [?b ...] [?c ...] [?d ...]]"
+        " :where [[(+ ?a ?b ?c ?d) ?s] [(odd? ?s)]]}"
+    )
+    many = f"[{' '.join(map(str, range(400)))}]"
+    code, told = ask(slow, many, many, many, many, "--timeout", "1")
+    assert (code, "ended after 1 s" in told) == (1, True)
+    assert ask(SESSIONS)[0] == 0
+
+
+def test_from_stdin(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(SESSIONS))
+    assert ask("-")[1]["rows"] == [["new"]]
+
+
+def test_the_node_of_the_state_folder(
+    runtime: Runtime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
+    assert main(["query", SESSIONS]) == 3
+    assert "the store here is SQLite" in capsys.readouterr().err
+    with private_node(tmp_path / "xtdb", runtime):
+        assert main(["query", SESSIONS]) == 0
+        assert capsys.readouterr().out == "No rows.\n"
