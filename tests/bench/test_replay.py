@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from recordings import Recording, everything
+from recordings import Recording, everything, text
 
 from foredeck.bench.replay import ReplayError, replay
 from foredeck.bench.replay_host import Options
 from foredeck.bench.transcripts import TranscriptError, find_transcripts, load_transcript
 from foredeck.errors import ConfigError
+from foredeck.store.sqlite import open_sqlite
 
 
 def prompts_in(folder: Path) -> dict[str, Any]:
@@ -196,6 +198,18 @@ def test_messages_that_make_no_sense_never_end_the_replay_of_the_others(tmp_path
     good = everything().write(tmp_path / "one.jsonl")
     _, second = replay([bad, good], Options())["sessions"]
     assert second["error"] is None
+
+
+def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
+    recording = Recording()
+    for number in range(6):
+        recording.user(f"{number} " * 2000)
+        recording.assistant(text("Yes."), usage={"input": 2000 * (number + 1), "output": 5})
+    path = recording.write(tmp_path / "one.jsonl")
+    replay([path], Options(), keep=tmp_path / "kept")
+    with closing(open_sqlite(tmp_path / "kept" / "one" / "foredeck.db")) as store:
+        assert store.query("calibration") == []
+        assert {head.fields["stats"]["reports"] for head in store.query("call")} == {0}
 
 
 def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:

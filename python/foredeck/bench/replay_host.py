@@ -83,7 +83,7 @@ class Host:
             {
                 "session": self._transcript.id,
                 "keep": self._held,
-                "messages": [r.message for r in recorded[self._held : call.seen]],
+                "messages": [_unreported(r.message) for r in recorded[self._held : call.seen]],
                 "entries": [r.entry for r in recorded[self._held : call.seen]],
                 "model": {
                     "provider": call.provider,
@@ -140,6 +140,11 @@ class Host:
         kept = {i: m for i, m in self._inserts.items() if i < start}
         self._inserts = kept | dict(answer["inserts"])
         self._drops = {i for i in self._drops if i < start} | set(answer["drops"])
+
+
+def _unreported(message: Message) -> Message:
+    """Without the provider's figures: they are of the prompts that were sent at the time."""
+    return {k: v for k, v in message.items() if k != "usage"}
 
 
 def recorded_source(store: Store, cwd: str) -> FileSource:
