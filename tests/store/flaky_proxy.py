@@ -1,4 +1,5 @@
-"""A TCP proxy in front of a node that loses answers, as a network does."""
+"""A TCP proxy in front of a node: it loses answers, as a network does, or hides from clients what
+foredeck's node does beyond XTDB's own server."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from contextlib import contextmanager, suppress
 class FlakyProxy:
     """Forwards connections; `drop` counts answers to come that are lost on the way back.
 
-    Only answers to requests whose first line holds `of` are lost: they have been worked on.
+    Only answers to requests whose first line holds `of` are lost: they have been worked on. With
+    `plain` neither the commit function nor outcomes of `submit-tx` are told.
     """
 
-    def __init__(self, port: int, of: bytes = b"submit-tx") -> None:
+    def __init__(self, port: int, of: bytes = b"submit-tx", plain: bool = False) -> None:
+        self._plain = plain
         self.drop = 0
         self.dropped = 0
         self._port = port
@@ -46,6 +49,8 @@ class FlakyProxy:
                 while data := client.recv(65_536):
                     if data.startswith((b"GET ", b"POST ")):
                         asked[0] = data.split(b"\r\n", 1)[0]
+                    if self._plain:
+                        data = data.replace(b"/submit-tx?await-tx", b"/submit-tx?other-one")
                     node.sendall(data)
 
         threading.Thread(target=forward, daemon=True).start()
@@ -57,13 +62,17 @@ class FlakyProxy:
                     # Closing alone waits for the other thread to stop receiving.
                     client.shutdown(socket.SHUT_RDWR)
                     return
+                if self._plain:
+                    data = data.replace(b'"commitFunction"', b'"anotherServer."')
                 client.sendall(data)
 
 
 @contextmanager
-def flaky_proxy(port: int, of: bytes = b"submit-tx") -> Iterator[FlakyProxy]:
+def flaky_proxy(
+    port: int, of: bytes = b"submit-tx", *, plain: bool = False
+) -> Iterator[FlakyProxy]:
     """A proxy that is closed at the end of the block."""
-    proxy = FlakyProxy(port, of)
+    proxy = FlakyProxy(port, of, plain)
     try:
         yield proxy
     finally:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from foredeck.store.protocol import Store
+from foredeck.store.xtdb import open_xtdb
 from foredeck.store.xtdb.node import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract
 from .contract_processes import ProcessContract
 from .factory import StoreFactory
+from .flaky_proxy import flaky_proxy
 from .model import StoreComparison
-from .xtdb_node import memory_node, opener, runtime
+from .xtdb_node import memory_node, open_ordered, opener, runtime
 
 __all__ = ["memory_node", "runtime", "store"]
 
@@ -49,14 +52,58 @@ class TestProcesses(ProcessContract):
     """Several processes, killed ones."""
 
 
-def test_random_operations(memory_node: NodeFolder) -> None:
+class Ordered:
+    """Every commit but the first is ordered by the node."""
+
+    @pytest.fixture
+    def factory(self, memory_node: NodeFolder) -> Iterator[StoreFactory]:
+        """An empty namespace on the shared node."""
+        made = StoreFactory(partial(open_ordered, opener(memory_node)))
+        yield made
+        made.close_all()
+
+
+class TestOrderedVersions(Ordered, VersionContract):
+    """Versions, history and as-of reads, ordered by the node."""
+
+
+class TestOrderedCommits(Ordered, CommitContract):
+    """Atomic commits, compare-and-put, blobs, ordered by the node."""
+
+
+class TestOrderedOrigins(Ordered, OriginContract):
+    """Imported transactions between others that the node orders."""
+
+
+class TestOrderedProcesses(Ordered, ProcessContract):
+    """Several processes, whose commits the node orders."""
+
+
+class TestPlainServer(ProcessContract):
+    """Several processes on a server that only does what XTDB's own does."""
+
+    @pytest.fixture
+    def factory(self, memory_node: NodeFolder) -> Iterator[StoreFactory]:
+        """An empty namespace on the shared node, behind a proxy."""
+        make = opener(memory_node)
+        running = memory_node.running()
+        assert running is not None
+        with flaky_proxy(running.port, plain=True) as proxy:
+            made = StoreFactory(partial(open_xtdb, proxy.url, **make.keywords))
+            yield made
+            made.close_all()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_random_operations(memory_node: NodeFolder, ordered: bool) -> None:
     """XTDB against a few dicts."""
 
     class XtdbComparison(StoreComparison):
         def open_store(self, folder: Path) -> Store:
             """One namespace for each folder."""
             named = {"namespace": f"m{folder.name.lower().replace('_', '-')}"}
-            return opener(memory_node, **named)()
+            make = opener(memory_node, **named)
+            return open_ordered(make) if ordered else make()
 
     case = XtdbComparison.TestCase
     case.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)

@@ -22,7 +22,7 @@ from foredeck.store.xtdb.supervise import own_node_folder
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy
-from .xtdb_node import memory_node, opener, runtime
+from .xtdb_node import let_the_node_order, memory_node, opener, runtime
 
 __all__ = ["memory_node", "runtime"]
 
@@ -40,7 +40,8 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_commit(
     memory_node: NodeFolder, of: bytes, lost: int
 ) -> None:
     namespace = opener(memory_node).keywords["namespace"]
-    with flaky_proxy(port_of(memory_node), of) as proxy:
+    plain = of != b"submit-tx"
+    with flaky_proxy(port_of(memory_node), of, plain=plain) as proxy:
         options = {"token": memory_node.token(), "namespace": namespace, "timeout_ms": 20_000}
         with closing(open_xtdb(proxy.url, **options)) as store:
             store.commit(batch(note("a", "one")))
@@ -53,6 +54,26 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_commit(
             assert len(store.changes_since(None)) == 3
             store.commit(batch(note("a", "three")))
             assert len(store.history("a")) == 3
+
+
+def test_a_lost_answer_of_a_commit_that_the_node_orders(memory_node: NodeFolder) -> None:
+    make = opener(memory_node)
+    with (
+        flaky_proxy(port_of(memory_node)) as proxy,
+        closing(make()) as other,
+        closing(open_xtdb(proxy.url, **make.keywords)) as store,
+    ):
+        first = other.commit(batch(note("a", "one")))
+        let_the_node_order(store)
+        proxy.drop = 1
+        token = store.commit(Batch(puts=[note("a", "two"), note("b")], expect={"b": None}))
+        assert proxy.dropped == 1
+        assert token.partition("-")[0] != first.partition("-")[0]
+        assert other.latest() == store.latest() == token
+        assert [len(other.history(id)) for id in ("a", "b")] == [2, 1]
+        assert len(other.changes_since(None)) == 3
+        other.commit(batch(note("a", "three")))
+        assert [head.token for head in other.history("a")][:2] == [first, token]
 
 
 def test_a_wrong_token_is_said(memory_node: NodeFolder) -> None:

@@ -20,7 +20,7 @@ from foredeck.store.xtdb import edn
 Doc = dict[str, Any]
 """A document as JSON has it: keys with their namespace (`xt/id`), values of JSON."""
 Operation = list[Any]
-"""`["put", doc, valid time]`, `["match", id, doc or None, valid time]`."""
+"""`["put", doc, valid time]`, `["match", id, doc or None, valid time]`, `["fn", id, arguments]`."""
 
 _BUSY_PAUSE = 0.05
 _REPEATS = 4
@@ -91,18 +91,37 @@ class XtdbClient:
 
     # Writing
 
-    def submit(self, operations: Sequence[Operation]) -> int:
-        """Append a transaction; its id. Whether it commits is told by `committed`.
+    def submit(self, operations: Sequence[Operation]) -> tuple[int, bool | None]:
+        """Append a transaction: its id, and whether it has committed, where the server tells.
 
-        Raises `OutcomeUnknown` where it was sent and no answer came, `StoreUnavailable` where
-        it was not sent, `StoreError` where it was refused.
+        foredeck's node waits until the transaction is indexed and tells; of others it has to be
+        asked (`committed`). Raises `OutcomeUnknown` where it was sent and no answer came,
+        `StoreUnavailable` where it was not sent, `StoreError` where it was refused.
         """
         body = json.dumps({"tx-ops": operations}, ensure_ascii=False, separators=(",", ":"))
-        headers = {"Content-Type": "application/json"}
         answer = self._send(
-            "POST", "/submit-tx", content=body.encode(), headers=headers, safe=False
+            "POST",
+            "/submit-tx",
+            content=body.encode(),
+            params={"await-tx-timeout": self._longest_wait},
+            headers={"Content-Type": "application/json"},
+            safe=False,
         )
-        return int(self._json(answer, 202)["txId"])
+        told = self._json(answer, 202)
+        return int(told["txId"]), told.get("txCommitted?")
+
+    def commit(self, operations: Sequence[Operation]) -> bool:
+        """Append a transaction and wait until it is indexed; whether its matches held.
+
+        Raises as `submit`, and `OutcomeUnknown` for any trouble after it was sent.
+        """
+        tx_id, committed = self.submit(operations)
+        if committed is not None:
+            return committed
+        try:
+            return self.committed(tx_id)
+        except StoreUnavailable as error:
+            raise OutcomeUnknown(str(error)) from error
 
     def committed(self, tx_id: int) -> bool:
         """Wait until a transaction is indexed, and tell whether its matches held.
@@ -110,20 +129,21 @@ class XtdbClient:
         Raises `OutcomeUnknown` when that takes too long.
         """
         # One request where the server waits by itself, three where it does not know how to.
-        answer = self._get("/tx-committed", {"tx-id": tx_id, **self._waiting(tx_id)})
+        waiting = {"await-tx-id": tx_id, "await-tx-timeout": self._longest_wait}
+        answer = self._get("/tx-committed", {"tx-id": tx_id, **waiting})
         if answer.status_code != 200:
             self.await_tx(tx_id)
             answer = self._get("/tx-committed", {"tx-id": tx_id})
         return bool(self._json(answer, 200)["txCommitted?"])
 
-    def _waiting(self, tx_id: int) -> dict[str, int]:
+    @property
+    def _longest_wait(self) -> int:
         # The server gives up before the connection does, so that its answer still arrives.
-        return {"await-tx-id": tx_id, "await-tx-timeout": max(1, self.timeout_ms - 500)}
+        return max(1, self.timeout_ms - 500)
 
     def await_tx(self, tx_id: int) -> None:
         """Wait until a transaction is indexed. Raises `OutcomeUnknown` when that takes too long."""
-        timeout = self._waiting(tx_id)["await-tx-timeout"]
-        answer = self._get("/await-tx", {"tx-id": tx_id, "timeout": timeout})
+        answer = self._get("/await-tx", {"tx-id": tx_id, "timeout": self._longest_wait})
         if answer.status_code == 500 and "TimeoutException" in answer.text:
             raise OutcomeUnknown(
                 f"XTDB at {self.url} has not indexed transaction {tx_id} in {self.timeout_ms} ms"
@@ -192,6 +212,10 @@ class XtdbClient:
     def status(self) -> Doc:
         """What the node says of itself."""
         return dict(self._json(self._get("/status", {}), 200))
+
+    def commit_function(self) -> str | None:
+        """The transaction function by which foredeck's node orders commits; None elsewhere."""
+        return self.status().get("commitFunction")
 
     # Transport
 

@@ -6,8 +6,9 @@
 - One document per blob, in the same transaction.
 - One document per transaction: its token and time, its place in the order in which transactions
   came in, and the versions that it brought. It makes a transaction idempotent, too.
-- One document, the clock, that every transaction matches and replaces: this is what orders
-  transactions, and what makes one of two fail that were planned on the same state.
+- One document, the clock, that every transaction replaces, and matches unless the node moves it
+  on by itself: this is what orders transactions, and what makes one of two fail that were planned
+  on the same state.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ class Version:
         """As XTDB holds it while it is the newest."""
         doc = self._common(names, eid)
         doc[names.attribute("type")] = lookup_value(self.type)
+        doc[names.attribute("identity")] = fields["identity_hash"]
         doc[names.attribute("born")] = self.born
         doc.update(names.attributes(fields))
         doc[names.attribute("irregular")] = self.irregular

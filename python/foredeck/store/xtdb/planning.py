@@ -108,6 +108,12 @@ class Planner:
             if found != expected:
                 raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
+    def check_identities(self, documents: Sequence[Prepared]) -> None:
+        """Raise `Conflict` where a document is there with another type or source."""
+        for document in documents:
+            if (head := self._heads[document.id]) is not None:
+                self._check_identity(document, head)
+
     def local(
         self, documents: Sequence[Prepared], nonce: str, now_ms: int, *, trusting: bool
     ) -> Plan:
@@ -115,12 +121,12 @@ class Planner:
 
         `trusting`: take its token to be free instead of looking.
         """
-        before = self._clock or Clock(_new_store(), 0, 0, Token(""), 0)
+        before = self._clock or Clock(new_store(), 0, 0, Token(""), 0)
         seq, time_ms = before.seq + 1, max(now_ms, before.time_ms + 1)
         store = before.store
         if not trusting and self._reader.transaction(Token(f"{store}-{seq}")) is not None:
             # A store put back from a backup, then fed with what it had exported after that.
-            store = _new_store()
+            store = new_store()
         token = Token(f"{store}-{seq}")
         changes = tuple((document.id, document.type) for document in documents)
         plan = Plan(
@@ -158,7 +164,7 @@ class Planner:
         self, known: Transaction | None, origin: Origin, nonce: str, new: Sequence[Prepared]
     ) -> Plan:
         changes = tuple((document.id, document.type) for document in new)
-        before = self._clock or Clock(_new_store(), 0, 0, origin.token, 0)
+        before = self._clock or Clock(new_store(), 0, 0, origin.token, 0)
         revised = replace(before, revision=before.revision + 1)
         if known is not None:
             return Plan(replace(known, changes=known.changes + changes), self._clock, revised)
@@ -224,7 +230,7 @@ class Planner:
             raise Conflict(f"{document.id!r} has another source here: an identity never changes")
 
 
-def _new_store() -> str:
+def new_store() -> str:
     """Eight hexadecimal digits, the first part of the tokens that are made here."""
     return secrets.token_hex(4)
 

@@ -1,9 +1,13 @@
 """Committing: send a plan, learn whether it has committed, plan again where it has not.
 
-Every transaction matches and replaces the clock, so of several that were planned on one state
-exactly one commits, and whoever lost reads the new state and plans again. A transaction whose
-answer was lost is settled by its record, which carries the nonce of the commit: it is never
-written twice, and never taken for written when it is not.
+A transaction matches and replaces the clock, so of several that were planned on one state exactly
+one commits, and whoever lost reads the new state and plans again. A store that has lost such a
+race lets the node order its next commits (`stamping.py`), where the server is foredeck's node.
+
+A transaction whose answer was lost is settled by its record, which carries the nonce of the
+commit: it is never written twice, and never taken for written when it is not. A stamped commit
+would not fail by coming late, so it keeps its token however often it is sent, and once it is on
+its way nothing else is sent in its place.
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ from foredeck.store.xtdb.planning import (
     Plan,
     Planner,
     Prepared,
+    new_store,
     put_blobs,
 )
 from foredeck.store.xtdb.reading import Reader
+from foredeck.store.xtdb.stamping import stamped_operations
 
 _MOST_HEADS = 5_000
 _MOST_BLOBS = 50_000
@@ -37,6 +43,8 @@ _SMALL_BLOB = 32_768
 """Bytes."""
 _PAUSE = 0.002
 _LONGEST_PAUSE = 0.05
+STAMPED = 100
+"""So many commits are ordered by the node after one has lost a race."""
 
 
 @dataclass(slots=True)
@@ -52,6 +60,12 @@ class _Commit:
     attempts: int = 0
     unsettled: list[Token] = field(default_factory=list)
     """Tokens of attempts whose answer was lost."""
+    lost_on: Clock | None = None
+    """The clock of an attempt that failed."""
+    stamp: Token | None = None
+    """The token of the attempts that the node orders."""
+    unstampable: bool = False
+    """Whether the node could not order it, and nothing that is expected tells why."""
 
     @property
     def trusting(self) -> bool:
@@ -71,6 +85,12 @@ class Writer:
         self._knows_clock = False
         self._heads: OrderedDict[str, Known | None] = OrderedDict()
         self._blobs: OrderedDict[str, None] = OrderedDict()
+        self._function: str | None = None
+        self._asked_for_function = False
+        self.to_stamp = 0
+        """How many of the next commits the node is to order."""
+        self._own = new_store()
+        self._stamps = 0
 
     def write(
         self,
@@ -99,18 +119,84 @@ class Writer:
         if (token := self._settled(commit)) is not None:
             return token
         if not commit.trusting:
-            self._forget()
+            self._look_again(commit)
+        if self._is_stamped(commit):
+            return self._attempt_stamped(commit)
         try:
             plan = self._plan(commit)
         except Conflict:
-            if not commit.trusting:
+            # What stands in the way may be an attempt whose answer was lost.
+            if not commit.trusting and (token := self._settled(commit)) is None:
                 raise
-            return None
+            return None if commit.trusting else token
         if plan is None:
             assert commit.origin is not None
             self._add_blobs(commit.blobs)
             return commit.origin.token
-        return plan.transaction.origin.token if self._send(plan, commit) else None
+        if self._send(plan.operations(self._names, self._missing(commit.blobs)), commit, plan):
+            self._remember(plan, commit.blobs)
+            return plan.transaction.origin.token
+        commit.lost_on = plan.before
+        return None
+
+    def _look_again(self, commit: _Commit) -> None:
+        """Forget what was read before, and find out whether somebody else was quicker."""
+        self._heads.clear()
+        self._clock, self._knows_clock = self._reader.clock(), True
+        if commit.lost_on is not None and commit.lost_on != self._clock:
+            self.to_stamp = STAMPED
+
+    # Commits that the node orders
+
+    def _is_stamped(self, commit: _Commit) -> bool:
+        if commit.stamp in commit.unsettled:
+            return True
+        if commit.origin is not None or commit.unstampable or not self.to_stamp:
+            return False
+        if not self._asked_for_function:
+            self._function, self._asked_for_function = self._client.commit_function(), True
+        return self._function is not None
+
+    def _attempt_stamped(self, commit: _Commit) -> Token | None:
+        if commit.stamp is None:
+            self._stamps += 1
+            commit.stamp = Token(f"{self._own}-{self._stamps}")
+        assert self._function is not None
+        operations = stamped_operations(
+            self._names,
+            self._function,
+            commit.stamp,
+            commit.nonce,
+            self._now_ms(),
+            commit.documents,
+            self._missing(commit.blobs),
+            commit.expect,
+            commit.unsettled,
+        )
+        self.to_stamp = max(0, self.to_stamp - 1)
+        unsettled = len(commit.unsettled)
+        committed = self._send(operations, commit, None)
+        # Place and time were filled in elsewhere.
+        self._knows_clock = False
+        for document in commit.documents:
+            self._heads.pop(document.id, None)
+        if committed:
+            self._remember_blobs(commit.blobs)
+            return commit.stamp
+        if len(commit.unsettled) > unsettled:
+            return None
+        if (token := self._settled(commit)) is None:
+            self._check(commit)
+            commit.unstampable = True
+        return token
+
+    def _check(self, commit: _Commit) -> None:
+        """Raise `Conflict` for the reason why the node has refused a commit, if there is one."""
+        self._heads.clear()
+        heads = self._known_heads(commit, [])
+        planner = Planner(self._names, self._reader, None, heads)
+        planner.check_expected(commit.expect)
+        planner.check_identities(commit.documents)
 
     # Planning
 
@@ -118,12 +204,13 @@ class Writer:
         """What to send; None where an import brings nothing new."""
         if not self._knows_clock:
             self._clock, self._knows_clock = self._reader.clock(), True
-        ids = list(dict.fromkeys([*(document.id for document in commit.documents), *commit.expect]))
-        unknown = [id for id in ids if id not in self._heads]
         # Most documents are new. Matching that they are is cheaper than looking for them.
-        absent = [id for id in unknown if commit.trusting and commit.expect.get(id) is None]
-        self._learn([id for id in unknown if id not in set(absent)])
-        heads = {id: self._heads.get(id) for id in ids}
+        absent = [
+            id
+            for id in _ids(commit)
+            if commit.trusting and id not in self._heads and commit.expect.get(id) is None
+        ]
+        heads = self._known_heads(commit, absent)
         planner = Planner(self._names, self._reader, self._clock, heads)
         planner.check_expected(commit.expect)
         if commit.origin is not None:
@@ -134,6 +221,12 @@ class Writer:
         plan.absent += map(self._names.document, absent)
         return plan
 
+    def _known_heads(self, commit: _Commit, absent: Sequence[str]) -> dict[str, Known | None]:
+        """What is there of all that a commit names; `absent` is taken not to be."""
+        ids = _ids(commit)
+        self._learn([id for id in ids if id not in self._heads and id not in set(absent)])
+        return {id: self._heads.get(id) for id in ids}
+
     def _learn(self, ids: Sequence[str]) -> None:
         found = self._reader.versions(ids)
         for id in ids:
@@ -141,29 +234,17 @@ class Writer:
 
     # Sending
 
-    def _send(self, plan: Plan, commit: _Commit) -> bool:
-        """Whether the plan is known to have committed."""
-        missing = self._missing(commit.blobs)
+    def _send(self, operations: Sequence[Operation], commit: _Commit, plan: Plan | None) -> bool:
+        """Whether the transaction is known to have committed."""
         try:
-            committed = self._submit(plan.operations(self._names, missing))
+            return self._client.commit(operations)
         except OutcomeUnknown:
-            if commit.origin is None:
-                commit.unsettled.append(plan.transaction.origin.token)
+            token = commit.stamp if plan is None else plan.transaction.origin.token
+            if commit.origin is None and token is not None and token not in commit.unsettled:
+                commit.unsettled.append(token)
             if time.monotonic() > commit.deadline:
                 raise
             return False
-        if committed:
-            self._remember(plan, commit.blobs)
-        return committed
-
-    def _submit(self, operations: Sequence[Operation]) -> bool:
-        """Whether the transaction has committed. Raises `OutcomeUnknown` for any trouble after it
-        was sent."""
-        tx_id = self._client.submit(operations)
-        try:
-            return self._client.committed(tx_id)
-        except StoreUnavailable as error:
-            raise OutcomeUnknown(str(error)) from error
 
     def _settled(self, commit: _Commit) -> Token | None:
         """The token under which an attempt turns out to have committed after all."""
@@ -186,7 +267,7 @@ class Writer:
     def _add_blobs(self, blobs: Mapping[str, bytes]) -> None:
         """Blobs without versions. Repeating them changes nothing, so nothing is matched."""
         if missing := self._missing(blobs):
-            self._client.committed(self._client.submit(put_blobs(self._names, missing)))
+            self._client.commit(put_blobs(self._names, missing))
 
     # Remembering
 
@@ -195,14 +276,16 @@ class Writer:
         for id, known in plan.heads.items():
             self._heads[id] = known
             self._heads.move_to_end(id)
-        self._blobs.update(dict.fromkeys(blobs))
         _shorten(self._heads, _MOST_HEADS)
+        self._remember_blobs(blobs)
+
+    def _remember_blobs(self, blobs: Iterable[str]) -> None:
+        self._blobs.update(dict.fromkeys(blobs))
         _shorten(self._blobs, _MOST_BLOBS)
 
-    def _forget(self) -> None:
-        """Nothing that was read before is relied on: somebody else may have written."""
-        self._heads.clear()
-        self._knows_clock = False
+
+def _ids(commit: _Commit) -> list[str]:
+    return list(dict.fromkeys([*(document.id for document in commit.documents), *commit.expect]))
 
 
 def _shorten(cache: OrderedDict[str, Any], most: int) -> None:

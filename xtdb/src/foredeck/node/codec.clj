@@ -6,6 +6,7 @@
   (:require [clojure.data.json :as json]
             [clojure.instant :as instant]
             [clojure.string :as str]
+            [foredeck.node.commit :as commit]
             [xtdb.api :as xt]
             [xtdb.codec :as c]
             [xtdb.error :as err]
@@ -99,14 +100,16 @@
 
 ;; Transactions
 
-(defn- no-functions [doc]
-  (if (:xt/fn doc)
-    (throw (err/illegal-arg :tx-fns-disabled
-                            {::err/message "this node does not take transaction functions"}))
-    doc))
+(defn- refuse-function []
+  (throw (err/illegal-arg :tx-fns-disabled
+                          {::err/message "this node takes no transaction function but its own"})))
+
+(defn- no-function [doc]
+  (if (:xt/fn doc) (refuse-function) doc))
 
 (def ^:private operations
-  {"put" ::xt/put, "delete" ::xt/delete, "match" ::xt/match, "cas" ::xt/cas, "evict" ::xt/evict})
+  {"put" ::xt/put, "delete" ::xt/delete, "match" ::xt/match, "cas" ::xt/cas, "evict" ::xt/evict
+   "fn" ::xt/fn})
 
 (defn- operation [op]
   (let [known (set (vals operations))]
@@ -117,13 +120,25 @@
     (try (instant/read-instant-date v) (catch Exception _ v))
     v))
 
+(defn invokes-function?
+  "Whether one of these operations, as `tx-ops` gives them, is a call of a transaction function."
+  [ops]
+  (some #(= ::xt/fn (first %)) ops))
+
+(defn- known-operation [op]
+  (let [[kind id :as op] (if (vector? op) (update op 0 operation) op)]
+    (when (and (= ::xt/fn kind) (not= commit/id id))
+      (refuse-function))
+    op))
+
 (defn tx-ops
   "Transaction operations from a body in either format, in the form that `submit-tx` takes.
-  Throws `xtdb.IllegalArgumentException` for what is none, and for transaction functions."
+  Throws `xtdb.IllegalArgumentException` for what is none, and for transaction functions other
+  than the node's own."
   [body]
   (mapv (fn [op]
-          (-> (if (vector? op) (update op 0 operation) op)
-              (conform/conform-tx-op {::conform/->doc        no-functions
+          (-> (known-operation op)
+              (conform/conform-tx-op {::conform/->doc        no-function
                                       ::conform/->valid-time read-time})
               conform/->tx-op))
         (:tx-ops body)))

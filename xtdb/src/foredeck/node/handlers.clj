@@ -7,6 +7,8 @@
   of XTDB's own server."
   (:require [clojure.string :as str]
             [foredeck.node.codec :as codec]
+            [foredeck.node.commit :as commit]
+            [foredeck.node.storage :as storage]
             [xtdb.api :as xt]
             [xtdb.error :as err])
   (:import (java.time Duration)
@@ -106,9 +108,9 @@
       (ok (vec (apply xt/q snapshot query in-args))))))
 
 (defn status
-  "Versions, sizes and whether indexing has failed."
+  "Versions, sizes and whether indexing has failed; and the transaction function that is taken."
   [{:keys [node]} _]
-  (api-map (xt/status node)))
+  (api-map (assoc (xt/status node) :commit-function commit/id)))
 
 (defn attribute-stats
   "How often each attribute occurs."
@@ -117,11 +119,26 @@
 
 ;; Transactions
 
+(defn- outcome
+  "Whether a transaction has committed, where the request waits for that; nothing where it takes
+  too long. It is in the log already: no trouble in here may look as if it was not."
+  [{:keys [node limits]} tx {:keys [await-tx-timeout]}]
+  (when await-tx-timeout
+    (try
+      (xt/await-tx node tx (wait-time limits await-tx-timeout))
+      {:tx-committed? (xt/tx-committed? node tx)}
+      (catch Exception _ nil))))
+
 (defn submit-tx
-  "Append a transaction to the log; whether its matches hold is decided when it is indexed."
-  [{:keys [node]} {:keys [body content-type]}]
-  (let [read (if (str/includes? (or content-type "") "edn") codec/read-edn codec/read-json)]
-    (assoc (api-map (xt/submit-tx node (codec/tx-ops (read body)))) :status 202)))
+  "Append a transaction to the log; whether its matches hold is decided when it is indexed. With
+  `await-tx-timeout` the answer waits for that and tells it."
+  [{:keys [node] :as context} {:keys [body content-type params]}]
+  (let [read (if (str/includes? (or content-type "") "edn") codec/read-edn codec/read-json)
+        ops (codec/tx-ops (read body))]
+    (when (codec/invokes-function? ops)
+      (commit/ensure-known node))
+    (let [tx (binding [storage/*log-follows* true] (xt/submit-tx node ops))]
+      (assoc (api-map (merge tx (outcome context tx params))) :status 202))))
 
 (defn await-tx
   "Wait until a transaction is indexed here."

@@ -4,6 +4,7 @@
             [clojure.edn :as edn]
             [clojure.string :as str]
             [clojure.test :refer [deftest is testing use-fixtures]]
+            [foredeck.node.commit :as commit]
             [foredeck.node.config :as config]
             [foredeck.node.server :as server]
             [xtdb.api :as xt])
@@ -100,6 +101,39 @@
                             (fetch "sync")
                             (call "POST" "/_xtdb/query" "{:query {:find [?k] :where [[_ :f/k ?k]]}}"
                                   :type "application/edn" :accept "application/edn"))))))
+
+(defn ordered
+  "A commit that the node orders, of versions of the documents in `puts`."
+  [token expect & puts]
+  (let [[status answer]
+        (call "POST" "/_xtdb/submit-tx?await-tx-timeout=10000"
+              (json/write-str
+               {:tx-ops [["fn" commit/id
+                          {:namespace "n" :now 5 :unless [(str "n/tx/" token)] :expect expect
+                           :record {"xt/id" (str "n/tx/" token) "n/tx_token" token}
+                           :puts (for [[id kind] puts]
+                                   {"xt/id" id "n/token" token "n/kind" kind "n/identity" kind})}]]}
+               :escape-slash false))]
+    (when (= 202 status) (answer "txCommitted?"))))
+
+(deftest commits-that-the-node-orders
+  (is (= commit/id (get-in (fetch "status") [1 "commitFunction"])))
+  (is (false? (ordered "t0" [] ["a" "k"])) "without a clock there is nothing to go on from")
+  (commit ["put" {"xt/id" "n/clock" "n/clock_seq" 3 "n/clock_time" 9 "n/clock_revision" 4}
+           "1970-01-01T00:00:00.004Z"])
+  (is (true? (ordered "t1" [{:eid "a" :token nil}] ["a" "k"] ["b" "k"])))
+  (is (= {"xt/id" "b" "n/token" "t1" "n/kind" "k" "n/identity" "k"
+          "n/time" 10 "n/born" (inc (* 4 1048576)) "n/irregular" false}
+         (second (fetch "entity?eid=b"))))
+  (is (= {"xt/id" "n/clock" "n/clock_seq" 4 "n/clock_time" 10 "n/clock_token" "t1"
+          "n/clock_revision" 5}
+         (second (fetch "entity?eid=n/clock"))))
+  (is (false? (ordered "t1" [] ["c" "k"])) "once only")
+  (is (false? (ordered "t2" [{:eid "a" :token "t0"}] ["c" "k"])) "another version is expected")
+  (is (false? (ordered "t2" [] ["a" "other"])) "another identity")
+  (is (= 404 (first (fetch "entity?eid=c"))))
+  (is (true? (ordered "t2" [{:eid "a" :token "t1"}] ["a" "k"])))
+  (is (= (* 4 1048576) (get-in (fetch "entity?eid=a") [1 "n/born"])) "a version keeps the first place"))
 
 (deftest what-cannot-be-read-is-400
   (doseq [body ["{" "[1" "{\"tx-ops\":[[\"nope\"]]}" "{\"tx-ops\":[[\"put\",{\"x\":1}]]}"

@@ -1,0 +1,66 @@
+(ns foredeck.node.commit
+  "A transaction function that gives a commit its place while the transaction is indexed.
+
+  Stores order their transactions by a document, the clock. Who matches the clock loses to whoever
+  was quicker, so that many writers mostly lose. This function reads the clock and moves it on at
+  a moment when nobody can come between. It writes exactly what a commit that matches the clock
+  writes; both kinds can follow each other in any order.
+
+  Invoked as [\"fn\" \"foredeck/commit/1\" {...}], see foredeck's stamping.py. The id ends in the
+  number of its version: what it does must never differ between two nodes."
+  (:require [xtdb.api :as xt]))
+
+(def id "foredeck/commit/1")
+
+(def document
+  "The function, as every node of a cluster must have it: a form that needs nothing of this file."
+  {:xt/id id
+   :xt/fn
+   '(fn [ctx {:keys [namespace now unless expect record puts]}]
+      (let [db (xtdb.api/db ctx)
+            attribute (fn [k] (keyword namespace k))
+            entity (fn [eid] (xtdb.api/entity db eid))
+            field (fn [doc k] (get doc (attribute k)))
+            clock (entity (str namespace "/clock"))
+            there (mapv (fn [doc] (entity (:xt/id doc))) puts)
+            same? (fn [before doc k] (= (field before k) (field doc k)))]
+        (if-not (and clock
+                     (not-any? entity unless)
+                     (every? (fn [{:keys [eid token]}] (= token (field (entity eid) "token")))
+                             expect)
+                     (every? (fn [[before doc]]
+                               (or (nil? before)
+                                   (and (same? before doc "kind") (same? before doc "identity"))))
+                             (map vector there puts)))
+          false
+          (let [seq-number (inc (field clock "clock_seq"))
+                revision (inc (field clock "clock_revision"))
+                time (max now (inc (field clock "clock_time")))
+                token (field record "tx_token")
+                valid-time (java.util.Date. (long revision))
+                stamped (map-indexed
+                         (fn [n [before doc]]
+                           (assoc doc
+                                  (attribute "time") time
+                                  (attribute "born") (if before
+                                                       (field before "born")
+                                                       (+ (* seq-number 1048576) n))
+                                  (attribute "irregular") (boolean (field before "irregular"))))
+                         (map vector there puts))
+                recorded (assoc record
+                                (attribute "tx_time") time
+                                (attribute "tx_seq") seq-number)
+                moved (assoc clock
+                             (attribute "clock_seq") seq-number
+                             (attribute "clock_time") time
+                             (attribute "clock_token") token
+                             (attribute "clock_revision") revision)]
+            (mapv (fn [doc] [:xtdb.api/put doc valid-time])
+                  (concat stamped [recorded moved]))))))})
+
+(defn ensure-known
+  "Make sure that the log holds the function before a transaction that invokes it. Nodes that do
+  so at the same time write the same document."
+  [node]
+  (when (not= document (xt/entity (xt/db node) id))
+    (xt/submit-tx node [[::xt/put document]])))
