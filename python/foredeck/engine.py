@@ -64,7 +64,7 @@ class Engine:
         self._call_soon = call_soon
         self._recorded = recorded
         self._notify = notify or (lambda _level, _text: None)
-        self._store = store or open_store(config)
+        self._store = store or open_store(config, tell=self._notify)
         self._session: Session | None = None
         self._assembler: Assembler | None = None
         self._watch: SessionWatch | None = None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import ConfigError
@@ -10,11 +13,23 @@ from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_f
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite import open_sqlite
 
+if TYPE_CHECKING:
+    from foredeck.store.journal.link import Link
+    from foredeck.store.journal.store import JournaledStore
+    from foredeck.store.xtdb import XtdbStore
 
-def open_store(config: Config) -> Store:
-    """The configured store. Raises `StoreUnavailable` where it cannot be opened."""
+Tell = Callable[[str, str], None]
+"""Says something to the user: a level (`info`, `warning`, `error`) and a text."""
+
+
+def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> Store:
+    """The configured store. Raises `StoreUnavailable` where it cannot be opened.
+
+    XTDB stands behind a local copy, so that nobody waits for it: `tell` says to the user when it
+    is away and when it is back; `lazy`: it is not started before that is needed.
+    """
     if config.store == "xtdb":
-        return _open_xtdb(config)
+        return open_copy(config, tell=tell, lazy=lazy)
     return open_sqlite(
         config.sqlite_file,
         synchronous=config.sqlite.synchronous,
@@ -22,9 +37,45 @@ def open_store(config: Config) -> Store:
     )
 
 
-def _open_xtdb(config: Config) -> Store:
-    """A server that somebody else runs where one is named, else foredeck's own node."""
-    # Imported here: who uses SQLite does not wait for an HTTP library.
+def open_copy(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> JournaledStore:
+    """The local copy of the configured XTDB, and the journal of what waits for it."""
+    # Imported here: who uses SQLite does not wait for it.
+    from foredeck.store.journal.store import open_journaled
+    from foredeck.store.journal.tables import Bounds
+
+    say = tell or (lambda _level, _text: None)
+    bounds = Bounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
+    return open_journaled(
+        copy_file(config),
+        _link(config, say),
+        bounds,
+        tell=say,
+        lazy=lazy,
+        busy_timeout_ms=config.sqlite.busy_timeout_ms,
+    )
+
+
+def copy_file(config: Config) -> Path:
+    """The file of the local copy: one for each server and namespace."""
+    where = "own"
+    if config.xtdb.url is not None:
+        where = hashlib.sha256(config.xtdb.url.rstrip("/").encode()).hexdigest()[:12]
+    return config.home / "copies" / f"{where}-{config.xtdb.namespace}.db"
+
+
+def _link(config: Config, tell: Tell) -> Link:
+    from foredeck.store.journal.link import OwnLink, ServerLink
+
+    xtdb = config.xtdb
+    if xtdb.url is None:
+        return OwnLink(config.home, xtdb.topology, xtdb.namespace, xtdb.timeout_ms, tell)
+    token = None if xtdb.token_file is None else _read_token(xtdb.token_file)
+    return ServerLink(xtdb.url, token, xtdb.namespace, xtdb.timeout_ms)
+
+
+def open_database(config: Config) -> XtdbStore:
+    """The configured XTDB itself, without the local copy: a server that somebody else runs where
+    one is named, else foredeck's own node, started if need be."""
     from foredeck.store.xtdb import open_own_node, open_xtdb
 
     xtdb = config.xtdb

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -56,5 +57,9 @@ def made_store(args: Namespace) -> Iterator[Store]:
 def _opened(config: Config) -> Iterator[Store]:
     from foredeck.stores import open_store
 
-    with closing(open_store(config)) as store:
+    with closing(open_store(config, tell=_tell, lazy=True)) as store:
         yield store
+
+
+def _tell(level: str, text: str) -> None:
+    print(f"foredeck: {level}: {text}", file=sys.stderr)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import print_json, short_count, table
+from foredeck.cli.output import counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 
@@ -81,7 +81,11 @@ def _down(args: Namespace, config: Config) -> int:
     from foredeck.store.xtdb.node import stop
     from foredeck.store.xtdb.supervise import own_node_folder
 
-    node = stop(own_node_folder(config.home))
+    folder = own_node_folder(config.home)
+    if folder.root.is_dir():
+        # Before it ends, so that no engine at work takes it for a crash.
+        folder.put_down(True)
+    node = stop(folder)
     if args.json:
         print_json({"stopped": node is not None})
     else:
@@ -106,6 +110,7 @@ def _status(args: Namespace, config: Config) -> int:
     if node is not None and config.xtdb.url is None:
         uptime = time.time_ns() // 1_000_000 - node.started_ms
         found |= {**_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
+    found["journal"] = _journal(config)
     if url is not None:
         token = _token(config, folder.token_file)
         client = XtdbClient(url, token=token, timeout_ms=min(config.xtdb.timeout_ms, 5_000))
@@ -117,6 +122,24 @@ def _status(args: Namespace, config: Config) -> int:
             client.close()
     print_json(found) if args.json else _print_status(found)
     return 0 if found["healthy"] else 3
+
+
+def _journal(config: Config) -> dict[str, Any]:
+    """What waits in the local copy until XTDB has it."""
+    from foredeck.store.clock import now_ms
+    from foredeck.store.journal.tables import read_figures
+    from foredeck.stores import copy_file
+
+    figures = read_figures(copy_file(config))
+    oldest = figures.oldest_ms
+    return {
+        "entries": figures.entries,
+        "bytes": figures.bytes,
+        "oldest_ms": oldest,
+        "lag_ms": 0 if oldest is None else max(0, now_ms() - oldest),
+        "refused": figures.refused,
+        "reason": figures.reason,
+    }
 
 
 def _token(config: Config, own: Path) -> str | None:
@@ -146,13 +169,31 @@ def _size_of(folder: Path) -> int:
 
 
 def _print_status(found: dict[str, Any]) -> None:
+    journal = found.pop("journal")
     if not found["running"]:
         print("No XTDB node runs here; `foredeck xtdb up` starts one.")
-        return
-    rows = [(name.replace("_", " "), _shown(name, value)) for name, value in found.items()]
-    print(table(rows))
+    else:
+        rows = [(name.replace("_", " "), _shown(name, value)) for name, value in found.items()]
+        print(table(rows))
+    print(_journal_text(journal))
     if found.get("ingester_failed"):
         print("Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log.")
+
+
+def _journal_text(journal: dict[str, Any]) -> str:
+    if journal["refused"]:
+        return (
+            f"Journal: XTDB has refused {counted(journal['refused'], 'transaction')} "
+            f"({journal['reason']}); they stay in the local copy and are tried again when Pi is "
+            "started next."
+        )
+    if not journal["entries"]:
+        return "Journal: nothing waits for XTDB."
+    return (
+        f"Journal: {counted(journal['entries'], 'transaction')} ({short_count(journal['bytes'])}B) "
+        f"wait for XTDB, the oldest for {journal['lag_ms'] / 1000:.0f} s; an engine at work "
+        "delivers them."
+    )
 
 
 def _shown(name: str, value: Any) -> str:

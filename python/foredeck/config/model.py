@@ -74,6 +74,19 @@ class XtdbSection(Section):
         le=600_000,
         description="Longest time that one request or one commit may take, in milliseconds.",
     )
+    journal_entries: Annotated[int, USER_ONLY] = Field(
+        10_000,
+        ge=1,
+        le=1_000_000,
+        description="How many transactions may wait for XTDB while it is away. Beyond that, model "
+        "calls go out without foredeck until it is back.",
+    )
+    journal_mib: Annotated[int, USER_ONLY] = Field(
+        256,
+        ge=1,
+        le=100_000,
+        description="The same in MiB of text.",
+    )
 
     @field_validator("url")
     @classmethod

@@ -43,6 +43,9 @@ from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodie
 D = TypeVar("D", bound=Document)
 
 Synchronous = Literal["normal", "full"]
+Within = Callable[[sqlite3.Connection, Batch, Token], None]
+"""Called inside the transaction of each commit, after everything is written: what it writes
+commits with it, and what it raises undoes it."""
 
 
 def open_sqlite(
@@ -51,6 +54,7 @@ def open_sqlite(
     synchronous: Synchronous = "normal",
     busy_timeout_ms: int = 800,
     clock: Callable[[], int] = now_ms,
+    within: Within | None = None,
 ) -> SqliteStore:
     """Open the store at `path`; make it (0600, new folders 0700) where there is none.
 
@@ -76,7 +80,7 @@ def open_sqlite(
         except BaseException:
             db.close()
             raise
-    return SqliteStore(db, path, busy_timeout_ms, clock)
+    return SqliteStore(db, path, busy_timeout_ms, clock, within)
 
 
 def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:
@@ -104,9 +108,15 @@ class SqliteStore:
     """`foredeck.store.protocol.Store` in an SQLite file. Made by `open_sqlite`."""
 
     def __init__(
-        self, db: sqlite3.Connection, path: Path, busy_timeout_ms: int, clock: Callable[[], int]
+        self,
+        db: sqlite3.Connection,
+        path: Path,
+        busy_timeout_ms: int,
+        clock: Callable[[], int],
+        within: Within | None = None,
     ) -> None:
         self.path = path
+        self._within = within
         self._db = db
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = Writer(db, clock)
@@ -125,7 +135,10 @@ class SqliteStore:
             # Hashing and deflating are done before the lock is taken, and not for what is there.
             new_blobs = self._encode_new(blobs)
             with self._transaction():
-                return self._writer.write(versions, new_blobs, batch.expect, origin)
+                token = self._writer.write(versions, new_blobs, batch.expect, origin)
+                if self._within is not None:
+                    self._within(self._db, batch, token)
+        return token
 
     def _encode_new(self, blobs: Mapping[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
         there = {

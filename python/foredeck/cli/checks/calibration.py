@@ -21,7 +21,7 @@ def check_calibration(config: Config) -> Iterator[Finding]:
         return
     if config.store == "xtdb" and config.xtdb.url is None and not _own_node_runs(config):
         return
-    with closing(open_store(config)) as store:
+    with closing(open_store(config, lazy=True)) as store:
         heads = store.query("calibration")
     lines = sorted(
         f"{fields['model']}: {fields['chars_per_token']} characters a token "

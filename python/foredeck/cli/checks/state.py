@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foredeck.cli.checks.finding import Finding, note, ok, problem
-from foredeck.cli.checks.xtdb import check_xtdb
+from foredeck.cli.checks.xtdb import check_journal, check_xtdb
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, looser_than_private
 from foredeck.errors import ConfigError, StoreUnavailable
@@ -47,7 +47,11 @@ def check_state(config: Config) -> Iterator[Finding]:
         yield _writable(home)
     yield _space(home)
     yield _file_system(home)
-    yield _store(config.sqlite_file) if config.store == "sqlite" else check_xtdb(config)
+    if config.store == "sqlite":
+        yield _store(config.sqlite_file)
+    else:
+        yield check_xtdb(config)
+        yield check_journal(config)
 
 
 def _home_to_be(home: Path) -> Finding:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from foredeck.cli.checks.finding import Finding, ok, problem
+from foredeck.cli.checks.finding import Finding, note, ok, problem
+from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
-from foredeck.stores import open_store
+from foredeck.store.journal.tables import read_figures
+from foredeck.stores import copy_file, open_database
 
 
 def check_xtdb(config: Config) -> Finding:
@@ -19,8 +21,25 @@ def check_xtdb(config: Config) -> Finding:
         if config.xtdb.url is None and own_node_folder(config.home).running() is None:
             java = find_runtime(config.home).java
             return ok("store", f"XTDB, installed, on Java {java.version}; started at first use")
-        with closing(open_store(config)) as store:
+        with closing(open_database(config)) as store:
             store.latest()
     except ForedeckError as error:
         return problem("store", str(error), "`foredeck xtdb status` and `logs` tell more.")
     return ok("store", f"XTDB {config.xtdb.url or 'of our own'} answers")
+
+
+def check_journal(config: Config) -> Finding:
+    """What waits for XTDB in the local copy."""
+    figures = read_figures(copy_file(config))
+    if figures.refused:
+        return problem(
+            "journal",
+            f"XTDB has refused {figures.refused} transactions: {figures.reason}",
+            "They are in the local copy and are tried again when Pi is started next.",
+        )
+    if figures.entries == 0:
+        return ok("journal", "nothing waits for XTDB")
+    text = f"{counted(figures.entries, 'transaction')} of {figures.bytes:,} bytes wait for XTDB"
+    if figures.entries * 2 > config.xtdb.journal_entries:
+        return note("journal", text, "`foredeck xtdb status` tells whether XTDB runs.")
+    return ok("journal", text)

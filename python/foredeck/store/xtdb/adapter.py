@@ -6,11 +6,12 @@ How documents lie there is told in `documents.py`; the order of transactions in 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
+from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
@@ -126,6 +127,30 @@ class XtdbStore:
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """See `Store.changes_since`."""
         return self._reader.changes_since(token, limit)
+
+    def newest(self, ids: Iterable[str]) -> list[tuple[Origin, Document]]:
+        """Newest versions of many documents with their content; 500 of them cost one query."""
+        return self._restored(self._reader.versions(ids).values())
+
+    def versions(self, id: str) -> list[tuple[Origin, Document]]:
+        """All versions of a document with their content, oldest first."""
+        return self._restored(self._reader.history(id))
+
+    def _restored(self, versions: Iterable[Version]) -> list[tuple[Origin, Document]]:
+        found = [(version.origin, version.fields) for version in versions]
+        absent = [f["text_hash"] for _, f in found if f["text_hash"] and "content" not in f]
+        blobs = self._reader.blobs(absent)
+        for _, fields in found:
+            if "content" not in fields:
+                digest = fields["text_hash"]
+                if digest is not None and digest not in blobs:
+                    raise Missing(f"no blob {digest} in this store")
+                fields["content"] = None if digest is None else decode_text(blobs[digest])
+        return [(origin, restore(kind_of(f["type"]), f)) for origin, f in found]
+
+    def status(self) -> Mapping[str, Any]:
+        """What the server says of itself, such as `ingesterFailed?`."""
+        return self._client.status()
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""

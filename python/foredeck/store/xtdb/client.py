@@ -55,6 +55,10 @@ class Refused(StoreError):
         """The body of the answer."""
 
 
+class TokenRefused(StoreUnavailable):
+    """The server asks for another bearer token: trying again does not help."""
+
+
 class XtdbClient:
     """One server. Not thread-safe, as the stores that use it."""
 
@@ -257,7 +261,7 @@ class XtdbClient:
             except ValueError as error:
                 raise StoreError(f"XTDB at {self.url} answered with something else") from error
         if answer.status_code == 401:
-            raise StoreUnavailable(
+            raise TokenRefused(
                 f"XTDB at {self.url} does not accept the token: it belongs to another node"
             )
         if answer.status_code == 503:

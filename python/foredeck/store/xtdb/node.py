@@ -93,6 +93,16 @@ class NodeFolder:
             stream.write(token)
         return token
 
+    def put_down(self, down: bool | None = None) -> bool:
+        """Whether a user has stopped the node on purpose, so that nobody but a user, or a new
+        engine, starts it; with an argument, note that it is so."""
+        note = self.root / "down"
+        if down:
+            note.touch(mode=0o600)
+        elif down is not None:
+            note.unlink(missing_ok=True)
+        return note.exists()
+
     def running(self) -> NodeInfo | None:
         """The node that runs here, if one does."""
         if not self.root.is_dir():
@@ -189,6 +199,7 @@ def _spawn(
     until_eof: bool,
     descriptor: int,
 ) -> subprocess.Popen[bytes]:
+    folder.put_down(False)
     folder.ready_file.unlink(missing_ok=True)
     folder.state_file.unlink(missing_ok=True)
     shutil.rmtree(folder.tmp, ignore_errors=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.xtdb.adapter import DEFAULT_NAMESPACE, XtdbStore, open_xtdb
 from foredeck.store.xtdb.node import NodeFolder, start
 from foredeck.store.xtdb.runtime import find_runtime
+
+if TYPE_CHECKING:
+    from foredeck.store.xtdb.adapter import XtdbStore
 
 MOST_STARTS = 5
 """How often a node that keeps ending is started again within `WINDOW_SECONDS`."""
@@ -26,13 +29,15 @@ def open_own_node(
     home: Path,
     *,
     topology: str = "rocksdb",
-    namespace: str = DEFAULT_NAMESPACE,
+    namespace: str = "foredeck",
     timeout_ms: int = 10_000,
 ) -> XtdbStore:
     """Open the store on the node in the state folder `home`, which is started if need be.
 
     Raises `StoreUnavailable` where it is not installed or does not start.
     """
+    from foredeck.store.xtdb.adapter import open_xtdb
+
     supervisor = Supervisor(home, topology)
     return open_xtdb(
         supervisor.ensure(),

@@ -1,0 +1,156 @@
+"""How the journal reaches XTDB: a server that somebody else runs, or a node of foredeck's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.xtdb.node import stop
+from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
+from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
+
+if TYPE_CHECKING:
+    # An HTTP library takes longer to import than an engine to start.
+    from foredeck.store.xtdb.adapter import XtdbStore
+
+LOOK_MS = 2_000
+"""How long a request may take while the agent waits for it."""
+_CHECK_MS = 300
+
+SHARED = frozenset({"postgres", "kafka"})
+"""Topologies in which other machines write, too."""
+
+
+class Link(Protocol):
+    """A way to one store in XTDB."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether others than the engines on this state folder write there."""
+
+    def check(self) -> None:
+        """Raise `StoreUnavailable` where waiting cannot help: no such node, a wrong token."""
+
+    def connect(self) -> XtdbStore:
+        """Open the store, starting the node where it is ours. May take seconds."""
+
+    def look(self) -> XtdbStore:
+        """Open the store for reading, with little patience; starts nothing."""
+
+    def restart(self, reason: str) -> None:
+        """The server has said that it cannot go on: begin it anew where it is ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLink:
+    """A server that somebody else runs: never started, never stopped."""
+
+    url: str
+    token: str | None
+    namespace: str
+    timeout_ms: int
+    shared: bool = True
+
+    def check(self) -> None:
+        """See `Link.check`."""
+        from foredeck.store.xtdb.client import TokenRefused
+
+        try:
+            self._open(_CHECK_MS).close()
+        except TokenRefused:
+            raise
+        except StoreUnavailable:
+            return
+
+    def connect(self) -> XtdbStore:
+        """See `Link.connect`."""
+        return self._open(self.timeout_ms)
+
+    def look(self) -> XtdbStore:
+        """See `Link.look`."""
+        return self._open(min(self.timeout_ms, LOOK_MS))
+
+    def restart(self, reason: str) -> None:
+        """See `Link.restart`."""
+        raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
+
+    def _open(self, timeout_ms: int) -> XtdbStore:
+        from foredeck.store.xtdb.adapter import open_xtdb
+
+        return open_xtdb(
+            self.url, token=self.token, namespace=self.namespace, timeout_ms=timeout_ms
+        )
+
+
+class OwnLink:
+    """The node of a state folder: started when it is needed, again when it has ended."""
+
+    def __init__(
+        self,
+        home: Path,
+        topology: str,
+        namespace: str,
+        timeout_ms: int,
+        tell: Callable[[str, str], None],
+    ) -> None:
+        """`tell` says something to the user: a level and a text."""
+        self.shared = topology in SHARED
+        self._home = home
+        self._namespace = namespace
+        self._timeout_ms = timeout_ms
+        self._tell = tell
+        self._folder = own_node_folder(home)
+        self._supervisor = Supervisor(home, topology)
+        self._ran = False
+        self._told = False
+
+    def check(self) -> None:
+        """See `Link.check`. Java is not started for this: that takes longer than all the rest."""
+        if not runtime_folder(self._home).is_dir() and self._folder.running() is None:
+            find_runtime(self._home)
+
+    def connect(self) -> XtdbStore:
+        """See `Link.connect`. A node that ended while it was in use is started with a pause."""
+        if not self._ran:
+            url = self._supervisor.ensure()
+        elif (node := self._folder.running()) is not None:
+            url = node.url
+        elif self._folder.put_down():
+            raise StoreUnavailable("`foredeck xtdb down` has stopped the node: `up` starts it")
+        else:
+            url = self._revive()
+        self._ran = True
+        return self._open(url, self._timeout_ms)
+
+    def _revive(self) -> str:
+        url = self._supervisor.revive()
+        if not self._told:
+            self._told = True
+            self._tell(
+                "warning",
+                "The XTDB node had ended and was started again; nothing is lost. Its log may say "
+                f"why: {self._folder.log_file}",
+            )
+        return url
+
+    def look(self) -> XtdbStore:
+        """See `Link.look`."""
+        node = self._folder.running()
+        if node is None:
+            raise StoreUnavailable("the XTDB node does not run")
+        return self._open(node.url, min(self._timeout_ms, LOOK_MS))
+
+    def restart(self, reason: str) -> None:
+        """See `Link.restart`."""
+        stop(self._folder)
+        raise StoreUnavailable(reason)
+
+    def _open(self, url: str, timeout_ms: int) -> XtdbStore:
+        from foredeck.store.xtdb.adapter import open_xtdb
+
+        return open_xtdb(
+            url, token=self._folder.token(), namespace=self._namespace, timeout_ms=timeout_ms
+        )

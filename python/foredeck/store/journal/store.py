@@ -1,0 +1,292 @@
+"""The store of an engine that works with XTDB: a local copy that never waits for the database.
+
+Every commit goes into the local copy, an SQLite store, on the disk before it returns, with a note
+that it waits for XTDB; a thread of its own delivers it there under the same token and time
+(`worker.py`). Reads are local. What other machines have written is known by name and fetched when
+it is first asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from foredeck.errors import Missing, StoreUnavailable
+from foredeck.model.documents import Document
+from foredeck.store.clock import now_ms
+from foredeck.store.journal.fetching import fetch
+from foredeck.store.journal.link import Link
+from foredeck.store.journal.tables import Bounds, Figures, Journal
+from foredeck.store.journal.worker import Tell, Worker
+from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
+from foredeck.store.sqlite import SqliteStore, open_sqlite
+
+if TYPE_CHECKING:
+    from foredeck.store.xtdb.adapter import XtdbStore
+
+D = TypeVar("D", bound=Document)
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+FIRST_SECONDS = 2.0
+"""How long the first read waits to learn what others have written."""
+CLOSE_SECONDS = 1.5
+"""How long closing waits for what is on its way to XTDB."""
+_IDLE_SECONDS = 0.3
+_REST_SECONDS = 10.0
+"""How long nobody is asked again after XTDB did not answer."""
+
+
+def open_journaled(
+    file: Path,
+    link: Link,
+    bounds: Bounds,
+    *,
+    tell: Tell | None = None,
+    lazy: bool = False,
+    busy_timeout_ms: int = 800,
+    clock: Callable[[], int] = now_ms,
+) -> JournaledStore:
+    """Open the local copy in `file`, made where there is none, of the store that `link` reaches.
+
+    XTDB may be away; what was committed is delivered when it is back. `tell` says to the user
+    that it is away and that it is back. `lazy`: XTDB is not spoken to before that is needed.
+    Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
+    """
+    link.check()
+    # Made before the journal's tables are, and by whoever comes first.
+    open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
+    journal = Journal(file, bounds, busy_timeout_ms)
+    copy = open_sqlite(
+        file,
+        synchronous="full",
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock,
+        within=journal.add,
+    )
+    worker = Worker(file, bounds, link, tell or (lambda _level, _text: None), busy_timeout_ms)
+    store = JournaledStore(copy, journal, worker, link, busy_timeout_ms)
+    if not lazy or link.shared or not journal.has_followed:
+        store.start()
+    return store
+
+
+class JournaledStore:
+    """`foredeck.store.protocol.Store` in a local copy of XTDB's. Made by `open_journaled`.
+
+    A read raises `StoreUnavailable` where the answer is known to be in XTDB alone, and that does
+    not answer; nothing is taken for absent that is only away.
+    """
+
+    def __init__(
+        self,
+        copy: SqliteStore,
+        journal: Journal,
+        worker: Worker,
+        link: Link,
+        busy_timeout_ms: int,
+    ) -> None:
+        self._copy = copy
+        self._busy_timeout_ms = busy_timeout_ms
+        self._journal = journal
+        self._worker = worker
+        self._link = link
+        self._started = False
+        self._closed = False
+        self._settled = not link.shared and journal.has_followed
+        self._opened = time.monotonic()
+        self._taking: SqliteStore | None = None
+        self._remote: XtdbStore | None = None
+        self._rest_until = 0.0
+
+    def start(self) -> None:
+        """Speak to XTDB from now on."""
+        if not self._started:
+            self._started = True
+            self._worker.start()
+
+    @property
+    def figures(self) -> Figures:
+        """What waits for XTDB."""
+        return self._journal.figures()
+
+    # Writing
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`. Raises `JournalFull` when too much waits for XTDB.
+
+        `batch.expect` is decided on the local copy, with all that is known to be in XTDB.
+        """
+        self._bring([*(document.id for document in batch.puts), *batch.expect], needed=False)
+        token = self._copy.commit(batch, origin=origin)
+        self.start()
+        self._worker.wake()
+        return token
+
+    # Reading
+
+    def get(self, id: str, kind: type[D], at: Token | None = None) -> D | None:
+        """See `Store.get`."""
+        self._bring([id], at)
+        return self._copy.get(id, kind, at)
+
+    def head(self, id: str, at: Token | None = None) -> Head | None:
+        """See `Store.head`."""
+        self._bring([id], at)
+        return self._copy.head(id, at)
+
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """See `Store.heads`."""
+        wanted = list(ids)
+        self._bring(wanted)
+        return self._copy.heads(wanted)
+
+    def history(self, id: str) -> list[Head]:
+        """See `Store.history`."""
+        self._bring([id])
+        return self._copy.history(id)
+
+    def query(
+        self,
+        type: str,
+        where: Mapping[str, Scalar | None] | None = None,
+        *,
+        limit: int | None = None,
+    ) -> list[Head]:
+        """See `Store.query`. Where XTDB is away, of what this machine has."""
+        self._settle()
+        if self._journal.is_missing(type):
+            self._bring_found(type, where)
+        return self._copy.query(type, where, limit=limit)
+
+    def blob(self, digest: str) -> bytes:
+        """See `Store.blob`."""
+        found = self.blobs([digest])
+        if digest not in found:
+            raise Missing(f"no blob {digest} in this store")
+        return found[digest]
+
+    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
+        """See `Store.blobs`. Those that other machines have put are kept once they are fetched."""
+        wanted = list(digests)
+        found = self._copy.blobs(wanted)
+        absent = [digest for digest in wanted if digest not in found]
+        if absent and self._journal.has_foreign:
+            fetched = self._asked(lambda remote: remote.blobs(absent)) or {}
+            self._keep(fetched)
+            found |= fetched
+        return found
+
+    def _keep(self, blobs: dict[str, bytes]) -> None:
+        latest = self._copy.latest()
+        if blobs and latest is not None:
+            # Blobs need no transaction of their own: they come with one that is here.
+            (origin,) = self._copy.transactions([latest])
+            self._taking_in().commit(Batch(blobs=blobs), origin=origin)
+
+    def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
+        """See `Store.changes_since`, in the order in which they came into the local copy."""
+        return self._copy.changes_since(token, limit=limit)
+
+    def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
+        """See `Store.transactions`."""
+        wanted = list(tokens)
+        self._bring_transactions(wanted)
+        return self._copy.transactions(wanted)
+
+    def latest(self) -> Token | None:
+        """See `Store.latest`, of the local copy."""
+        return self._copy.latest()
+
+    def close(self) -> None:
+        """See `Store.close`. What is on its way to XTDB gets a moment; the rest is kept."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._started:
+            waits = self._journal.figures().entries > 0
+            self._worker.stop(CLOSE_SECONDS if waits else _IDLE_SECONDS)
+        if self._remote is not None:
+            self._remote.close()
+        if self._taking is not None:
+            self._taking.close()
+        self._journal.close()
+        self._copy.close()
+
+    # What other machines wrote
+
+    def _bring(self, ids: Sequence[str], at: Token | None = None, *, needed: bool = True) -> None:
+        """Fetch what is missing of these documents. `needed`: one of which nothing is here must
+        come, older versions of the others will do."""
+        self._settle()
+        if at is not None:
+            self._bring_transactions([at])
+        missing = self._journal.missing_of(ids)
+        if not missing or self._fetched(list(missing)) or not needed:
+            return
+        held = self._copy.heads(missing)
+        if absent := [id for id in missing if id not in held]:
+            raise StoreUnavailable(
+                f"XTDB is away, and {absent[0]!r} is only there: another machine has written it"
+            )
+
+    def _bring_transactions(self, tokens: Sequence[Token]) -> None:
+        if self._journal.any_missing() and (ids := self._journal.missing_in(tokens)):
+            self._fetched(ids)
+
+    def _bring_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+        """Fetch what XTDB finds, and what is found here but is no longer the newest."""
+        found = self._asked(lambda remote: remote.query(type, where))
+        if found is None:
+            return
+        changes = [Change(head.token, head.time_ms, head.id, head.type) for head in found]
+        self._journal.add_missing(changes)
+        ids = [head.id for head in [*found, *self._copy.query(type, where)]]
+        if missing := self._journal.missing_of(ids):
+            self._fetched(list(missing))
+
+    def _fetched(self, ids: Sequence[str]) -> bool:
+        """Whether these documents are all here now."""
+
+        def bring(remote: XtdbStore) -> bool:
+            fetch(remote, self._taking_in(), self._journal, ids)
+            return True
+
+        return self._asked(bring) or False
+
+    def _taking_in(self) -> SqliteStore:
+        """The local copy, for what comes from XTDB: it is not to be delivered there."""
+        if self._taking is None:
+            self._taking = open_sqlite(
+                self._copy.path,
+                busy_timeout_ms=self._busy_timeout_ms,
+                within=self._journal.fetched,
+            )
+        return self._taking
+
+    def _settle(self) -> None:
+        """Once, wait a little until it is known what others have written."""
+        if not self._settled:
+            self._settled = True
+            left = FIRST_SECONDS - (time.monotonic() - self._opened)
+            self._worker.wait_for_changes(max(0.0, left))
+
+    def _asked(self, ask: Callable[[XtdbStore], T]) -> T | None:
+        """What XTDB answers; None where it is away."""
+        if self._worker.away or time.monotonic() < self._rest_until:
+            return None
+        try:
+            if self._remote is None:
+                self._remote = self._link.look()
+            return ask(self._remote)
+        except StoreUnavailable as error:
+            log.warning("XTDB was asked and is away: %s", error)
+            self._rest_until = time.monotonic() + _REST_SECONDS
+            if self._remote is not None:
+                self._remote.close()
+                self._remote = None
+            return None

@@ -1,0 +1,212 @@
+"""The store in front of XTDB: the contract of all stores, and what gets to XTDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from foredeck.errors import Conflict, StoreUnavailable
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.documents import Document
+from foredeck.store.journal.tables import Bounds, JournalFull
+from foredeck.store.protocol import Batch, Store
+from foredeck.store.xtdb.node import NodeFolder
+
+from .contract import CommitContract, HeadContract, VersionContract, contents, store
+from .contract_origin import OriginContract
+from .contract_processes import ProcessContract
+from .documents import AWKWARD, batch, file, note
+from .factory import StoreFactory
+from .journaled import Machine, delivered, direct, new_namespace, server_link
+from .model import StoreComparison
+from .xtdb_node import memory_node, runtime
+
+__all__ = ["memory_node", "runtime", "store"]
+
+
+@pytest.fixture
+def machine(memory_node: NodeFolder, tmp_path: Path) -> Machine:
+    """A machine with an empty copy of an empty namespace."""
+    return Machine(tmp_path / "copy.db", server_link(memory_node, new_namespace()))
+
+
+@pytest.fixture
+def factory(machine: Machine) -> Iterator[StoreFactory]:
+    """The stores of one machine."""
+    made = StoreFactory(machine)
+    yield made
+    made.close_all()
+
+
+class TestVersions(VersionContract):
+    """Versions, history and as-of reads."""
+
+
+class TestHeads(HeadContract):
+    """Heads, queries, changes."""
+
+
+class TestCommits(CommitContract):
+    """Atomic commits, compare-and-put, blobs."""
+
+
+class TestOrigins(OriginContract):
+    """Imported transactions."""
+
+
+class TestProcesses(ProcessContract):
+    """Several processes, killed ones."""
+
+
+def equal(one: Store, two: Store) -> None:
+    """Both stores hold the same transactions with the same versions."""
+    changes = [list(store.changes_since(None, limit=10**6)) for store in (one, two)]
+    assert sorted(map(repr, changes[0])) == sorted(map(repr, changes[1]))
+    for id in {change.id for change in changes[0]}:
+        assert [head.token for head in one.history(id)] == [head.token for head in two.history(id)]
+        for head in one.history(id):
+            documents = [store.get(id, Document, head.token) for store in (one, two)]
+            assert documents[0] is not None
+            assert documents[1] is not None
+            assert documents[0].model_dump() == documents[1].model_dump()
+
+
+def test_random_operations_reach_xtdb(memory_node: NodeFolder) -> None:
+    """The local copy against a few dicts, and at the end XTDB against the local copy."""
+
+    class Comparison(StoreComparison):
+        def open_store(self, folder: Path) -> Store:
+            name = f"j{folder.name.lower().replace('_', '-')}"
+            self.machine = Machine(folder / "copy.db", server_link(memory_node, name))
+            return self.machine()
+
+        def teardown(self) -> None:
+            with closing(self.machine()) as again, closing(direct(self.machine.link)) as remote:
+                delivered(again)
+                assert again.figures.refused == 0
+                equal(again, remote)
+                assert remote.blobs(self.model.blobs) == self.model.blobs
+            super().teardown()
+
+    case = Comparison.TestCase
+    case.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
+    case("runTest").debug()
+
+
+def test_what_is_committed_gets_to_xtdb_in_order_and_once(machine: Machine) -> None:
+    data = b"\0\xff bytes"
+    with closing(machine()) as store, closing(direct(machine.link)) as remote:
+        tokens = [store.commit(batch(note("a", text), file("/f", text))) for text in AWKWARD]
+        tokens.append(store.commit(Batch(blobs={sha256_hex(data): data})))
+        delivered(store)
+        equal(store, remote)
+        assert remote.blob(sha256_hex(data)) == data
+        assert contents(remote, "a") == AWKWARD
+        assert remote.latest() == tokens[-1]
+        assert [origin.token for origin in remote.transactions(tokens)] == tokens
+
+
+def test_a_conflict_leaves_nothing_behind(machine: Machine) -> None:
+    with closing(machine()) as store, closing(direct(machine.link)) as remote:
+        token = store.commit(batch(note("a"), expect={"a": None}))
+        with pytest.raises(Conflict):
+            store.commit(batch(note("a", "other"), expect={"a": None}))
+        delivered(store)
+        assert [head.token for head in remote.history("a")] == [token]
+
+
+def test_two_engines_on_one_copy_deliver_once(machine: Machine) -> None:
+    with closing(machine()) as one, closing(machine()) as two, closing(direct(machine.link)) as far:
+        for n in range(20):
+            (one if n % 2 else two).commit(batch(note("a", str(n))))
+        delivered(one)
+        equal(two, far)
+        assert contents(far, "a") == [str(n) for n in range(20)]
+
+
+class TestOtherMachines:
+    """Two machines with a copy each."""
+
+    @pytest.fixture
+    def other(self, machine: Machine, tmp_path: Path) -> Machine:
+        """Another machine on the same XTDB."""
+        return Machine(tmp_path / "other.db", machine.link)
+
+    def test_what_one_wrote_the_other_has(self, machine: Machine, other: Machine) -> None:
+        data = b"of one"
+        with closing(machine()) as one:
+            tokens = [
+                one.commit(Batch([note("a", text, session="s")], {sha256_hex(data): data}))
+                for text in ("one", "x" * 9_000)
+            ]
+            one.commit(batch(note("b", "other", session="t"), file("/f", "text")))
+            delivered(one)
+            with closing(other()) as two:
+                assert contents(two, "a") == ["one", "x" * 9_000]
+                assert [head.token for head in two.history("a")] == tokens
+                assert [head.id for head in two.query("note", {"session": "t"})] == ["b"]
+                assert two.blob(sha256_hex(data)) == data
+                document = two.get(file("/f").id, Document)
+                assert document is not None
+                assert document.content == "text"
+                assert [origin.token for origin in two.transactions(tokens)] == tokens
+
+    def test_both_write_the_same_object(self, machine: Machine, other: Machine) -> None:
+        with closing(machine()) as one, closing(other()) as two:
+            for n in range(6):
+                (one if n % 2 else two).commit(batch(note("a", str(n))))
+            delivered(one)
+            delivered(two)
+            with closing(direct(machine.link)) as remote:
+                expected = contents(remote, "a")
+            assert sorted(expected) == [str(n) for n in range(6)]
+        with closing(machine()) as one, closing(other()) as two:
+            assert contents(one, "a") == expected
+            assert contents(two, "a") == expected
+
+    def test_a_race_is_lost_by_who_comes_later(self, machine: Machine, other: Machine) -> None:
+        with closing(machine()) as one:
+            one.commit(batch(note("a", "first"), expect={"a": None}))
+            delivered(one)
+        with closing(other()) as two, pytest.raises(Conflict):
+            two.commit(batch(note("a", "second"), expect={"a": None}))
+
+    def test_what_is_only_elsewhere_is_not_taken_for_absent(
+        self, machine: Machine, other: Machine, memory_node: NodeFolder
+    ) -> None:
+        with closing(machine()) as one:
+            one.commit(batch(note("a")))
+            delivered(one)
+        with closing(other()) as two:
+            assert two.head("never") is None
+        away = Machine(other.file, server_link(memory_node, machine.link.namespace))
+        object.__setattr__(away.link, "url", "http://127.0.0.1:9")
+        with closing(away()) as two:
+            with pytest.raises(StoreUnavailable, match="another machine has written it"):
+                two.head("a")
+            assert two.head("never") is None
+            assert two.query("note") == []
+
+
+def test_a_full_journal_refuses_and_says_so(memory_node: NodeFolder, tmp_path: Path) -> None:
+    link = server_link(memory_node, new_namespace())
+    object.__setattr__(link, "url", "http://127.0.0.1:9")
+    for bounds in (Bounds(2, 10**6), Bounds(100, 2_000)):
+        machine = Machine(tmp_path / f"{bounds.entries}.db", link, bounds)
+        with closing(machine()) as store:
+            for n in range(2):
+                store.commit(batch(note("a", f"{n}" * 800)))
+            with pytest.raises(JournalFull, match="wait for XTDB"):
+                store.commit(batch(note("a", "2" * 800)))
+            assert contents(store, "a") == ["0" * 800, "1" * 800]
+            assert store.figures.entries == 2
+
+
+def test_a_wrong_token_is_said_at_once(machine: Machine) -> None:
+    object.__setattr__(machine.link, "token", "wrong")
+    with pytest.raises(StoreUnavailable, match="does not accept the token"):
+        machine()
