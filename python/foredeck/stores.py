@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 Tell = Callable[[str, str], None]
 """Says something to the user: a level (`info`, `warning`, `error`) and a text."""
 
+_ENGINE_PATIENCE, _COMMAND_PATIENCE = 2.0, 30.0
+"""Seconds to wait at first for what other machines have written; a model call waits behind one."""
+
 
 def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> Store:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened.
 
     XTDB stands behind a local copy, so that nobody waits for it: `tell` says to the user when it
-    is away and when it is back; `lazy`: it is not started before that is needed.
+    is away and when it is back; `lazy`, for commands: it is not started before that is needed, and
+    then waited for.
     """
     if config.store == "xtdb":
         return open_copy(config, tell=tell, lazy=lazy)
@@ -51,6 +55,7 @@ def open_copy(config: Config, *, tell: Tell | None = None, lazy: bool = False) -
         bounds,
         tell=say,
         lazy=lazy,
+        patience=_COMMAND_PATIENCE if lazy else _ENGINE_PATIENCE,
         busy_timeout_ms=config.sqlite.busy_timeout_ms,
     )
 

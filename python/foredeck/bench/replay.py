@@ -18,13 +18,12 @@ from typing import Any
 from foredeck.bench.economics.comparison import Comparison
 from foredeck.bench.economics.judge import Facts, Judge, Judgement
 from foredeck.bench.replay_host import Host, Options
-from foredeck.bench.replay_stores import replay_stores
+from foredeck.bench.replay_stores import replay_store, replay_stores
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.config import Config
 from foredeck.context.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.validity import find_faults
-from foredeck.stores import open_store
 
 _PREFIX = "foredeck-replay-"
 
@@ -118,7 +117,7 @@ def _restarts_before(number: int, every: int | None) -> bool:
 
 def _take_records(result: SessionResult, session: str, config: Config) -> None:
     """What the call records tell: decisions, and how things stood at the last call."""
-    with closing(open_store(config)) as store:
+    with closing(replay_store(config)) as store:
         records = sorted(
             (head.fields for head in store.query("call", {"session": session})),
             key=lambda fields: fields["ordinal"],

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from foredeck.bench.economics.judge import Rule
 from foredeck.bench.economics.prices import load_cost, load_prices
+from foredeck.bench.replay_stores import replay_store
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
 from foredeck.config import Config, load_config
 from foredeck.context.rebase import DEFAULT_TTL_S
@@ -128,7 +129,8 @@ class Host:
         return [] if self._applied is None else [{"call": self._applied, "kind": "applied"}]
 
     def _start(self) -> Engine:
-        self.engine = Engine(self._options.config(self._home), recorded=recorded_source)
+        config = self._options.config(self._home)
+        self.engine = Engine(config, recorded=recorded_source, store=replay_store(config))
         self.engine.open_session(
             {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
         )

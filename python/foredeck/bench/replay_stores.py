@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.config import load_config
+from foredeck.config import Config, load_config
+from foredeck.store.protocol import Store
+from foredeck.stores import open_database, open_store
 
 Settings = Callable[[int], tuple[str, ...]]
 """The configuration, as `KEY=VALUE`, of the store of the n-th session."""
@@ -42,3 +44,9 @@ def replay_stores(store: str) -> Iterator[Settings]:
             "xtdb.timeout_ms=60000",
         )
         yield lambda number: (*shared, f"xtdb.namespace=session-{number}")
+
+
+def replay_store(config: Config) -> Store:
+    """The store of one replayed session: XTDB itself, without the local copy in front of it, so
+    that a replay shows what XTDB gives back."""
+    return open_database(config) if config.store == "xtdb" else open_store(config)

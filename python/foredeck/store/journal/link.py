@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from foredeck.errors import StoreUnavailable
+from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.store.xtdb.node import stop
 from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
 from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
@@ -34,6 +34,9 @@ class Link(Protocol):
     def check(self) -> None:
         """Raise `StoreUnavailable` where waiting cannot help: no such node, a wrong token."""
 
+    def check_error(self, error: StoreError | None) -> None:
+        """Raise the error that `connect` has ended with where trying again cannot help."""
+
     def connect(self) -> XtdbStore:
         """Open the store, starting the node where it is ours. May take seconds."""
 
@@ -56,14 +59,17 @@ class ServerLink:
 
     def check(self) -> None:
         """See `Link.check`."""
-        from foredeck.store.xtdb.client import TokenRefused
-
         try:
             self._open(_CHECK_MS).close()
-        except TokenRefused:
-            raise
-        except StoreUnavailable:
-            return
+        except StoreUnavailable as error:
+            self.check_error(error)
+
+    def check_error(self, error: StoreError | None) -> None:
+        """See `Link.check_error`."""
+        from foredeck.store.xtdb.client import TokenRefused
+
+        if isinstance(error, TokenRefused):
+            raise error
 
     def connect(self) -> XtdbStore:
         """See `Link.connect`."""
@@ -111,6 +117,9 @@ class OwnLink:
         """See `Link.check`. Java is not started for this: that takes longer than all the rest."""
         if not runtime_folder(self._home).is_dir() and self._folder.running() is None:
             find_runtime(self._home)
+
+    def check_error(self, error: StoreError | None) -> None:
+        """See `Link.check_error`: the node's token is in its own folder."""
 
     def connect(self) -> XtdbStore:
         """See `Link.connect`. A node that ended while it was in use is started with a pause."""

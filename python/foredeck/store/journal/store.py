@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FIRST_SECONDS = 2.0
-"""How long the first read waits to learn what others have written."""
+PATIENCE = 2.0
+"""How many seconds the first read of an engine waits to learn what others have written."""
 CLOSE_SECONDS = 1.5
 """How long closing waits for what is on its way to XTDB."""
 _IDLE_SECONDS = 0.3
@@ -48,6 +48,7 @@ def open_journaled(
     *,
     tell: Tell | None = None,
     lazy: bool = False,
+    patience: float = PATIENCE,
     busy_timeout_ms: int = 800,
     clock: Callable[[], int] = now_ms,
 ) -> JournaledStore:
@@ -55,6 +56,7 @@ def open_journaled(
 
     XTDB may be away; what was committed is delivered when it is back. `tell` says to the user
     that it is away and that it is back. `lazy`: XTDB is not spoken to before that is needed.
+    `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
     """
     link.check()
@@ -68,8 +70,9 @@ def open_journaled(
         clock=clock,
         within=journal.add,
     )
-    worker = Worker(file, bounds, link, tell or (lambda _level, _text: None), busy_timeout_ms)
-    store = JournaledStore(copy, journal, worker, link, busy_timeout_ms)
+    say = tell or (lambda _level, _text: None)
+    worker = Worker(file, bounds, link, say, busy_timeout_ms)
+    store = JournaledStore(copy, journal, worker, link, say, patience, busy_timeout_ms)
     if not lazy or link.shared or not journal.has_followed:
         store.start()
     return store
@@ -88,9 +91,13 @@ class JournaledStore:
         journal: Journal,
         worker: Worker,
         link: Link,
+        tell: Tell,
+        patience: float,
         busy_timeout_ms: int,
     ) -> None:
         self._copy = copy
+        self._tell = tell
+        self._settle_until = time.monotonic() + patience
         self._busy_timeout_ms = busy_timeout_ms
         self._journal = journal
         self._worker = worker
@@ -98,7 +105,6 @@ class JournaledStore:
         self._started = False
         self._closed = False
         self._settled = not link.shared and journal.has_followed
-        self._opened = time.monotonic()
         self._taking: SqliteStore | None = None
         self._remote: XtdbStore | None = None
         self._rest_until = 0.0
@@ -272,8 +278,10 @@ class JournaledStore:
         """Once, wait a little until it is known what others have written."""
         if not self._settled:
             self._settled = True
-            left = FIRST_SECONDS - (time.monotonic() - self._opened)
-            self._worker.wait_for_changes(max(0.0, left))
+            left = self._settle_until - time.monotonic()
+            if not self._worker.wait_for_changes(max(0.0, left)):
+                self._link.check_error(self._worker.lost_by)
+                self._tell("warning", "XTDB does not answer yet: only this machine's copy is read.")
 
     def _asked(self, ask: Callable[[XtdbStore], T]) -> T | None:
         """What XTDB answers; None where it is away."""

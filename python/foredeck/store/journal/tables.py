@@ -119,7 +119,8 @@ class Journal:
         if entries >= self._bounds.entries or waiting + size > self._bounds.bytes:
             raise JournalFull(
                 f"{entries} transactions ({waiting / 2**20:.1f} MiB) wait for XTDB, the most "
-                "that may (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` tells why"
+                "that may (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` "
+                "tells whether it runs"
             )
         db.execute(
             "INSERT INTO journal (token, state, bytes, queued_ms, blobs) VALUES (?, 0, ?, ?, ?)",

@@ -60,6 +60,7 @@ class Worker:
         self._away_since: float | None = None
         self._told = False
         self._followed = False
+        self._lost_by: StoreError | None = None
         self._thread = threading.Thread(target=self._run, name="foredeck-journal", daemon=True)
 
     def start(self) -> None:
@@ -77,6 +78,11 @@ class Worker:
         with self._changed:
             self._changed.wait_for(lambda: self._followed or self.away, seconds)
             return self._followed
+
+    @property
+    def lost_by(self) -> StoreError | None:
+        """Why XTDB does not answer at the moment."""
+        return self._lost_by
 
     @property
     def away(self) -> bool:
@@ -235,6 +241,7 @@ class Worker:
 
     def _lost(self, error: StoreError, copy: _Copy) -> None:
         now = time.monotonic()
+        self._lost_by = error
         if self._away_since is None:
             log.warning("XTDB is away: %s", error)
             with self._changed:
@@ -249,7 +256,7 @@ class Worker:
             )
 
     def _back(self, copy: _Copy) -> None:
-        told, self._told, self._away_since = self._told, False, None
+        told, self._told, self._away_since, self._lost_by = self._told, False, None, None
         if told:
             self._say("info", f"XTDB answers again; {copy.waiting()} transactions are delivered.")
 
