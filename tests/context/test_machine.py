@@ -14,6 +14,8 @@ from context.messages import assistant, user
 from context.playing import use_tool
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
+from foredeck.bench.economics.account import Method, account_of
+from foredeck.bench.economics.stored import stored_calls
 from foredeck.hosts.pi.messages import Message
 
 LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])
@@ -31,6 +33,9 @@ class AnySession(RuleBasedStateMachine):
         self.forks = 0
 
     def teardown(self) -> None:
+        if self.host.past.sent:
+            calls = stored_calls(self.host.store, self.host.session_id)
+            assert "unexplained" not in account_of(calls, Method("ideal")).lost
         self.host.close()
         self.folder.cleanup()
 

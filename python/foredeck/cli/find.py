@@ -2,7 +2,8 @@
 
 An object goes by its id or the start of it, a nickname, a path (absolute, relative to the current
 folder, or just the end of it), or a handle of a session: `SESSION:@12`, or `@12` where the
-session is given apart. A session goes by its id, the start of it, or Pi's session file.
+session is given apart. A session goes by its id, the start of it, its nickname, or Pi's session
+file.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ def find_session(store: Store, text: str) -> str:
         at = store.query("session", {"host_file": path}, limit=1)
         if at:
             return _session_of(at[0])
+    named = _by_nickname(store, text)
+    if named is not None and named.type == "session":
+        return _session_of(named)
     known = [_session_of(head) for head in store.query("session")]
     found = [id for id in known if name and id.startswith(name)]
     if len(found) == 1:

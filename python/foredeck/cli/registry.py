@@ -12,6 +12,7 @@ COMMANDS: dict[str, str] = {
     "config": "print every setting with its value and where it came from",
     "sessions": "list the stored sessions",
     "show": "print what the model saw at a call",
+    "cost": "say what a session has cost, and why each lost cache hit was lost",
     "history": "list the versions of an object",
     "cat": "print the content of an object, as it is or was",
     "diff": "show what changed between two versions of an object",

@@ -43,7 +43,7 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
         raise _unknown(store, session, call)
     folded = CallLog().fold(head.id, lambda id: _fields(store, id))
     messages = [load_message(key.address, store.blob) for key in folded.keys]
-    system, tools = _system(store, head)
+    system, tools = system_at(store, head)
     edits, inserts = _edits(store, folded), _inserts(store, folded, messages)
     sent = apply_edits(messages, edits, inserts, folded.drops)
     host = {id(message) for message in messages}
@@ -77,8 +77,11 @@ def _inserts(store: Store, folded: Folded, messages: list[Message]) -> dict[int,
     }
 
 
-def _system(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
-    """System messages and tools as of the call."""
+def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
+    """System messages and tools as of the call behind this record.
+
+    Raises `Missing` where they are gone.
+    """
     if not head.fields.get("system"):
         return [], []
     pin = Pin.model_validate(head.fields["system"])

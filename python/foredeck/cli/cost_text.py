@@ -1,0 +1,131 @@
+"""The account of a session in words: `foredeck cost`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from foredeck.cli.output import counted, short_count, table, when
+
+if TYPE_CHECKING:
+    from foredeck.bench.economics.account import Account, Line, Rebase
+
+ALL_CALLS = 40
+"""A session of more calls shows those at which something happened."""
+
+_HEAD = ("call", "time", "plain", "prompt", "cached", "uncached", "cost", "plain's", "what", "lost")
+
+
+def cost_text(name: str, account: Account, *, every_call: bool = False) -> str:
+    """Tables and totals, as printed."""
+    if not account.lines:
+        return f"Session {name} has made no call yet."
+    parts = [_title(name, account), _calls(account, every_call=every_call)]
+    if account.rebases:
+        parts.append(_rebases(account))
+    parts += [_lost(account), _total(account)]
+    reported = _reported(account)
+    return "\n\n".join([*parts, reported] if reported else parts)
+
+
+def _title(name: str, account: Account) -> str:
+    models = ", ".join(dict.fromkeys(line.model for line in account.lines))
+    measured = (
+        f"measured over {counted(account.reports, 'call')}"
+        if account.reports
+        else "fitted to the recorded usage"
+        if account.reported == "plain"
+        else "an estimate: no provider has counted yet"
+    )
+    return (
+        f"{name}: {counted(len(account.lines), 'call')}, {models}\n"
+        f"cache: {account.cache}, expires after {account.ttl_s:g} s; "
+        f"{account.rate:.2f} characters a token ({measured})"
+    )
+
+
+def _calls(account: Account, *, every_call: bool) -> str:
+    lines = account.lines
+    if len(lines) > ALL_CALLS and not every_call:
+        lines = [line for line in lines if line.lost or line.kind == "rebase"]
+    told = table([_HEAD, *map(_call, lines)])
+    left = len(account.lines) - len(lines)
+    return (
+        f"{told}\n{counted(left, 'further call')} lost nothing (--all shows them)" if left else told
+    )
+
+
+def _call(line: Line) -> tuple[str, ...]:
+    ours = line.ours
+    return (
+        str(line.call),
+        when(line.time_ms).split(" ", 1)[-1],
+        _k(line.plain.tokens),
+        _k(ours.tokens),
+        _k(ours.cached),
+        _k(ours.tokens - ours.cached),
+        _k(ours.cost),
+        _k(line.plain.cost),
+        f"{line.kind} ({line.reason})" if line.reason else line.kind,
+        ", ".join(f"{cause} {_k(tokens)}" for cause, tokens in line.lost.items()) or "-",
+    )
+
+
+def _rebases(account: Account) -> str:
+    head = ("rebase", "reason", "shorter by", "lost", "paid", "back since", "weighed")
+    return table([head, *map(_rebase, account.rebases)])
+
+
+def _rebase(rebase: Rebase) -> tuple[str, ...]:
+    return (
+        f"call {rebase.call}",
+        rebase.reason,
+        _k(rebase.saved),
+        _k(rebase.lost),
+        _k(rebase.paid),
+        _k(rebase.back),
+        ", ".join(f"{name} {_k(value)}" for name, value in rebase.weighed.items()) or "-",
+    )
+
+
+def _lost(account: Account) -> str:
+    if not account.lost:
+        return "No cache hit was lost."
+    lines = [f"  {cause}: {_k(tokens)}" for cause, tokens in account.lost.most_common()]
+    text = "\n".join(["Tokens that were in the cache and were not found again:", *lines])
+    if account.lost["unexplained"]:
+        return f"{text}\nWhat is unexplained is a defect of foredeck or the provider's doing."
+    return text
+
+
+def _total(account: Account) -> str:
+    plain, ours = account.plain_cost, account.cost
+    share = f" ({100 * ours / plain:.1f}%)" if plain else ""
+    text = (
+        f"Total, in uncached input tokens: plain Pi {_k(plain)}, foredeck {_k(ours)}{share}; "
+        f"cached {_k(account.cached)}, uncached {_k(account.uncached)} tokens"
+    )
+    money = account.money
+    if money is None:
+        return text
+    return f"{text}\nIn money: plain Pi ${money[0]:.2f}, foredeck ${money[1]:.2f}"
+
+
+def _reported(account: Account) -> str:
+    """What the provider counted beside what was predicted."""
+    rows = list(_compared(account))
+    if not rows:
+        return ""
+    whose = "foredeck's" if account.reported == "ours" else "plain Pi's, as recorded"
+    head = f"Reported by the provider over {counted(account.compared, 'call')} ({whose}):"
+    return "\n".join([head, *(f"  {row}" for row in rows)])
+
+
+def _compared(account: Account) -> Iterator[str]:
+    for name, predicted, reported in account.comparison():
+        apart = f" ({100 * (reported / predicted - 1):+.1f}%)" if predicted else ""
+        yield f"{name}: predicted {_k(predicted)}, reported {_k(reported)}{apart}"
+
+
+def _k(count: float) -> str:
+    return short_count(round(count)) if count >= 0 else f"-{short_count(round(-count))}"

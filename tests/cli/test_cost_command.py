@@ -1,0 +1,98 @@
+"""`foredeck cost`: stored sessions and recorded files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_session import SESSION, make_home
+
+from foredeck.cli.main import main
+
+TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_home(tmp_path_factory.mktemp("cost"))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(run(capsys, "cost", "--json", *arguments))
+
+
+def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    value = told(capsys, SESSION[:6], "--home", str(home))
+    assert value["session"] == SESSION
+    assert [line["call"] for line in value["calls"]] == [1, 2, 3, 4, 5]
+    assert set(value) == {
+        "session",
+        "cache",
+        "ttl_s",
+        "chars_per_token",
+        "reported_calls",
+        "reported_of",
+        "calls",
+        "rebases",
+        "total",
+    }
+    line = value["calls"][-1]
+    assert line["ours"]["tokens"] > line["ours"]["cached"] > 0
+    assert line["lost"] == {}
+    total = value["total"]
+    assert total["lost_tokens"] == {}
+    assert total["cost"] == pytest.approx(sum(n["ours"]["cost"] for n in value["calls"]), abs=5)
+    text = run(capsys, "cost", SESSION, "--home", str(home))
+    assert text.startswith(f"{SESSION}: 5 calls, ")
+    assert "No cache hit was lost." in text
+    assert "Total, in uncached input tokens: plain Pi " in text
+
+
+def test_a_session_goes_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "name", f"session:{SESSION}", "work", "--home", str(home))
+    assert told(capsys, "work", "--home", str(home))["session"] == SESSION
+
+
+def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = home.parents[1] / f"{SESSION}.jsonl"
+    value = told(capsys, str(file), "--cache", "anthropic")
+    assert (value["session"], value["cache"], len(value["calls"])) == (file.name, "anthropic", 5)
+    assert value["total"]["money"] is None
+    assert value["reported_of"] == "plain"
+
+
+def test_what_is_neither_is_said(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cost", "nowhere", "--home", str(home)]) == 4
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_long_session_shows_where_something_happened(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines: list[Any] = [{"type": "session", "id": "long", "cwd": "/repo"}]
+    for _ in range(50):
+        for role in ("user", "assistant"):
+            message = {"role": role, "content": "x" * 400, "timestamp": 1000 * len(lines)}
+            lines.append({"type": "message", "message": message})
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "50 further calls lost nothing" in run(capsys, "cost", str(file))
+    assert "further" not in run(capsys, "cost", str(file), "--all")
+
+
+@pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="no recorded transcripts here")
+@pytest.mark.parametrize("cache", ["ideal", "anthropic"])
+def test_nothing_is_unexplained_in_a_recorded_session(
+    cache: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    smallest = sorted(TRANSCRIPTS.glob("*.jsonl"), key=lambda file: file.stat().st_size)[:3]
+    for file in smallest:
+        value = told(capsys, str(file), "--cache", cache, "--set", "policy=adaptive")
+        assert "unexplained" not in value["total"]["lost_tokens"]

@@ -1,0 +1,200 @@
+"""The account of a session: every lost cache hit has a cause, and every rebase is followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, lines, result, user
+from context.scenes import ask, bash, context_tool, finish, old_output, use
+from foredeck.bench.economics.account import Account, Method, account_of
+from foredeck.bench.economics.stored import stored_calls
+from foredeck.context.rebase import CHARS_PER_TOKEN
+
+COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
+
+
+def account(host: Host, cache: str = "ideal") -> Account:
+    """The account of what the host has stored so far."""
+    return account_of(stored_calls(host.store, host.session_id), Method(cache))
+
+
+def start(host: Host, outputs: int = 2) -> None:
+    ask(host)
+    for number in range(outputs):
+        bash(host, f"s{number}")
+
+
+def newest(host: Host) -> dict[str, int]:
+    """What the newest call lost."""
+    lines_ = account(host).lines
+    assert all(not line.lost for line in lines_[:-1])
+    return lines_[-1].lost
+
+
+def test_calls_that_only_append_lose_nothing(host: Host) -> None:
+    start(host, 4)
+    told = account(host)
+    assert not told.lost
+    assert len(told.lines) == 5
+    first, last = told.lines[0], told.lines[-1]
+    assert (first.ours.cached, last.kind) == (0, "append")
+    assert last.ours.cached == pytest.approx(told.lines[-2].ours.tokens)
+    assert told.plain_cost == pytest.approx(told.cost, rel=0.02)
+    assert told.cached + told.uncached == pytest.approx(sum(n.ours.tokens for n in told.lines))
+
+
+def test_expiry_takes_everything(host: Host) -> None:
+    start(host)
+    host.wait(301)
+    bash(host, "late")
+    assert list(newest(host)) == ["expiry"]
+
+
+def test_another_model_has_a_cache_of_its_own(host: Host) -> None:
+    start(host)
+    host.model = {**(host.model or {}), "id": "m2"}
+    bash(host, "other")
+    assert list(newest(host)) == ["model switch"]
+
+
+def test_other_tools_stand_before_everything(host: Host) -> None:
+    start(host)
+    host.tools = [*host.tools, {"name": "more", "description": "", "parameters": {}}]
+    bash(host, "other")
+    assert list(newest(host)) == ["system prompt or tools"]
+
+
+def test_a_compaction_is_the_hosts_doing(host: Host) -> None:
+    start(host, 4)
+    host.compact("What was done.", 2)
+    ask(host)
+    assert list(newest(host)) == ["host edit: compaction"]
+
+
+def test_another_branch_is_the_hosts_doing(host: Host) -> None:
+    start(host, 2)
+    leaf = host.leaf()
+    bash(host, "left")
+    host.go_to(leaf)
+    host.add(assistant("Here."), user("Another way."))
+    host.call()
+    assert list(newest(host)) == ["host edit: branch"]
+
+
+def test_what_changes_under_its_entry_is_another_extensions(host: Host) -> None:
+    start(host, 4)
+    host.change(2, content=[{"type": "text", "text": "redacted"}])
+    ask(host)
+    assert list(newest(host)) == ["another extension"]
+
+
+def test_what_comes_without_an_entry_is_another_extensions(host: Host) -> None:
+    start(host, 4)
+    host.messages.insert(3, {"role": "custom", "content": "note", "timestamp": 7})
+    host.entries.insert(3, None)
+    ask(host)
+    assert list(newest(host)) == ["another extension"]
+
+
+def test_a_call_without_the_engine(new_host: NewHost) -> None:
+    host = new_host(seed_window={"per_turn": 1, "turns": 1})
+    ask(host)
+    old_output(host)
+    host.wait(301)
+    finish(host)
+    ask(host)
+    host.off()
+    finish(host)
+    ask(host)
+    lost = account(host).lost
+    assert set(lost) == {"expiry", "without foredeck"}
+
+
+def test_a_rebase_that_pays_says_what_it_cost_and_brought_back(new_host: NewHost) -> None:
+    host = new_host(rebase={"rent_factor": 0, "guard": 10}, seed_window={"per_turn": 1, "turns": 1})
+    host.model = {**(host.model or {}), "cost": COST}
+    ask(host)
+    bash(host, "big", lines(400, "big"))
+    for number in range(6):
+        bash(host, f"c{number}")
+    told = account(host)
+    paid = [rebase for rebase in told.rebases if rebase.reason == "pays"]
+    assert paid
+    assert set(told.lost) == {"rebase: paid"}
+    first = paid[0]
+    assert first.saved > 1000
+    assert first.lost > first.saved
+    assert first.paid == pytest.approx((first.lost - first.saved) * 1.15)
+    calls_since = len(told.lines) - first.call + 1
+    assert first.back == pytest.approx(first.saved * 0.1 * calls_since)
+    assert set(first.weighed) >= {"rent", "premium", "saves"}
+    assert told.cost < told.plain_cost
+    assert told.money is not None
+    assert told.money[1] == pytest.approx(told.cost * 3 / 1_000_000)
+
+
+def test_a_rebase_at_high_water_is_forced(new_host: NewHost) -> None:
+    host = new_host()
+    host.set_window(int(40_000 / CHARS_PER_TOKEN))
+    ask(host)
+    for number in range(6):
+        use(host, f"c{number}", "bash", lines(200, f"c{number}"), command=f"{number}")
+    assert set(account(host).lost) == {"rebase: forced"}
+
+
+def test_the_order_of_pools_spoils_every_call(new_host: NewHost) -> None:
+    host = new_host(layout="pools")
+    start(host, 3)
+    assert set(account(host).lost) == {"layout"}
+
+
+def test_what_the_provider_did_not_find_is_unexplained(host: Host) -> None:
+    start(host, 6)
+    usage = {"input": 5, "cacheRead": 0, "cacheWrite": 5000}
+    host.add(assistant("Hm.", usage=usage), user("Go on."))
+    host.call()
+    told = account(host)
+    assert set(told.lost) == {"unexplained"}
+    assert (told.compared, told.lines[-2].lost["unexplained"] > 500) == (1, True)
+    names = [name for name, _, _ in told.comparison()]
+    assert names == ["prompts", "read from the cache"]
+
+
+def test_the_cache_is_that_of_the_wire(host: Host) -> None:
+    start(host)
+    stored = list(stored_calls(host.store, host.session_id))
+    assert account_of(stored, Method()).cache == "anthropic"
+    host.model = {**(host.model or {}), "api": "openai-responses"}
+    bash(host, "x")
+    stored = list(stored_calls(host.store, host.session_id))
+    assert account_of(stored, Method()).cache == "openai"
+
+
+def test_more_blocks_than_a_marker_looks_back_over(host: Host) -> None:
+    start(host, 8)
+    many = [result(f"m{n}", "bash", f"{n}") for n in range(25)]
+    host.add(*(message for each in many for message in (assistant("So."), each)))
+    host.call()
+    assert set(account(host, "anthropic").lost) <= {"provider's rule"}
+    assert not account(host, "ideal").lost
+
+
+def test_a_call_that_was_never_sent_is_left_out(host: Host) -> None:
+    start(host, 2)
+    host.add(assistant("Hm."), user("Go on."))
+    host.abort()
+    host.add(assistant("Ha", stop="aborted"), user("No: this way."))
+    host.call()
+    told = account(host)
+    assert not told.lost
+    assert [line.call for line in told.lines] == [1, 2, 3, 5]
+
+
+def test_a_context_tool_loses_nothing(host: Host) -> None:
+    old_output_host = host
+    ask(host)
+    old_output(old_output_host)
+    context_tool(host, "t", "activate", "@3")
+    assert not account(host).lost
