@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +28,10 @@ class EngineFailed(ForedeckError):
     """The engine that is measured answered with an error, or ended by itself."""
 
 
+class EngineEnded(EngineFailed):
+    """The engine has ended by itself, or was killed."""
+
+
 PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 """As the shim runs it with a given interpreter."""
 
@@ -33,17 +39,25 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 class EngineProcess:
     """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
 
-    Raises `EngineFailed` where the engine answers with an error or ends by itself.
+    `program` takes the place of the engine's own command line, `environment` is added to its
+    environment. Raises `EngineFailed` where the engine answers with an error or ends by itself.
     """
 
-    def __init__(self, home: Path, cwd: Path) -> None:
+    def __init__(
+        self,
+        home: Path,
+        cwd: Path,
+        *,
+        program: Sequence[str] = ("-c", PROGRAM, "engine"),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._cwd = cwd
         self._number = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", PROGRAM, "engine"],
+            [sys.executable, "-P", *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_environment(home),
+            env={**_environment(home), **(environment or {})},
         )
 
     def __enter__(self) -> Self:
@@ -57,25 +71,35 @@ class EngineProcess:
     ) -> None:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
             self._process.wait(timeout=30)
         finally:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
 
     @property
     def pid(self) -> int:
         """The process's id."""
         return self._process.pid
 
+    def kill(self) -> None:
+        """End it without warning, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
     def initialize(self) -> None:
         """The first request."""
         self.ask("initialize", {**INITIALIZE, "cwd": str(self._cwd), "pid": os.getpid()})
 
-    def open(self, session: str) -> None:
-        """Open a session; also a way to wait until notifications are served."""
+    def open(self, session: str, calls: int | None = None) -> dict[str, Any]:
+        """Open a session; also a way to wait until notifications are served.
+
+        `calls`: what the first answer said, for an engine that comes after another.
+        """
         asked = {"session": session, "file": None, "cwd": str(self._cwd), "parent": None}
-        self.ask("session/open", {**asked, "reason": "startup"})
+        again = {} if calls is None else {"calls": calls}
+        opened: dict[str, Any] = self.ask("session/open", {**asked, **again, "reason": "startup"})
+        return opened
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
         """The result of one request."""
@@ -89,7 +113,7 @@ class EngineProcess:
             if "error" in answer:
                 raise EngineFailed(f"{method}: {answer['error']}")
             return answer["result"]
-        raise EngineFailed(f"the engine ended at {method}")
+        raise EngineEnded(f"the engine ended at {method}")
 
     def ping_seconds(self, messages: list[Message]) -> float:
         """Seconds for a request of that size which the engine has nothing to do for."""
@@ -105,8 +129,11 @@ class EngineProcess:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise EngineEnded("the engine does not read any more") from None
 
 
 class Caller:
@@ -116,11 +143,16 @@ class Caller:
         self.session = session
         self.messages = list(messages or ())
         self._kept = 0
+        self._whole = True
         self._applied: int | None = None
 
     def restart(self) -> None:
         """The engine is another one: it gets everything at the next request."""
         self._kept, self._applied = 0, None
+
+    def replace_engine(self) -> None:
+        """As `restart`, in mid-session: what became of the last call is told."""
+        self._kept, self._whole = 0, True
 
     def request(self, messages: list[Message], time_ms: int) -> dict[str, Any]:
         """The parameters of `context/assemble` after these new messages."""
@@ -135,9 +167,12 @@ class Caller:
             "time_ms": time_ms,
             "outcomes": [],
         }
-        if self._applied is None:
-            return params | {"system": SYSTEM, "tools": TOOLS}
-        return params | {"outcomes": [{"call": self._applied, "kind": "applied"}]}
+        if self._whole or self._applied is None:
+            params |= {"system": SYSTEM, "tools": TOOLS}
+            self._whole = False
+        if self._applied is not None:
+            params["outcomes"] = [{"call": self._applied, "kind": "applied"}]
+        return params
 
     def answered(self, answer: dict[str, Any]) -> None:
         """The answer went out as it is."""

@@ -28,7 +28,7 @@ This command shows and checks what it keeps."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; gives the exit code (see EXIT_CODES)."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _join_name(list(sys.argv[1:] if argv is None else argv))
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     _survive_odd_streams(needs_stdout=chosen == "engine")
     try:
@@ -43,6 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _failed_system_call(error)
     return code
+
+
+def _join_name(arguments: list[str]) -> list[str]:
+    """A command of two words (`bench crash`) as one argument."""
+    name = " ".join(arguments[:2])
+    return [name, *arguments[2:]] if name in COMMANDS and " " in name else arguments
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

@@ -22,10 +22,12 @@ COMMANDS: dict[str, str] = {
     "query": "ask the store in XTDB a Datalog query",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "bench": "measure what foredeck costs on this machine",
+    "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "xtdb": "install, start, stop and look after the XTDB node",
     "doctor": "check this machine and say what to do about each finding",
 }
-"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND."""
+"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND, with
+an underscore for the blank in a name of two words."""
 
 _SHARED = {
     "history": "history",
@@ -55,7 +57,7 @@ class Command:
 
 def load(name: str) -> Command:
     """The command of a name in COMMANDS."""
-    module = import_module(f"foredeck.cli.{_SHARED.get(name, name)}_command")
+    module = import_module(f"foredeck.cli.{_SHARED.get(name, name).replace(' ', '_')}_command")
     command = module.COMMANDS[name] if name in _SHARED else module.COMMAND
     assert isinstance(command, Command)
     return command

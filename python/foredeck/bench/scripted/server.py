@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -58,6 +59,14 @@ def answer_summaries(request: Request) -> StepResult | None:
     return None
 
 
+class _Server(ThreadingHTTPServer):
+    """Says nothing of clients that are gone: tests and benches kill them."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class ScriptedModel:
     """Serves a script over the Anthropic Messages API and OpenAI chat completions.
 
@@ -101,7 +110,7 @@ class ScriptedModel:
         """Listen on a free port of the loopback interface. Does nothing if it listens already."""
         if self._server is not None:
             return self
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler.serving(self.answer))
+        server = _Server(("127.0.0.1", 0), Handler.serving(self.answer))
         self._server = server
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         return self

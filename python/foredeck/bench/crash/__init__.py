@@ -1,0 +1,1 @@
+"""Killing engine, Pi, both, or the XTDB node, at chosen and at random points, and what is left."""

@@ -1,0 +1,59 @@
+"""State folders for the bench: SQLite, or an XTDB node of their own that is supervised."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foredeck.config import Config, load_config
+from foredeck.store.protocol import Store
+from foredeck.stores import open_store
+
+NODE_TIMEOUT_MS = 60_000
+
+
+def settings(store: str) -> dict[str, str]:
+    """Environment variables that choose this store, `sqlite` or `xtdb`."""
+    if store == "sqlite":
+        return {}
+    return {"FOREDECK_STORE": "xtdb", "FOREDECK_XTDB__TIMEOUT_MS": str(NODE_TIMEOUT_MS)}
+
+
+@contextmanager
+def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[None]:
+    """Make `home` ready for that store; what runs there is ended with the block.
+
+    `installed`: the state folder where the XTDB node is installed (default: the user's own).
+    Raises `StoreUnavailable` where it is not.
+    """
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if store == "sqlite":
+        yield
+        return
+    from foredeck.store.xtdb.node import stop
+    from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
+    link = runtime_folder(home)
+    link.parent.mkdir(mode=0o700, exist_ok=True)
+    link.symlink_to(runtime.folder, target_is_directory=True)
+    try:
+        yield
+    finally:
+        stop(own_node_folder(home))
+
+
+@contextmanager
+def opened(home: Path, store: str) -> Iterator[Store]:
+    """The store in `home`."""
+    flags = [f"home={home}", f"store={store}"]
+    flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
+    config: Config = load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+    found = open_store(config)
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,66 @@
+"""Ten rounds of `foredeck bench crash`: nothing is lost, doubled, different or left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foredeck.bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDOM
+from foredeck.bench.crash.run import CannotRun, Plan, run_crash, shares
+from foredeck.bench.crash.tally import Tally
+from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
+from foredeck.cli.main import main
+from store.xtdb_node import installed_home, runtime
+
+__all__ = ["runtime"]
+
+
+def needs_pi(checkout: Path) -> None:
+    if checkout_pi(checkout, VERSIONS[0]) is None:
+        pytest.skip("Pi is not installed: run scripts/setup")
+
+
+def assert_sound(tally: Tally, rounds: int) -> None:
+    found = tally.to_json()
+    assert found["ok"], found["examples"]
+    assert (found["rounds"], sum(found["killed"].values())) == (rounds, rounds)
+    assert found["acknowledged"] >= rounds
+    assert found["prompts"] > 0
+
+
+def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs_pi(checkout)
+    assert main(["bench", "crash", "--rounds", "10", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"]
+    assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (10, 3, 0)
+
+
+@pytest.mark.parametrize("target", ["engine", "node"])
+@pytest.mark.usefixtures("runtime")
+def test_ten_rounds_on_xtdb(checkout: Path, target: str) -> None:
+    needs_pi(checkout)
+    plan = Plan(10, "xtdb", target, installed=installed_home())  # type: ignore[arg-type]
+    assert_sound(run_crash(plan), 10)
+
+
+def test_rounds_are_shared_between_targets() -> None:
+    assert shares(Plan(300)) == [("engine", 255, 15), ("pi", 0, 15), ("both", 0, 15)]
+    assert shares(Plan(100, target="engine")) == [("engine", 90, 10)]
+    assert shares(Plan(30, target="pi")) == [("pi", 0, 30)]
+
+
+def test_without_a_node_none_can_be_killed() -> None:
+    with pytest.raises(CannotRun, match="--store xtdb"):
+        run_crash(Plan(10, target="node"))
+
+
+def test_a_tally_that_holds_a_fault_is_not_ok() -> None:
+    tally = Tally()
+    assert tally.to_json()["ok"]
+    tally.fault("differing", "call 3")
+    assert not tally.to_json()["ok"]
+    assert tally.to_json()["examples"] == ["differing: call 3"]
+    assert {BEFORE_COMMIT, AFTER_COMMIT, RANDOM} < set(POINTS)
