@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDOM
-from foredeck.bench.crash.run import CannotRun, Plan, run_crash, shares
+from foredeck.bench.crash.run import CannotRun, Plan, Target, run_crash, shares
 from foredeck.bench.crash.tally import Tally
 from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck.cli.main import main
@@ -38,12 +38,12 @@ def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]
     assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (10, 3, 0)
 
 
-@pytest.mark.parametrize("target", ["engine", "node"])
+@pytest.mark.parametrize(("target", "rounds"), [("engine", 6), ("node", 4)])
 @pytest.mark.usefixtures("runtime")
-def test_ten_rounds_on_xtdb(checkout: Path, target: str) -> None:
+def test_ten_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:
     needs_pi(checkout)
-    plan = Plan(10, "xtdb", target, installed=installed_home())  # type: ignore[arg-type]
-    assert_sound(run_crash(plan), 10)
+    plan = Plan(rounds, "xtdb", target, installed=installed_home())
+    assert_sound(run_crash(plan), rounds)
 
 
 def test_rounds_are_shared_between_targets() -> None:
