@@ -5,6 +5,7 @@
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
+import { registerMarker } from "./context/marker.ts";
 import { registerContextHook } from "./context/register.ts";
 import { registerGuards } from "./guards.ts";
 import { registerObserver } from "./observe.ts";
@@ -18,6 +19,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const shim = new Shim(pi, version);
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
+  registerMarker(pi, shim);
   registerTools(pi, shim);
   registerGuards(pi);
   registerObserver(pi, shim);

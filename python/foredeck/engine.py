@@ -305,6 +305,7 @@ def settings_of(config: Config) -> Settings:
             Terms(config.rebase.rent_factor, config.rebase.guard),
         ),
         config.rebase.cache_ttl_s,
+        None if config.rebase.cache == "auto" else config.rebase.cache,
         config.rebase.min_saving_tokens * 4,
         Size(config.digests.max_tokens * 4, config.digests.max_share),
     )

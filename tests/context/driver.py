@@ -71,6 +71,8 @@ class Host:
             "api": "anthropic-messages",
             "contextWindow": 200_000,
         }
+        self.warmed_ms: int | None = None
+        """When Pi's cache warmer last sent the newest request once more."""
         self.system: list[Message] = SYSTEM
         self.tools: list[dict[str, Any]] = TOOLS
         self.messages: list[Message] = []
@@ -285,6 +287,7 @@ class Host:
                 "tools": self.tools if fresh else None,
                 "model": self.model,
                 "time_ms": self.now_ms,
+                "warmed_ms": self.warmed_ms,
                 "outcomes": list(self._outcomes),
             }
         )

@@ -32,14 +32,16 @@ def due(index: int, saving: float, rent: float, suffix: float) -> Due:
         ),
         ({"input": 2, "cacheRead": 0.5, "cacheWrite": 0}, Prices(0.25, 1.0, known=True)),
         ({"input": 0, "cacheRead": 0, "cacheWrite": 0}, Prices()),
-        ({"input": 1, "cacheRead": 0, "cacheWrite": 0}, Prices()),
+        ({"input": 1, "cacheRead": 0, "cacheWrite": 0}, Prices(1, 1, known=True, cached=False)),
+        ({"input": 1, "cacheRead": 1, "cacheWrite": 1}, Prices(1, 1, known=True, cached=False)),
+        ({"input": 1, "cacheRead": 0, "cacheWrite": 2}, Prices()),
         ({"input": "cheap"}, Prices()),
         (None, Prices()),
     ],
 )
 def test_prices_are_relative_to_input(cost: dict[str, float] | None, expected: Prices) -> None:
     found = prices_of(cost)
-    assert found.known == expected.known
+    assert (found.known, found.cached) == (expected.known, expected.cached)
     assert (found.read, found.write) == pytest.approx((expected.read, expected.write))
 
 

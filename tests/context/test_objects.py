@@ -372,6 +372,7 @@ def test_a_record_holds_only_what_is_new(host: Host) -> None:
         "window": 200_000,
         "read": 0.1,
         "write": 1.25,
+        "guessed": True,
     }
     assert record["policy"] == "seed-window"
 

@@ -46,6 +46,7 @@ export function checkAnswer(
     status:
       isRecord(value.status) && typeof value.status.text === "string" ? value.status.text : null,
     notices: checkNotices(value.notices),
+    marker: typeof value.marker === "string" ? value.marker : null,
   };
   unique(answer.edits.map(([index]) => index).concat(answer.drops), "edits and drops");
   unique(

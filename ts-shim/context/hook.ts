@@ -19,6 +19,7 @@ import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog } from "./outcomes.ts";
 import { describeModel, describeTools } from "./request.ts";
 import { AnsweredList, LastSent } from "./sync.ts";
+import { warmedAt } from "./warming.ts";
 
 /** What the hook needs of the rest of the extension. */
 export interface HookHost {
@@ -63,6 +64,8 @@ export class ContextHook {
   private bookOf: number | null = null;
   /** The engine connection that holds `answered`; another one, or 0, has to be told everything. */
   private holder = 0;
+  /** The tool call on whose result one more cache marker stands in the call under way. */
+  marker: string | null = null;
 
   constructor(deps: HookHost) {
     this.deps = deps;
@@ -84,6 +87,7 @@ export class ContextHook {
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
     let prefix = 0;
+    this.marker = null;
     try {
       prefix = this.answered.commonPrefix(list);
       const until = Date.now() + this.deadlineMs();
@@ -160,6 +164,7 @@ export class ContextHook {
     this.answered.accept(call.list, keep);
     this.book = book;
     this.bookOf = answer.call;
+    this.marker = answer.marker;
     this.system.accept(system);
     this.tools.accept(tools);
     this.holder = generation;
@@ -206,6 +211,7 @@ export class ContextHook {
       tools: this.tools.ifChanged(tools),
       model: describeModel(ctx),
       time_ms: Date.now(),
+      warmed_ms: warmedAt(ctx.sessionManager),
       outcomes,
     };
     return { params, system, tools, told: outcomes.length };

@@ -18,12 +18,10 @@ const MODEL_FIELDS = [
 export function describeModel(ctx: ExtensionContext): Record<string, unknown> | null {
   const model = ctx.model as Record<string, unknown> | undefined;
   if (!model) return null;
-  return Object.fromEntries(
-    MODEL_FIELDS.filter((field) => model[field] !== undefined).map((field) => [
-      field,
-      model[field],
-    ]),
-  );
+  const fields = MODEL_FIELDS.filter((field) => model[field] !== undefined);
+  // Pi asks providers for the long retention where its environment says so.
+  const retention = process.env.PI_CACHE_RETENTION === "long" ? { retention: "long" } : {};
+  return { ...Object.fromEntries(fields.map((field) => [field, model[field]])), ...retention };
 }
 
 /** The definitions of the active tools: `{name, description, parameters}`, in Pi's order. */

@@ -55,6 +55,8 @@ export interface Answer extends Operations {
   call: number;
   status: string | null;
   notices: { level: NoticeLevel; text: string }[];
+  /** Id of the tool call on whose result one more cache marker is to stand. */
+  marker: string | null;
 }
 
 /** What became of a model call, told to the engine with the next request. */

@@ -145,7 +145,8 @@ def _one_call(
 ) -> None:
     prompt, decision = host.call(call)
     if judge is not None:
-        judge.see(call, prompt, decision["reason"] if decision["kind"] == "rebase" else None)
+        reason = decision["reason"] if decision["kind"] == "rebase" else None
+        judge.see(call, prompt, reason, host.marker)
     result.calls += 1
     result.invalid_prompts += bool(find_faults(prompt))
     plain = sum(_chars(r.message) for r in transcript.messages[: call.seen])

@@ -56,7 +56,9 @@ class Options:
 
     def config(self, home: Path) -> Config:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
-        flags = (f"layout={self.layout}", f"policy={self.policy}", *self.settings, f"home={home}")
+        cache = "markers" if self.cache == "anthropic" else "prefix"
+        own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
+        flags = (*own, *self.settings, f"home={home}")
         return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
 
 
@@ -74,6 +76,8 @@ class Host:
         self._edits: dict[int, list[Any]] = {}
         self._inserts: dict[int, list[Message]] = {}
         self._drops: set[int] = set()
+        self.marker = ""
+        """Where one more cache marker stands in the newest prompt: on the result of this call."""
         self._made: dict[int, tuple[list[Any], Message]] = {}
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Mapping[str, Any]]:
@@ -100,6 +104,7 @@ class Host:
         )
         self._merge(answer)
         self._held, self._applied = call.seen, answer["call"]
+        self.marker = answer["marker"] or ""
         messages = [self._edited(i, r.message) for i, r in enumerate(recorded[: call.seen])]
         return apply_edits(messages, {}, self._inserts, self._drops), engine.decision
 

@@ -197,6 +197,11 @@ class RebaseSection(Section):
         description="Seconds after which the provider's prompt cache counts as expired. Unset: "
         "from the host's model record, else 300.",
     )
+    cache: Literal["auto", "prefix", "markers"] = Field(
+        "auto",
+        description="How the provider's prompt cache finds what was sent before: any `prefix`, or "
+        "only up to where cache `markers` stood (Anthropic's rule). `auto`: by the model's wire.",
+    )
     min_saving_tokens: int = Field(
         30, ge=0, description="Content that would save fewer tokens than this is left alone."
     )

@@ -163,7 +163,7 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     session.shown = None
     session.policy_state = folded.state.get("policy") or {}
     session.ledger = Ledger.from_state(folded.state.get("ledger") or {})
-    session.depth = folded.depth
+    session.depth, session.entries = folded.depth, folded.entries
     session.current, session.stands = current, len(items)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from foredeck.context.parts import Spot
 from foredeck.context.policy import History, Holding, Loose, Policy
@@ -10,10 +11,34 @@ from foredeck.context.session import Session
 from foredeck.context.uses import Uses
 from foredeck.context.wires import Wire
 
+AHEAD_CALLS = 20
+"""For how many calls the policy is asked what it will give up if nothing is used meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a policy was told, and what it says may go."""
+
+    policy: Policy
+    history: History
+    due: frozenset[Spot]
+
+    def first_to_go(self) -> int | None:
+        """The first message that may be rewritten within the next calls if nothing is used."""
+        told = self.history
+        later = replace(
+            told,
+            holdings=[replace(held, age=held.age + AHEAD_CALLS) for held in told.holdings],
+            pieces=[replace(piece, age=piece.age + AHEAD_CALLS) for piece in told.pieces],
+        )
+        verdict = self.policy.decide(later)
+        going = {spot.message for spot in verdict.due} | verdict.expired
+        return min(going, default=None)
+
 
 def ask(
     session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
-) -> frozenset[Spot]:
+) -> Asked:
     """Give the policy the history and mark what it no longer wants; returns what is due.
 
     Pinned objects and what answers the newest assistant message are never offered to it.
@@ -28,9 +53,9 @@ def ask(
         if index <= flight and ordinal not in session.sets.pinned
     ]
     pieces = list(_pieces(session, uses, wire, flight)) if policy.tracks_uses else []
-    verdict = policy.decide(
-        History(holdings, conversation.turn, time_ms, cold, session.policy_state, pieces)
-    )
+    state = session.policy_state
+    history = History(holdings, conversation.turn, time_ms, cold, state, pieces)
+    verdict = policy.decide(history)
     session.policy_state = verdict.state
     for index in verdict.expired:
         conversation.expire(index)
@@ -38,7 +63,7 @@ def ask(
     for holding in holdings:
         if holding.index in verdict.expired and holding.ordinal not in kept:
             session.sets.expire(holding.ordinal)
-    return verdict.due
+    return Asked(policy, history, verdict.due)
 
 
 def _holding(session: Session, uses: Uses, index: int, ordinal: int) -> Holding:

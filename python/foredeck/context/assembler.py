@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
-from foredeck.context.asking import ask
+from foredeck.context.asking import Asked, ask
 from foredeck.context.branch import Fields
+from foredeck.context.cached import Reach, Rule, reach_of
 from foredeck.context.digests import Size
 from foredeck.context.economics import Prices
 from foredeck.context.gauge import Calibrator, Gauge
@@ -23,11 +24,12 @@ from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part, recipe_chars
 from foredeck.context.policy import Policy
+from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
 from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
 from foredeck.context.reports import take_report
-from foredeck.context.request import Answer, Outcome, Request
+from foredeck.context.request import Answer, Model, Outcome, Request
 from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
@@ -45,6 +47,8 @@ class Settings:
 
     rules: Rules = field(default_factory=Rules)
     cache_ttl_s: float | None = None
+    cache_rule: Rule | None = None
+    """By which rule the provider keeps prompts, where it is not to be told from the model."""
     min_saving_chars: int = 120
     digests: Size = field(default_factory=Size)
 
@@ -74,7 +78,7 @@ class Assembler:
         if request.system is not None or request.tools is not None:
             self._fixed_chars = take_system(session, request.system, request.tools)
         alignment = align(session, request)
-        self._calibrate(request, alignment)
+        reported = self._calibrate(request, alignment)
         start, whole = self._host_calls(request, alignment)
         ready = self._repeated(request, alignment, start)
         if ready is not None:
@@ -90,7 +94,7 @@ class Assembler:
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last, relaid=relaid)
         model = request.model
-        due = ask(
+        asked = ask(
             session,
             self.policy,
             self._uses,
@@ -100,18 +104,55 @@ class Assembler:
         )
         prices = model.prices if model else Prices()
         changed = start if rewritten else None
-        call = Call(moment, prices, start, self._fixed_chars, changed)
-        decision = rewrite(session, scene, self.layout, call, self._settings.rules, due)
+        reach = self._reach(request, start, warm=start > 0 and not moment.lost)
+        call = Call(moment, prices, start, self._fixed_chars, reach, changed)
+        decision = rewrite(session, scene, self.layout, call, self._settings.rules, asked.due)
         self._insert_pools(scene)
         if start < len(session.conversation):
             attach_notices(session, scene)
-        return self._commit(scene, request, alignment, start, whole, decision)
+        cache = self._foresee(scene, call, asked, whole)
+        if reported is not None:
+            cache["reported"] = reported
+        if request.warmed_ms:
+            cache["warmed_ms"] = request.warmed_ms
+        return self._commit(scene, request, alignment, start, whole, decision, cache)
 
-    def _calibrate(self, request: Request, alignment: Alignment) -> None:
+    def _reach(self, request: Request, start: int, *, warm: bool) -> Reach:
+        """What the provider's cache would find of the branch."""
+        model, entries = request.model or Model("", ""), self.session.entries
+        entries.warm(request.warmed_ms)
+        rule = model.cache if model.prices.cached else "none"
+        if self._settings.cache_rule and rule != "none":
+            rule = self._settings.cache_rule
+        return reach_of(
+            rule,
+            self.session.conversation,
+            entries.alive(request.time_ms, self._ttl_s(request)),
+            start=start,
+            warm=warm,
+            marks=model.marks and self.layout.keeps_bytes,
+        )
+
+    def _foresee(self, scene: Scene, call: Call, asked: Asked, whole: int) -> dict[str, Any]:
+        """What the cache will do with the call, and where one more marker goes."""
+        changed_from = min(min(scene.changed, default=call.start), whole, call.start)
+        if not self.layout.keeps_bytes:
+            changed_from = 0
+        before, soon = None, None
+        if call.reach.markable:
+            record = self.session.log.records.get(self.session.current or "") or {}
+            if self.session.depth % KEEP_CALLS and changed_from >= call.start:
+                before = (record.get("cache") or {}).get("marked")
+            if before is None:
+                soon = asked.first_to_go()
+        return foresee(scene, call, changed_from, soon, before=before)
+
+    def _calibrate(self, request: Request, alignment: Alignment) -> list[int] | None:
         """Take in what was reported for the call before, and the gauge for this one."""
-        take_report(self.session, alignment, self._calibrator)
+        reported = take_report(self.session, alignment, self._calibrator)
         model = request.model
         self._gauge = self._calibrator.gauge(model.name, model.api) if model else Gauge()
+        return reported
 
     def _scene(self) -> Scene:
         session = self.session
@@ -250,19 +291,22 @@ class Assembler:
         self, request: Request, alignment: Alignment, last: Fields | None, *, relaid: bool
     ) -> Moment:
         model = request.model
-        ttl = self._settings.cache_ttl_s
-        if ttl is None:
-            ttl = (model.cache_ttl_s if model else None) or DEFAULT_TTL_S
-        last_ms = last["time_ms"] if last else None
+        last_ms = max(last["time_ms"], request.warmed_ms) if last else None
         last_model = (last["model"].get("name") if last else None) or None
         return Moment(
-            cold=is_cold(request.time_ms, last_ms, ttl),
+            cold=is_cold(request.time_ms, last_ms, self._ttl_s(request)),
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
             tokens=self._gauge.prompt(self.session.conversation, self._fixed_chars),
             window=model.window if model else None,
             relaid=relaid,
         )
+
+    def _ttl_s(self, request: Request) -> float:
+        """For how long the provider keeps what is not used again."""
+        if self._settings.cache_ttl_s is not None:
+            return self._settings.cache_ttl_s
+        return (request.model.cache_ttl_s if request.model else None) or DEFAULT_TTL_S
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
@@ -301,6 +345,7 @@ class Assembler:
         start: int,
         whole: int,
         decision: dict[str, Any],
+        cache: dict[str, Any],
     ) -> Answer:
         """`start`: first message that no call has held; `whole`: first whose repairs are new."""
         changed_from = min(scene.changed, default=start)
@@ -315,6 +360,7 @@ class Assembler:
             policy=self.policy.name,
             fixed_chars=self._fixed_chars,
             gauge=self._gauge,
+            cache=cache,
         )
         step = min(changed_from, start) if alignment.continued and not stateless else 0
         return self._answer(record, step)
@@ -333,6 +379,7 @@ class Assembler:
             inserts={i: m for i, m in session.inserts.items() if i >= start},
             drops=sorted(i for i in session.drops if i >= start),
             decision=dict(record["decision"]),
+            marker=marker_of(session.conversation, record.get("cache")),
             stats=dict(record["stats"]),
         )
 

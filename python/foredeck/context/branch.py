@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.context.cached import Entries
 from foredeck.context.items import ROOT_TIP, Key, next_tip
 from foredeck.context.parts import Spot
 from foredeck.context.sets import Sets
@@ -36,6 +37,8 @@ class Folded:
     due: dict[Spot, int] = field(default_factory=dict)
     depth: int = 0
     """How many calls the chain has."""
+    entries: Entries = field(default_factory=Entries)
+    """What the provider's cache may hold of it."""
 
     def apply(self, record: Fields) -> None:
         """Go on by one call."""
@@ -58,6 +61,7 @@ class Folded:
         self.expired.difference_update(changes.get("expired-", ()))
         self.state = record.get("state") or {}
         self.depth += 1
+        self.entries.apply(record)
         due = record.get("due") or {}
         self.due.update((Spot(*spot), self.depth) for spot in due.get("+", ()))
         for spot in due.get("-", ()):
@@ -68,6 +72,7 @@ class Folded:
         if length >= len(self.keys):
             return
         del self.keys[length:]
+        self.entries.cut(length)
         self.rows = {index: row for index, row in self.rows.items() if index < length}
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
         self.drops = {index for index in self.drops if index < length}

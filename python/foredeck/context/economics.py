@@ -24,6 +24,9 @@ class Prices:
     read: float = 0.1
     write: float = 1.25
     known: bool = False
+    cached: bool = True
+    """Whether the provider keeps prompts at all. Where it does not, cost is tokens, and folding
+    is free."""
 
     @property
     def premium(self) -> float:
@@ -34,13 +37,15 @@ class Prices:
 def prices_of(cost: Mapping[str, Any] | None) -> Prices:
     """From a host's model record: `input`, `cacheRead` and `cacheWrite`, in any one unit.
 
-    A model without a price of writing writes at the price of input. One without a price of
-    reading is not known to cache or not to: the defaults hold.
+    A model without a price of writing writes at the price of input. One that names 0 for reading
+    and for writing has no cache. Of a model without prices nothing is known: the defaults hold.
     """
     given = cost or {}
     base, read, write = (_number(given.get(k)) for k in ("input", "cacheRead", "cacheWrite"))
-    if base <= 0 or read <= 0:
+    if base <= 0 or (read <= 0 and ("cacheRead" not in given or write > 0)):
         return Prices()
+    if read <= 0 or min(read, write) >= base:
+        return Prices(1.0, 1.0, known=True, cached=False)
     return Prices(read / base, write / base if write > 0 else 1.0, known=True)
 
 
@@ -62,7 +67,8 @@ class Due:
     saving: float
     rent: float
     suffix: float
-    """Cached tokens from its message to the end, as the prompt stands."""
+    """Tokens between the prefix that stays cached if its message changes, and the one that would
+    be found if nothing did, as the prompt stands; 0 where it is not cached anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +134,13 @@ def best_rebase(dues: Sequence[Due], prices: Prices, terms: Terms, ledger: Ledge
     `dues` are in the order of their messages; everything from the position on goes. `ledger`
     includes the call at hand as it would be without a rebase.
     """
-    rent = saving = 0.0
+    rent = saving = cached = 0.0
     found: Offer | None = None
     for due in reversed(dues):
         rent += due.rent
         saving += due.saving
-        premium = prices.premium * max(0.0, due.suffix - saving)
+        cached += due.saving if due.suffix else 0.0
+        premium = prices.premium * max(0.0, due.suffix - cached)
         if rent >= terms.factor * premium and ledger.allows(premium, terms):
             found = Offer(due.index, rent, premium, saving)
     return found

@@ -28,6 +28,7 @@ def record_call(
     policy: str,
     fixed_chars: int,
     gauge: Gauge,
+    cache: dict[str, Any],
 ) -> Fields:
     """Commit the record of a call that goes out as we say; returns its fields."""
     model = request.model
@@ -46,6 +47,7 @@ def record_call(
         policy=policy,
         stats=_stats(session, fixed_chars, gauge),
         acks=[[o.call, o.kind] for o in request.outcomes if o.call and o.kind in TOLD],
+        cache=cache,
     )
 
 
@@ -104,6 +106,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
     workspace.commit()
     record = document.model_dump(exclude={"content"})
     session.log.add(document.id, record)
+    session.entries.apply(record)
     session.current, session.stands = document.id, len(conversation)
     session.depth += 1
     return record

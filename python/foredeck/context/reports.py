@@ -8,21 +8,25 @@ from foredeck.context.items import IMAGE_CHARS
 from foredeck.context.session import Session
 
 
-def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) -> None:
+def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) -> list[int] | None:
     """Learn from the answer to the call that the session stands at, where it is new here.
 
-    Not from a call that went out without us: its bytes are known, but not what stood around them.
+    Returns what was counted of that call: `[ordinal, read, written, fresh]`, in tokens. Nothing
+    is learned from a call that went out without us: its bytes are known, but not what stood
+    around them.
     """
     record = session.log.records.get(session.current or "")
     if record is None or record["decision"].get("kind") == "host":
-        return
+        return None
     sent = record["kept"] + len(record["keys"])
     if alignment.matched != sent or sent >= len(alignment.items):
-        return
+        return None
     answer, stats = alignment.items[sent], record["stats"]
     known = answer.key.address in session.log.known
     if answer.usage is None or known or answer.model != record["model"].get("name"):
-        return
+        return None
     images, tokens = stats.get("images") or (0, 0)
     chars = stats["chars_sent"] - images * IMAGE_CHARS
     calibrator.learn(answer.model, chars, answer.usage.total - tokens)
+    usage = answer.usage
+    return [record["ordinal"], usage.read, usage.written, usage.fresh]

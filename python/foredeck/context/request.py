@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from foredeck.context.cached import Rule
 from foredeck.context.economics import Prices
 from foredeck.context.items import Block, Item
 from foredeck.context.repairs import Insert
@@ -22,6 +23,10 @@ class Model:
     window: int | None = None
     cache_ttl_s: float | None = None
     prices: Prices = field(default_factory=Prices)
+    cache: Rule = "prefix"
+    """By which rule its provider keeps prompts."""
+    marks: bool = False
+    """Whether one more cache marker can be set in its requests."""
     input_price: float = 0.0
     """What a million uncached input tokens cost, in the host's currency; 0: not known."""
 
@@ -32,10 +37,12 @@ class Model:
 
     def to_record(self) -> dict[str, Any]:
         """What a call record keeps of it: `name`, `api`, `window` in tokens, `ttl_s`, the prices
-        of a cached and of a written token relative to an uncached one (`read`, `write`), and
-        `input`, the price of a million of those, where it is known."""
+        of a cached and of a written token relative to an uncached one (`read`, `write`; `guessed`
+        where it has none), and `input`, the price of a million of those, where it is known."""
         told: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
         told |= {"read": self.prices.read, "write": self.prices.write}
+        if not self.prices.known:
+            told["guessed"] = True
         if self.cache_ttl_s is not None:
             told["ttl_s"] = self.cache_ttl_s
         if self.input_price > 0:
@@ -68,6 +75,8 @@ class Request:
     """The host's system messages, where they differ from those told before."""
     tools: list[Any] | None = None
     """Definitions of the active tools, by the same rule."""
+    warmed_ms: int = 0
+    """When the host last sent the newest request once more to keep the cache warm, if it did."""
 
 
 @dataclass(slots=True)
@@ -81,3 +90,5 @@ class Answer:
     drops: list[int]
     decision: dict[str, Any]
     stats: dict[str, Any]
+    marker: str = ""
+    """Id of the tool call on whose result one more cache marker is to stand; empty for none."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
+from foredeck.context.cached import HEAD, NOTHING, Reach
 from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase
 from foredeck.context.folding import collapsible, fold, fold_down, shed
 from foredeck.context.layout import Layout, Scene
@@ -31,6 +33,8 @@ class Call:
     """How many messages were sent before."""
     fixed_chars: int
     """What stands around the messages: system prompt, tools."""
+    reach: Reach
+    """What the provider's cache would find."""
     rewritten: int | None = None
     """From this message on the host has changed what it had sent before: these bytes are new to
     the provider whatever we do."""
@@ -98,7 +102,12 @@ def _rebase(
         return {"kind": "append"}
     _expire(session, folded)
     changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
-    told = {"kind": "rebase", "reason": reason or "pays", "from": changed_from}
+    free = offer is not None and call.reach.hit(call.start) <= offer.index and call.warm
+    told = {
+        "kind": "rebase",
+        "reason": reason or ("look-back" if free else "pays"),
+        "from": changed_from,
+    }
     return told if offer is None else {**told, **offer.to_decision()}
 
 
@@ -145,13 +154,13 @@ def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) 
         saving = chars / CHARS_PER_TOKEN
         savings[spot.message] = savings.get(spot.message, 0) + chars
         rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
+    before = [0, *accumulate(part.chars for part in conversation.parts[: call.start])]
+    found = max(call.reach.hit(call.start), HEAD)
     dues: list[Due] = []
-    suffix, end = 0, call.start
     for index in sorted(savings, reverse=True):
-        suffix += sum(part.chars for part in conversation.parts[index:end])
-        end = index
         if not allowed_from(conversation, index):
             break
+        suffix = before[found] - before[max(min(call.reach.hit(index), found), HEAD)]
         saving = savings[index] / CHARS_PER_TOKEN
         dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
     so_far = session.ledger.after(
@@ -161,19 +170,22 @@ def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) 
 
 
 def _plain_bill(session: Session, call: Call) -> Bill:
-    """What the call costs with every message as the host has it."""
-    conversation = session.conversation
+    """What the call costs with every message as the host has it, and no marker but its own."""
+    conversation, reach = session.conversation, call.reach
+    new = conversation.items[call.start if call.start >= reach.nearest else HEAD :]
     total = conversation.chars_host + call.fixed_chars
-    new = sum(item.chars for item in conversation.items[call.start :])
-    return _bill(total, total - new if call.warm else 0)
+    warm = call.warm and reach.rule != "none"
+    return _bill(total, total - sum(item.chars for item in new) if warm else 0)
 
 
 def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
     """What it costs as it goes out, changed from a message on."""
     conversation = session.conversation
     total = conversation.chars_sent + call.fixed_chars
-    new = sum(part.chars for part in conversation.parts[min(changed_from, call.start) :])
-    return _bill(total, total - new if call.warm else 0)
+    hit = call.reach.hit(min(changed_from, call.start))
+    if hit == NOTHING:
+        return _bill(total, 0)
+    return _bill(total, total - sum(part.chars for part in conversation.parts[hit:]))
 
 
 def _bill(total: int, cached: int) -> Bill:

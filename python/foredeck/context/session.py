@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.context.branch import CallLog, Fields
+from foredeck.context.cached import Entries
 from foredeck.context.conversation import Conversation
 from foredeck.context.economics import Ledger
 from foredeck.context.index import Entry, Seen, SessionIndex
@@ -75,6 +76,8 @@ class Session:
     """What the branch has cost so far."""
     depth: int = 0
     """How many calls the branch has."""
+    entries: Entries = field(default_factory=Entries)
+    """What the provider's cache may hold of the branch."""
     system: Pin | None = None
     """The version of the system prompt object that the next call goes out with."""
     prompt: list[Any] = field(default_factory=list)

@@ -122,6 +122,12 @@ class CallDocument(Document):
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.parts.Spot`)."""
     stats: dict[str, Any] = Field(default_factory=dict)
+    cache: dict[str, Any] | None = None
+    """What the provider's cache was taken to do: `rule`, `hit` (messages of the prefix that it
+    holds; 0: only what stands before them, -1: nothing), the tokens `read`, `written` and `fresh`
+    (neither); `marked` (messages before one more marker), `warmed_ms` (when the host last kept it
+    warm). `reported`: what the provider has counted of the call before, `[ordinal, read, written,
+    fresh]`."""
     acks: list[list[Any]] = Field(default_factory=list)
     """`[ordinal, outcome]` of earlier calls, as the host has told since."""
 

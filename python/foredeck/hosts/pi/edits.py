@@ -26,6 +26,7 @@ def to_wire(answer: Answer, times: Sequence[int]) -> dict[str, Any]:
             for index, inserts in sorted(answer.inserts.items())
         ],
         "drops": answer.drops,
+        "marker": answer.marker or None,
     }
 
 

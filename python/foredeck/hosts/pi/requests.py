@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import replace
 from typing import Any
 
+from foredeck.context.cached import rule_of
 from foredeck.context.economics import prices_of
 from foredeck.context.items import Item
 from foredeck.context.request import Model, Outcome, Request
@@ -12,6 +14,9 @@ from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
 
 Params = Mapping[str, Any]
+
+_LONG_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
+"""What the long retention means where the model record does not say, by the wire's beginning."""
 
 
 def to_request(
@@ -36,6 +41,7 @@ def to_request(
         outcomes=[to_outcome(outcome) for outcome in params.get("outcomes") or ()],
         system=None if system is None else written_out(system),
         tools=params.get("tools"),
+        warmed_ms=int(params.get("warmed_ms") or 0),
     )
 
 
@@ -50,23 +56,37 @@ def _item(
 
 
 def to_model(model: Params | None) -> Model | None:
-    """Pi's model record; the short cache retention is the one that counts."""
+    """Pi's model record, with the cache retention that Pi asks the provider for."""
     if not model:
         return None
-    retention = model.get("promptCache")
-    short = retention.get("short") if isinstance(retention, dict) else None
     window = model.get("contextWindow")
     cost = model["cost"] if isinstance(model.get("cost"), dict) else {}
     per_million = cost.get("input")
+    provider, id, api = (str(model.get(name) or "") for name in ("provider", "id", "api"))
+    prices = prices_of(cost)
+    if model.get("retention") == "none":
+        prices = replace(prices, cached=False)
     return Model(
-        provider=str(model.get("provider") or ""),
-        id=str(model.get("id") or ""),
-        api=str(model.get("api") or ""),
+        provider=provider,
+        id=id,
+        api=api,
         window=int(window) if isinstance(window, int | float) and window > 0 else None,
-        cache_ttl_s=float(short) if isinstance(short, int | float) and short > 0 else None,
-        prices=prices_of(cost),
+        cache_ttl_s=_ttl_s(model, api),
+        prices=prices,
+        cache=rule_of(api, provider, id),
+        marks=api == "anthropic-messages",
         input_price=float(per_million) if isinstance(per_million, int | float) else 0.0,
     )
+
+
+def _ttl_s(model: Params, api: str) -> float | None:
+    """For how long the provider keeps a prompt: as the record says, else as its documents do."""
+    tier = "long" if model.get("retention") == "long" else "short"
+    lifetimes = model.get("promptCache")
+    told = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
+    if isinstance(told, int | float) and told > 0:
+        return float(told)
+    return next((s for wire, s in _LONG_S.items() if tier == "long" and api.startswith(wire)), None)
 
 
 def to_outcome(outcome: Params) -> Outcome:

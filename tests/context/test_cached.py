@@ -1,0 +1,212 @@
+"""What the provider's cache is taken to hold: by rule, by use, and against a simulated one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, finish
+from context.sent import Sent
+from foredeck.bench.economics.cache import IdealCache, MarkedCache, prompt_of
+from foredeck.bench.economics.shapes import Shapes
+from foredeck.context.cached import HEAD, NOTHING, Entries, Reach, rule_of
+from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.hosts.pi.requests import to_model
+
+SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]
+
+
+def record(kept: int, new: int, at: int, **more: Any) -> dict[str, Any]:
+    return {"kept": kept, "keys": [[None, "x"]] * new, "time_ms": at, "cache": {}, **more}
+
+
+def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
+    entries = Entries()
+    entries.apply(record(0, 3, 0))
+    entries.apply(record(3, 2, 1000, cache={"hit": 3}))
+    entries.apply(record(5, 2, 2000, cache={"hit": 5, "marked": 3}))
+    assert entries.used == {3: 2000, 5: 2000, 7: 2000}
+    entries.apply(record(7, 2, 9000, cache={"hit": 7}))
+    assert entries.alive(12_000, 5) == [7, 9]
+
+
+def test_a_changed_message_ends_what_stood_after_it() -> None:
+    entries = Entries({3: 0, 5: 0, 7: 0})
+    entries.apply(record(7, 2, 1, parts=[[4, "reference"], [8, "full"]]))
+    assert sorted(entries.used) == [3, 9]
+    entries.cut(8)
+    assert sorted(entries.used) == [3]
+    entries.apply(record(3, 1, 2, cache={"hit": NOTHING}))
+    assert sorted(entries.used) == [4]
+
+
+def test_a_request_sent_again_to_keep_it_warm_is_a_use() -> None:
+    entries = Entries()
+    entries.apply(record(0, 3, 0))
+    entries.apply(record(3, 2, 1000, cache={"hit": 3}))
+    entries.warm(9000)
+    assert entries.used == {3: 9000, 5: 9000}
+    entries.warm(8000)
+    assert entries.used[5] == 9000
+
+
+def test_only_the_prefix_under_a_marker_or_near_the_end_is_found() -> None:
+    near = Reach("markers", 40, True, (10, 20, 40), nearest=30)
+    assert (near.hit(40), near.hit(39), near.hit(5)) == (40, HEAD, HEAD)
+    marked = Reach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20}))
+    assert (marked.hit(39), marked.hit(15), marked.hit(9)) == (20, 10, HEAD)
+    assert Reach("prefix", 40, True).hit(15) == 15
+    assert Reach("none", 40, True).hit(40) == Reach("prefix", 0, False).hit(0) == NOTHING
+
+
+def test_one_more_marker_stands_where_it_is_needed() -> None:
+    reach = Reach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20, 40}))
+    assert reach.mark(20, None, rebased=False) == 20, "not found without it"
+    assert reach.mark(40, None, rebased=True) == 40
+    assert reach.mark(40, 25, rebased=False) == 20, "before what goes soon"
+    assert reach.mark(40, None, rebased=False) is None
+    assert reach.mark(40, 5, rebased=False) is None
+
+
+def test_rules_and_lifetimes_come_from_the_model_record() -> None:
+    assert rule_of("anthropic-messages", "anthropic", "m") == "markers"
+    assert rule_of("openai-completions", "openrouter", "anthropic/m") == "markers"
+    assert rule_of("openai-responses", "openai", "m") == "prefix"
+    record = {"api": "openai-responses", "promptCache": {"short": 600, "long": 1800}}
+    assert [_lifetime(record, r) for r in (None, "long")] == [600, 1800]
+    assert _lifetime({"api": "anthropic-messages"}, "long") == 3600
+    assert _lifetime({"api": "openai-responses"}, "long") == 86_400
+    assert _lifetime({"api": "other"}, "long") is None
+    none = to_model({"api": "anthropic-messages", "retention": "none"})
+    assert none is not None
+    assert not none.prices.cached
+
+
+def _lifetime(record: dict[str, Any], retention: str | None) -> float | None:
+    model = to_model({**record, "retention": retention})
+    assert model is not None
+    return model.cache_ttl_s
+
+
+def many(host: Host, first: int, count: int) -> Sent:
+    """One answer that asks for several commands at once, and the next call."""
+    ids = [f"p{first + n}" for n in range(count)]
+    host.add(assistant(*(calls(id, "bash", command=f"run {id}") for id in ids)))
+    for id in ids:
+        host.add(result(id, "bash", lines(20, f"output of {id}")))
+    return host.call()
+
+
+def played(host: Host, seed: int) -> list[Sent]:
+    """A session of commands, alone and in parallel, with questions, pauses and restarts."""
+    host.system = SYSTEM
+    draw = random.Random(seed)
+    sent = [ask(host)]
+    for number in range(25):
+        step = draw.random()
+        if step < 0.2:
+            finish(host)
+            host.wait(draw.choice([1, 200, 290, 400]))
+            sent.append(ask(host))
+        elif step < 0.35:
+            sent.append(many(host, 100 * number, draw.choice([5, 21])))
+        else:
+            sent.append(bash(host, f"c{number}", lines(draw.randint(5, 80), f"out {number}")))
+        if step > 0.95:
+            host.restart()
+    return sent
+
+
+@pytest.mark.parametrize("rule", ["markers", "prefix"])
+@pytest.mark.parametrize("policy", ["last-n", "adaptive", "keep-all"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_prediction_is_what_the_rule_gives(
+    new_host: NewHost, rule: str, policy: str, seed: int
+) -> None:
+    settings = {"rebase": {"cache": rule}, "policy": policy, "adaptive": {"patience": 3}}
+    host = new_host(**settings, last_n={"results": 4})
+    cache = MarkedCache(300) if rule == "markers" else IdealCache(300)
+    shapes = Shapes()
+    for sent in played(host, seed):
+        told = sent.record["cache"]
+        shown = shapes.of(sent.prompt)
+        head = (sent.stats["chars_sent"] - sum(s.chars for s in shown)) / CHARS_PER_TOKEN
+        mark = sent.messages[told["marked"] - 1]["toolCallId"] if told.get("marked") else ""
+        hit = cache.request(
+            prompt_of("m", shown, head, CHARS_PER_TOKEN, mark), sent.record["time_ms"]
+        )
+        assert told["read"] == pytest.approx(hit.read, abs=2)
+        assert told["written"] == pytest.approx(hit.written, abs=2)
+
+
+def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: NewHost) -> None:
+    host = new_host(policy="last-n", last_n={"results": 2})
+    host.system = SYSTEM
+    ask(host)
+    for number in range(9):
+        bash(host, f"c{number}")
+    before = host.state.entries.used
+    host.restart()
+    told = bash(host, "again").record["cache"]
+    assert told["hit"] == max(before)
+    assert host.state.entries.used.items() >= {told["hit"]: host.now_ms}.items()
+
+
+def test_over_twenty_new_blocks_the_marker_saves_the_hit(host: Host) -> None:
+    host.system = SYSTEM
+    ask(host)
+    bash(host, "c0")
+    told = many(host, 0, 25).record["cache"]
+    assert told["hit"] == told["marked"] == 3
+
+
+def test_what_the_look_back_misses_anyway_is_written_anew_for_nothing(new_host: NewHost) -> None:
+    host = new_host(policy="last-n", last_n={"results": 4})
+    host.system = SYSTEM
+    assert host.model is not None
+    host.model = {**host.model, "api": "bedrock-converse-stream"}
+    ask(host)
+    for number in range(6):
+        bash(host, f"c{number}")
+    decision = many(host, 0, 25).decision
+    assert (decision["reason"], decision["premium"]) == ("look-back", 0)
+
+
+def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
+    host = new_host(policy="last-n", last_n={"results": 2})
+    assert host.model is not None
+    host.model = {**host.model, "cost": {"input": 1, "cacheRead": 0, "cacheWrite": 0}}
+    ask(host)
+    sent = [bash(host, f"c{number}") for number in range(5)]
+    assert [s.decision["kind"] for s in sent[:3]] == ["append"] * 3
+    assert {s.decision["kind"] for s in sent[3:]} == {"rebase"}
+    told = sent[-1].record["cache"]
+    assert (told["rule"], told["hit"], told["read"], told["written"]) == ("none", NOTHING, 0, 0)
+
+
+def test_a_warming_request_puts_the_expiry_off(host: Host) -> None:
+    ask(host)
+    for number in range(6):
+        bash(host, f"c{number}")
+    finish(host)
+    host.wait(250)
+    host.warmed_ms = host.now_ms
+    host.wait(200)
+    sent = ask(host)
+    assert sent.decision == {"kind": "append"}
+    assert sent.record["cache"]["warmed_ms"] == host.warmed_ms
+    assert sent.record["cache"]["hit"] > HEAD
+
+
+def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
+    one = ask(host)
+    usage = {"input": 5, "cacheRead": 700, "cacheWrite": 200, "output": 9}
+    host.add({**assistant("Yes."), "usage": usage, "provider": "anthropic", "model": "m1"})
+    two = ask(host)
+    assert two.record["cache"]["reported"] == [one.call, 700, 200, 5]
+    assert "reported" not in one.record["cache"]

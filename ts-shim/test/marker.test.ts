@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { withMarker } from "../context/marker.ts";
+import { warmedAt } from "../context/warming.ts";
+
+const control = { type: "ephemeral", ttl: "1h" };
+const result = (id: string, more = {}) => ({ type: "tool_result", tool_use_id: id, ...more });
+
+function request(marked = 2) {
+  const system = Array.from({ length: marked - 1 }, () => ({
+    type: "text",
+    cache_control: control,
+  }));
+  return {
+    model: "m",
+    system,
+    tools: [{ name: "read" }],
+    messages: [
+      { role: "user", content: "go" },
+      { role: "assistant", content: [{ type: "tool_use", id: "a" }] },
+      { role: "user", content: [result("a"), result("b")] },
+      { role: "assistant", content: [{ type: "tool_use", id: "c" }] },
+      { role: "user", content: [result("c", { cache_control: control })] },
+    ],
+  };
+}
+
+test("the result that the engine names is marked as Pi marks the end", () => {
+  const before = request();
+  const after = withMarker(before, "a") as ReturnType<typeof request>;
+  assert.deepEqual(after.messages[2]?.content, [
+    result("a", { cache_control: control }),
+    result("b"),
+  ]);
+  assert.deepEqual(
+    { ...after, messages: after.messages.with(2, before.messages[2] as never) },
+    before,
+  );
+  assert.deepEqual(before, request(), "Pi's own request is not changed");
+});
+
+test("there are never more than four markers, nor two on one block", () => {
+  assert.ok(withMarker(request(3), "a"));
+  assert.equal(withMarker(request(4), "a"), undefined);
+  assert.equal(withMarker(request(), "c"), undefined);
+});
+
+test("what is no marked Anthropic request of this conversation stays as it is", () => {
+  const unmarked = request();
+  unmarked.messages.push({ role: "assistant", content: [{ type: "text", id: "x" }] });
+  const openai = { messages: [{ role: "tool", tool_call_id: "a", content: "A" }] };
+  for (const payload of [unmarked, openai, { messages: "none" }, { messages: [] }, null, "x", 7]) {
+    assert.equal(withMarker(payload, "a"), undefined);
+  }
+  assert.equal(withMarker(request(), "gone"), undefined);
+  assert.equal(withMarker(request(), null), undefined);
+});
+
+test("a warming request since the newest answer is found, an older one is not", () => {
+  const warm = { type: "usage", kind: "cache_warm", timestamp: "2026-01-01T00:00:05.000Z" };
+  const said = { type: "message", message: { role: "assistant" } };
+  const asked = { type: "message", message: { role: "user" } };
+  const leaf = (...chain: object[]) => {
+    const entries = chain.map((entry, at) => ({ ...entry, parentId: at ? String(at - 1) : null }));
+    return { getLeafEntry: () => entries.at(-1), getEntry: (id: string) => entries[Number(id)] };
+  };
+  assert.equal(warmedAt(leaf(said, warm, asked)), Date.parse(warm.timestamp));
+  assert.equal(warmedAt(leaf(warm, said, asked)), undefined);
+  assert.equal(warmedAt(leaf(said, { ...warm, kind: "other" }, asked)), undefined);
+  assert.equal(warmedAt(leaf(said, { ...warm, timestamp: "?" }, asked)), undefined);
+  assert.equal(warmedAt({}), undefined);
+});
