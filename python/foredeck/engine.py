@@ -308,6 +308,7 @@ def settings_of(config: Config) -> Settings:
         None if config.rebase.cache == "auto" else config.rebase.cache,
         config.rebase.min_saving_tokens * 4,
         Size(config.digests.max_tokens * 4, config.digests.max_share),
+        config.compaction.summary_tokens * 4,
     )
 
 

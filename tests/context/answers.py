@@ -116,6 +116,8 @@ def _edit_fault(blocks: list[Block], message: Message) -> str | None:
         if "keep" in block:
             if not 0 <= block["keep"] < count:
                 return "keeps a block that is not there"
+        elif message.get("role") == "assistant" and block.get("type") == "toolCall":
+            continue
         elif block.get("type") != "text" or not isinstance(block.get("text"), str):
             return "holds a block that does not belong there"
     return None

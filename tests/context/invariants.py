@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 ELSEWHERE = ("Unchanged: ", ", changed since the copy above:\n", " is not text: ")
 """In lines of ours that stand for a content which is in view, or which nobody could read."""
+
+CUT = " characters are left out here, since they do not fit: "
+PUT_AWAY = "; no model wrote this."
 
 
 def check(host: Host, sent: Sent) -> None:
@@ -46,11 +50,18 @@ def _own_blocks_have_text(sent: Sent) -> None:
 
 def _users_text_stands(sent: Sent) -> None:
     for message, part in zip(sent.messages, sent.parts, strict=False):
-        if message.get("role") != "user":
+        if message.get("role") != "user" or is_cut(part):
             continue
         (out,) = [m for m in part if m.get("timestamp") == message.get("timestamp")][-1:]
         own = [t for t in _texts(message) if t]
         assert _texts(out)[: len(own)] == own
+
+
+def is_cut(part: list[Message]) -> bool:
+    """Whether a message was put away or shortened, since the context window is too small."""
+    texts = [text for message in part for text in _texts(message)]
+    folded = any("folded by foredeck>" in json.dumps(message) for message in part)
+    return folded or not part or any(CUT in text or PUT_AWAY in text for text in texts)
 
 
 def _texts(message: Message) -> list[str]:
@@ -119,7 +130,7 @@ def _difference(old: Sent, new: Sent, limit: int) -> str:
 def _answers_stand(sent: Sent) -> None:
     """What the model has said goes out as it was, sealed reasoning and all."""
     for message, part in zip(sent.messages, sent.parts, strict=False):
-        if message.get("role") == "assistant":
+        if message.get("role") == "assistant" and not is_cut(part):
             assert part[-1] is message
 
 
@@ -139,7 +150,7 @@ def _results_in_flight_are_whole(sent: Sent) -> None:
 
 def _is_whole(sent: Sent, index: int) -> bool:
     said = sent.text(index)
-    if any(word in said for word in ELSEWHERE):
+    if any(word in said for word in (*ELSEWHERE, CUT)):
         return True
     message = sent.messages[index]
     if sent.record["layout"] == "anchored":

@@ -248,7 +248,7 @@ def test_at_high_water_results_in_flight_stay(new_host: NewHost) -> None:
     host = watered(new_host)
     ask(host)
     big(host, "c0", 4000)
-    sent = big(host, "huge", 60_000)
+    sent = big(host, "huge", 31_700)
     assert folded(sent) == [2]
 
 
@@ -282,7 +282,7 @@ def test_at_high_water_nothing_changes_before_signed_reasoning(new_host: NewHost
     host = watered(new_host)
     ask(host)
     big(host, "c0", 20_000)
-    host.add(signed("s"), result("s", "bash", lines(500, "s")))
+    host.add(signed("s"), result("s", "bash", lines(438, "s")))
     assert host.call().decision == {"kind": "append"}
     finish(host)
     host.add(user("And now?"))

@@ -23,6 +23,7 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import (
     anchored,
+    fitting,
     gauge,
     layout,
     notices,
@@ -30,11 +31,25 @@ from foredeck.context import (
     pools,
     repairs,
     savings,
+    summary,
     tools,
+    transcript,
     wording,
 )
 
-USERS = (anchored, layout, notices, pieces, pools, repairs, tools, wording)
+USERS = (
+    anchored,
+    fitting,
+    layout,
+    notices,
+    pieces,
+    pools,
+    repairs,
+    summary,
+    tools,
+    transcript,
+    wording,
+)
 
 
 def other_words(patch: pytest.MonkeyPatch) -> None:

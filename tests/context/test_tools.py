@@ -254,8 +254,9 @@ def test_pin_on_what_is_visible_says_so(host: Host) -> None:
 
 
 def test_only_the_newest_version_can_be_pinned(folded: Host) -> None:
-    expected = "Only the newest version can be pinned: leave the version out."
+    expected = "Only the newest version can be pinned, and as a whole: name it alone."
     assert refused(folded, "pin", id="@3 v1") == expected
+    assert refused(folded, "pin", id="@3 chars 1-9") == expected
 
 
 def test_unpin_leaves_an_object_active(host: Host) -> None:

@@ -54,6 +54,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, {**FILE, "state": "listed", "char_count": 0, "nickname": "spec"}), {}),
         ((12, {"type": "toolcall", **FIELDS}), {}),
         ((12, {"type": "chat"}), {}),
+        ((12, {"type": "compaction", "short": 'Turns 1-9: "Fix it"; 3 files, 0 errors'}), {}),
     ],
     "pool_heading": [((), {})],
     "active_heading": [((), {})],
@@ -66,6 +67,12 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "no_content": [((12, why), {}) for why in WHY_NO_CONTENT.values()],
     "empty": [((12,), {})],
     "cut_short": [((50_000, 123_456), {})],
+    "cut_part": [((50_000, 123_456), {})],
+    "left_out": [((12, 4_000, 90_000, 94_000), {})],
+    "images_left_out": [((1,), {}), ((3,), {})],
+    "put_away": [((12,), {})],
+    "go_on": [((), {})],
+    "summarised": [((12,), {})],
 }
 
 

@@ -22,7 +22,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.records import member_id, nickname_id
 from foredeck.store.protocol import Head, Store, Token
 
-OBJECT_TYPES = ("file", "toolcall", "chat", "system_prompt", "session")
+OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
 MIN_PREFIX = 4
 SHOWN = 6
 _HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")

@@ -65,6 +65,8 @@ def _note(head: Head) -> str:
             return f"{fields.get('tool')} {args} ({fields.get('status')})"
         case "chat":
             return counted(fields.get("turn_count") or 0, "turn")
+        case "compaction":
+            return str(fields.get("short") or "")
         case "system_prompt":
             return counted(len(fields.get("tools") or ()), "tool")
     return head.type

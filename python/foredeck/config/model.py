@@ -221,6 +221,27 @@ class RebaseSection(Section):
     )
 
 
+class CompactionSection(Section):
+    """`[compaction]`: what takes the place of chat that does not fit any more."""
+
+    automatic: Literal["foredeck", "model"] = Field(
+        "foredeck",
+        description="Who writes the summary at the host's threshold, once folding does not help: "
+        "`foredeck`, from what is stored and without a model call, or the host's `model`.",
+    )
+    manual: Literal["foredeck", "model"] = Field(
+        "model",
+        description="The same for `/compact`. With instructions it is always the model.",
+    )
+    summary_tokens: int = Field(
+        2000,
+        ge=100,
+        le=50_000,
+        description="Most tokens of a summary that foredeck writes; never more than a tenth of "
+        "the model's window.",
+    )
+
+
 class LimitsSection(Section):
     """`[limits]`: sizes beyond which something is handled by its metadata alone."""
 
@@ -350,6 +371,7 @@ class Config(Section):
     adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
+    compaction: CompactionSection = Field(default_factory=CompactionSection)
     limits: LimitsSection = Field(default_factory=LimitsSection)
     sources: SourcesSection = Field(default_factory=SourcesSection)
 

@@ -107,6 +107,11 @@ def _match(
     else:
         named, matched = log.longest_match(keys)
         folded = log.fold(named, session.load_record)
+    while named is not None and folded.until > matched:
+        # A summary that speaks of what is yet to come: the call before it knows better.
+        named = (log.records.get(named) or {}).get("parent")
+        folded = log.fold(named, session.load_record)
+        matched = _common(folded.keys, keys)
     folded.cut(matched)
     return named, matched, folded
 

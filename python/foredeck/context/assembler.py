@@ -17,6 +17,7 @@ from foredeck.context.branch import Fields
 from foredeck.context.cached import Reach, Rule, reach_of
 from foredeck.context.digests import Size
 from foredeck.context.economics import Prices
+from foredeck.context.fitting import Space, compacted_until, fit
 from foredeck.context.gauge import Calibrator, Gauge
 from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
@@ -25,6 +26,7 @@ from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part, recipe_chars
 from foredeck.context.policy import Policy
 from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
+from foredeck.context.pressure import usable_window
 from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
@@ -51,6 +53,7 @@ class Settings:
     """By which rule the provider keeps prompts, where it is not to be told from the model."""
     min_saving_chars: int = 120
     digests: Size = field(default_factory=Size)
+    summary_chars: int = 8000
 
 
 class Assembler:
@@ -108,6 +111,9 @@ class Assembler:
         call = Call(moment, prices, start, self._fixed_chars, reach, changed)
         decision = rewrite(session, scene, self.layout, call, self._settings.rules, asked.due)
         self._insert_pools(scene)
+        fitted = self._fit(scene, request, moment.window)
+        if fitted is not None:
+            decision, whole = fitted, 0
         if start < len(session.conversation):
             attach_notices(session, scene)
         cache = self._foresee(scene, call, asked, whole)
@@ -298,7 +304,7 @@ class Assembler:
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
             tokens=self._gauge.prompt(self.session.conversation, self._fixed_chars),
-            window=model.window if model else None,
+            window=usable_window(self.session, model, self._gauge),
             relaid=relaid,
         )
 
@@ -308,6 +314,15 @@ class Assembler:
             return self._settings.cache_ttl_s
         return (request.model.cache_ttl_s if request.model else None) or DEFAULT_TTL_S
 
+    def _fit(self, scene: Scene, request: Request, window: int | None) -> dict[str, Any] | None:
+        """The prompt into the window, where folding was not enough."""
+        settings = self._settings
+        low = settings.rules.water.low
+        chars, now = settings.summary_chars, request.time_ms
+        return fit(
+            self.session, scene, Space(window, self._gauge, self._fixed_chars, low, chars, now)
+        )
+
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
         session, conversation = self.session, scene.conversation
@@ -315,6 +330,9 @@ class Assembler:
         session.inserts = {i: m for i, m in session.inserts.items() if i < start}
         session.drops = {i for i in session.drops if i < start} | repairs.drops
         session.inserts.update(repairs.inserts)
+        until, _ = compacted_until(session)
+        parts = conversation.parts[:until]
+        session.drops |= {i for i, part in enumerate(parts) if part.form == "dropped"}
         for index in sorted(repairs.drops):
             if index < len(conversation):
                 self._leave_out(scene, index, conversation.parts[index].subject)
@@ -362,7 +380,8 @@ class Assembler:
             gauge=self._gauge,
             cache=cache,
         )
-        step = min(changed_from, start) if alignment.continued and not stateless else 0
+        anew = stateless or decision.get("reason") == "window"
+        step = min(changed_from, start) if alignment.continued and not anew else 0
         return self._answer(record, step)
 
     def _answer(self, record: Fields, start: int) -> Answer:

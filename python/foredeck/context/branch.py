@@ -67,6 +67,11 @@ class Folded:
         for spot in due.get("-", ()):
             self.due.pop(Spot(*spot), None)
 
+    @property
+    def until(self) -> int:
+        """Up to which message a summary stands for the chat; 0 where none does."""
+        return max((ours.get("until") or 0 for ours in self.inserts.get(0, ())), default=0)
+
     def cut(self, length: int) -> None:
         """Forget the messages from `length` on."""
         if length >= len(self.keys):
@@ -84,7 +89,7 @@ class Folded:
         for index, row in self.rows.items():
             _, form, _, subject, version, _, text_hash, *_ = row
             if index >= edited and form != "note":
-                form = "host" if subject is not None or form == "folded" else form
+                form = "host" if subject is not None or form in ("folded", "dropped") else form
                 self.rows[index] = [index, form, None, subject, version, None, text_hash]
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < edited}
         self.drops = {index for index in self.drops if index < edited}

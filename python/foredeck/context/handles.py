@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.context.index import Entry
@@ -15,21 +15,36 @@ from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
 _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
+_SLICE = re.compile(
+    r"^(?P<name>.+?)\s+(?P<unit>turn|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
+)
 CANDIDATES = 5
 MIN_PREFIX = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of an object, both ends included, counted from 1."""
+
+    unit: str
+    """`turn`, or `char`."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
-    """An object, and the version of it that was asked for, if one was."""
+    """An object, and the version or the part of it that was asked for, if one was."""
 
     entry: Entry
     version: int | None = None
     call: int | None = None
+    slice: Slice | None = None
 
 
 def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
-    """The object that `text` names, with an optional `v3` or `call 5` behind it.
+    """The object that `text` names, with an optional `v3`, `call 5`, `turns 3-7` or `chars 1-900`
+    behind it.
 
     `beyond`: a file or tool call that is stored, but that this session has not met, joins its
     index (design 1 section 2); the caller commits that.
@@ -38,6 +53,11 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     name = text.strip()
     if not name:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
+    part = _SLICE.match(name)
+    if part is not None and _by_path(session, name) is None:
+        whole = resolve(session, part["name"], beyond=beyond)
+        first = int(part["first"])
+        return replace(whole, slice=Slice(part["unit"], first, int(part["last"] or first)))
     match = _VERSION.match(name)
     if match is None or _by_path(session, name) is not None:
         return Wanted(_entry(session, name, beyond))

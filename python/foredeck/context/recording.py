@@ -58,7 +58,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     for index in range(outcome.edited, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
-            whole = part.subject is not None or part.form == "folded"
+            whole = part.subject is not None or part.form in ("folded", "dropped")
             form = "host" if whole else part.form
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_uses()

@@ -91,6 +91,8 @@ class Session:
     """Ids of context tool calls whose effect is in the sets already."""
     notices: dict[int, str] = field(default_factory=dict)
     """Handles of files that something else has changed, with what happened to them."""
+    compactions: dict[str, Fields] = field(default_factory=dict)
+    """Stretches of chat that were put away, by id, oldest first; without their turns."""
 
     @property
     def store(self) -> Store:
@@ -175,6 +177,7 @@ def open_session(
         parent=parent,
         ancestors=ancestors,
         opened_at=log.newest,
+        compactions=_put_away(store, [session, *sorted(ancestors)]),
     )
     if chat is None:
         _begin(opened, host_file)
@@ -182,6 +185,15 @@ def open_session(
         opened.system = _system_pin(opened)
         opened.notices = _untold(store.head(session_object_id(session)))
     return opened
+
+
+def _put_away(store: Store, sessions: list[str]) -> dict[str, Fields]:
+    """The compactions of these sessions, the oldest first, without the turns in them."""
+    heads = [head for id in sessions for head in store.query("compaction", {"session": id})]
+    return {
+        head.id: {**head.fields, "turns": []}
+        for head in sorted(heads, key=lambda head: head.fields["call"])
+    }
 
 
 def _untold(wrapper: Head | None) -> dict[int, str]:

@@ -69,8 +69,8 @@ class ContextTools:
 
     def _pin(self, wanted: Wanted) -> ToolAnswer:
         self._refuse_locked(wanted.entry, "is always in view")
-        if wanted.version is not None or wanted.call is not None:
-            raise ToolError("Only the newest version can be pinned: leave the version out.")
+        if wanted.version is not None or wanted.call is not None or wanted.slice is not None:
+            raise ToolError("Only the newest version can be pinned, and as a whole: name it alone.")
         return self._bring("pin", wanted)
 
     def _deactivate(self, wanted: Wanted) -> ToolAnswer:
@@ -95,6 +95,12 @@ class ContextTools:
             # The tracker may lag behind: what is given out is what is there now.
             take_sightings(self._session, self._session.source.reconcile([entry.object]))
         content = content_of(self._session, wanted)
+        if wanted.slice is not None:
+            text = (content.text or "")[: self._max_chars]
+            if len(content.text or "") > len(text):
+                text += wording.cut_part(len(text), len(content.text or ""))
+            partial = replace(content, text_hash=None)
+            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
             return ToolAnswer(text, _decision(op, entry, form="note"))

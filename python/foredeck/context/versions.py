@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from foredeck.context.handles import Wanted
+from foredeck.context.compactions import turns_of
+from foredeck.context.handles import Slice, Wanted
 from foredeck.context.index import Entry
 from foredeck.context.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id, member_id
 from foredeck.store.protocol import Head, Store, Token
@@ -23,6 +25,9 @@ WHY_NO_CONTENT = {
     "unreadable": "it cannot be read",
     "special": "it is not a regular file",
 }
+
+
+CHATS = ("compaction",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,10 @@ class Content:
 def content_of(session: Session, wanted: Wanted) -> Content:
     """The content that was asked for: the newest, an old version, or the one as of a call.
 
-    Raises `ToolError` for a version or call that the session does not have.
+    Raises `ToolError` for a version, call or part that the session does not have.
     """
+    if wanted.slice is not None:
+        return _part(session, wanted, wanted.slice)
     entry = wanted.entry
     if wanted.version is not None and wanted.version != entry.pin.version:
         pin, token = pin_of(session.store, session.id, entry.ordinal, wanted.version)
@@ -48,6 +55,25 @@ def content_of(session: Session, wanted: Wanted) -> Content:
     if wanted.call is not None:
         return _as_of_call(session, entry, wanted.call)
     return _content(session.store.get(entry.object, Document), entry.pin.version)
+
+
+def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
+    """A range of turns of a chat that was put away, or a range of characters of any text."""
+    entry = wanted.entry
+    chat = session.store.get(entry.object, CompactionDocument) if entry.type in CHATS else None
+    if part.unit == "turn":
+        if chat is None:
+            raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
+        told = turns_of(chat, part.first, part.last, session.store.blob)
+        return Content(told, None, entry.pin.version)
+    whole = content_of(session, replace(wanted, slice=None))
+    text = whole.text
+    if chat is not None:
+        text = turns_of(chat, chat.first_turn, chat.last_turn, session.store.blob)
+    if text is None or part.first > len(text) or part.last < part.first:
+        length = 0 if text is None else len(text)
+        raise ToolError(f"@{entry.ordinal} has {length:,} characters.")
+    return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
 
 
 def pin_of(store: Store, session: str, ordinal: int, version: int) -> tuple[Pin, Token]:

@@ -156,6 +156,8 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
             f"@{ordinal} toolcall tool={fields.get('tool')} "
             f"status={fields.get('status') or 'ok'} args={args}{name}"
         )
+    if kind == "compaction":
+        return f"@{ordinal} compaction {fields.get('short')}{name}"
     return f"@{ordinal} {kind}{name}"
 
 
@@ -212,3 +214,40 @@ def empty(ordinal: int) -> str:
 def cut_short(shown: int, total: int) -> str:
     """Ends a content that is longer than what one activation may bring."""
     return f"\n[The first {shown:,} of {total:,} characters. Use read with offset for the rest.]"
+
+
+def left_out(ordinal: int, start: int, end: int, total: int) -> str:
+    """Stands in a text that does not fit into the context window, where its middle was."""
+    return (
+        f"\n[foredeck] {end - start:,} of {total:,} characters are left out here, since they do "
+        f'not fit: activate "@{ordinal} chars {start + 1}-{end}" for a part of them.\n'
+    )
+
+
+def put_away(ordinal: int) -> str:
+    """In place of a tool's word that something stands above, once it does not any more."""
+    return f"@{ordinal} does not stand above any more: activate it again if it is needed."
+
+
+def go_on() -> str:
+    """Closes a turn whose beginning was put away, where reasoning was bound to it."""
+    return "[foredeck] The messages above were cut down to fit the context window. Go on."
+
+
+def summarised(ordinal: int) -> str:
+    """Follows a summary that the host's model wrote."""
+    return (
+        f"[foredeck] What the summary above covers is @{ordinal}: "
+        f'activate "@{ordinal} turns A-B" shows turns of it word for word.'
+    )
+
+
+def cut_part(shown: int, total: int) -> str:
+    """Ends a part of an object that is itself longer than what one activation may bring."""
+    return f"\n[The first {shown:,} of {total:,} characters: ask for a smaller part.]"
+
+
+def images_left_out(count: int) -> str:
+    """Ends a message whose images do not fit into the context window."""
+    told = "An image is" if count == 1 else f"{count} images are"
+    return f"[foredeck] {told} left out here: the context window is too small."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -18,6 +19,7 @@ KINDS: dict[str, type[Document]] = {
     "system_prompt": SystemPromptDocument,
     "file": FileDocument,
     "toolcall": ToolcallDocument,
+    "compaction": CompactionDocument,
     "turn": TurnDocument,
     "member": MemberDocument,
     "nickname": NicknameDocument,

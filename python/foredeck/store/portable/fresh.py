@@ -19,6 +19,7 @@ _REFERENCES = frozenset(
         "object",
         "parent",
         "pin",
+        "previous",
         "provenance",
         "session",
         "session_id",

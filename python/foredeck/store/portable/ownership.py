@@ -13,7 +13,7 @@ from typing import Any
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.model.records import call_id, member_id, nickname_id
 
-PREFIXES = ("session", "chat", "system_prompt", "turn", "member", "call", "nickname")
+PREFIXES = ("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction")
 """First parts of assigned ids; they belong to one type each."""
 
 
@@ -28,7 +28,7 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["id"] == system_prompt_id(session))
         case "toolcall":
             return bool(fields["chat_ref"] == chat_id(session))
-        case "turn" | "member" | "call":
+        case "turn" | "member" | "call" | "compaction":
             return bool(fields["session"] == session)
     return False
 

@@ -15,7 +15,7 @@ from foredeck.model.documents import chat_id, session_object_id, system_prompt_i
 from foredeck.model.records import nickname_id
 from foredeck.store.protocol import Head, Store, Token
 
-OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall")
+OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall", "compaction")
 RANK = (*OBJECTS, "nickname", "turn", "member", "call")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
@@ -29,9 +29,10 @@ def documents_of(store: Store, session: str) -> list[str]:
     records = [*store.query("turn", {"session": session}), *calls]
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    put_away = store.query("compaction", {"session": session})
     ids = [
         *own,
-        *(head.id for head in (*records, *members, *toolcalls)),
+        *(head.id for head in (*records, *members, *toolcalls, *put_away)),
         *(head.fields["object"] for head in members),
         *_ancestors(store, calls),
     ]

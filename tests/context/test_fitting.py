@@ -1,0 +1,243 @@
+"""The prompt stays inside the window, whatever stands in it; what leaves it can be had again."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.invariants import CUT
+from context.messages import assistant, calls, image, lines, result, text, thinking, user
+from context.scenes import ask, bash, context_tool, finish
+from context.sent import Sent
+from context.strategies import Script, sound_scripts
+from foredeck.context.fitting import trimmed
+from foredeck.context.gauge import Gauge
+from foredeck.context.items import IMAGE_CHARS, text_block
+from foredeck.context.pressure import room
+from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.system import message_text
+from foredeck.hosts.pi.messages import to_item
+
+WINDOW = 10_000
+
+
+def small(new_host: NewHost, window: int = WINDOW) -> Host:
+    host = new_host()
+    host.set_window(window)
+    return host
+
+
+def talk(host: Host, turns: int, chars: int = 3000) -> Sent:
+    """Turns of nothing but words, which no folding makes shorter."""
+    for number in range(turns):
+        sent = ask(host, f"Question {number}. " + f"why{number} " * (chars // 5))
+        finish(host, f"Answer {number}. TODO: part {number} remains.")
+    return sent
+
+
+def assert_fits(host: Host, sent: Sent) -> None:
+    """The prompt as it went out leaves room for an answer in the window of the model."""
+    assert host.model is not None
+    images, tokens = Gauge(api=host.model["api"]).images(host.state.conversation)
+    chars = sent.stats["chars_sent"] - images * IMAGE_CHARS
+    taken = chars / CHARS_PER_TOKEN + tokens
+    parts = [(part.form, part.chars) for part in host.state.conversation.parts]
+    assert taken <= room(host.model["contextWindow"]) + 1, (taken, sent.decision, parts)
+
+
+def summary(sent: Sent) -> str:
+    return sent.text(0)
+
+
+def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
+    host = small(new_host)
+    sent = talk(host, 14)
+    window = [s for s in host.past.sent if s.decision.get("reason") == "window"]
+    assert window
+    assert_fits(host, sent)
+    assert "] Turns 1-" in summary(sent)
+    assert sent.text(len(sent.messages) - 1).startswith("Question 13.")
+
+
+def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
+    new_host: NewHost,
+) -> None:
+    host = small(new_host)
+    talk(host, 60, 800)
+    reasons = [sent.decision.get("reason") for sent in host.past.sent]
+    assert 0 < reasons.count("window") <= 5
+
+
+def test_turns_that_were_put_away_can_be_had_word_for_word(new_host: NewHost) -> None:
+    host = small(new_host)
+    talk(host, 14)
+    handle = summary(host.past.sent[-1]).split("put away as ")[1].split(";")[0]
+    ask(host, "What was it?")
+    sent = context_tool(host, "t", "activate", f"{handle} turns 2")
+    shown = sent.text(len(sent.messages) - 1)
+    assert "--- turn 2" in shown
+    assert "Question 1. why1" in shown
+    assert "Answer 1." in shown
+
+
+def test_a_later_summary_names_the_one_before(new_host: NewHost) -> None:
+    host = small(new_host)
+    sent = talk(host, 40)
+    made = host.store.query("compaction", {"session": "s"})
+    assert len(made) > 1
+    by_range = sorted((m.fields["first_turn"], m.fields["last_turn"]) for m in made)
+    for (_, last), (first, _) in pairwise(by_range):
+        assert first in (last, last + 1)
+    assert "Before that, @" in summary(sent)
+
+
+def test_what_a_compaction_is_of_is_recorded(new_host: NewHost) -> None:
+    host = small(new_host)
+    talk(host, 14)
+    (made, *_) = host.store.query("compaction", {"session": "s"})
+    assert made.fields["asked_by"] == "window"
+    assert made.fields["written_by"] == "foredeck"
+    assert made.fields["entries"][0] == "s-e1"
+    assert made.fields["messages"] > 2
+
+
+def test_going_back_gives_the_prompt_that_stood_there(new_host: NewHost) -> None:
+    host = small(new_host)
+    talk(host, 4)
+    leaf, before = host.leaf(), host.past.sent[-1]
+    talk(host, 14)
+    host.go_to(leaf)
+    host.back(len(before.messages))
+    assert host.call().prompt == before.prompt
+    host.add(assistant("Back."), user("On another way."))
+    sent = host.call()
+    assert "put away" not in "".join(message_text(m) for m in sent.prompt)
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
+def test_the_same_goes_out_after_a_restart(new_host: NewHost, restart: bool) -> None:
+    host = small(new_host)
+    before = talk(host, 14)
+    if restart:
+        host.restart()
+    host.add(user("More."))
+    sent = host.call()
+    assert sent.decision == {"kind": "append"}
+    assert sent.prompt[: len(before.prompt)] == before.prompt
+
+
+def test_a_question_larger_than_the_window_keeps_beginning_and_end(new_host: NewHost) -> None:
+    host = small(new_host)
+    ask(host)
+    finish(host)
+    sent = ask(host, "First words. " + "x" * 100_000 + " Last words.")
+    out = sent.text(len(sent.messages) - 1)
+    assert_fits(host, sent)
+    assert out.startswith("First words. xxx")
+    assert out.endswith("xxx Last words.")
+    assert CUT in out
+    handle = out.split('activate "')[1].split(" ")[0]
+    finish(host)
+    ask(host, "Show me the middle.")
+    shown = context_tool(host, "t", "activate", f"{handle} chars 50000-50100")
+    assert "x" * 100 in shown.text(len(shown.messages) - 1)
+
+
+def test_a_result_in_flight_larger_than_the_window_is_cut(new_host: NewHost) -> None:
+    host = small(new_host)
+    ask(host, "Look at it.")
+    sent = bash(host, "big", lines(5000))
+    out = sent.text(len(sent.messages) - 1)
+    assert_fits(host, sent)
+    assert "line 0:" in out
+    assert "line 4999:" in out
+    shown = context_tool(host, "t", "activate", "@3 chars 90001-90200")
+    assert lines(5000)[90_000:90_200] in shown.text(len(shown.messages) - 1)
+
+
+def test_the_question_stays_while_its_turn_outgrows_the_window(new_host: NewHost) -> None:
+    host = small(new_host)
+    ask(host, "The one question.")
+    for number in range(60):
+        words = f"thought {number} " * 80
+        host.add(
+            assistant(words, calls(f"c{number}", "bash", command="x")),
+            result(f"c{number}", "bash", "ok"),
+        )
+        sent = host.call()
+        assert_fits(host, sent)
+        assert any(message_text(m) == "The one question." for m in sent.prompt)
+        assert sent.prompt[-1]["toolCallId"] == f"c{number}"
+
+
+def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> None:
+    host = small(new_host)
+    ask(host, "The one question.")
+    for number in range(40):
+        words = f"thought {number} " * 80
+        host.add(
+            assistant(
+                thinking("sealed", "c2VhbA=="), words, calls(f"c{number}", "bash", command="x")
+            ),
+            result(f"c{number}", "bash", "ok"),
+        )
+        sent = host.call()
+        assert_fits(host, sent)
+        if sent.decision.get("reason") == "window":
+            assert sent.prompt[-1]["role"] == "user"
+            break
+    else:
+        pytest.fail("the window was never full")
+
+
+def test_images_go_before_words_do() -> None:
+    item = to_item(user([text("These:"), *(image() for _ in range(12))]), None, {})
+    assert trimmed(item, 4000, 9) == [
+        {"keep": 0},
+        text_block("[foredeck] 12 images are left out here: the context window is too small."),
+    ]
+    few = to_item(user([image(), text("x" * 90_000)]), None, {})
+    shortened, kept = trimmed(few, 20_000, 9)
+    assert kept == {"keep": 0}
+    assert len(shortened["text"]) <= 20_000 - IMAGE_CHARS
+
+
+def test_a_smaller_model_gets_a_smaller_prompt(new_host: NewHost) -> None:
+    host = new_host()
+    talk(host, 20)
+    bash(host, "c", lines(1500))
+    finish(host)
+    for window in (200_000, 32_000, 8_000):
+        host.model = {**(host.model or {}), "id": f"m{window}", "contextWindow": window}
+        host.add(user(f"With {window}."))
+        sent = host.call()
+        assert_fits(host, sent)
+        assert sent.text(len(sent.messages) - 1) == f"With {window}."
+        finish(host)
+
+
+WINDOWS = st.sampled_from([2_000, 8_000, 32_000, 200_000, 1_000_000])
+
+
+@given(script=sound_scripts(), windows=st.lists(WINDOWS, min_size=1, max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_every_prompt_fits_whatever_was_said_and_whichever_model(
+    script: Script, windows: list[int]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        host = Host(Path(folder))
+        try:
+            for number, step in enumerate(script):
+                window = windows[number % len(windows)]
+                host.model = {**(host.model or {}), "id": f"m{window}", "contextWindow": window}
+                host.add(*(step.messages or [user("Well?")]))
+                assert_fits(host, host.call())
+        finally:
+            host.close()
