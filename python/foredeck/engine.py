@@ -13,14 +13,13 @@ from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config
-from foredeck.context.adaptive import Patience
 from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.digests import Size
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object, why
 from foredeck.context.observing import observe
-from foredeck.context.policies import Tuning, make_policy
+from foredeck.context.policies import make_policy
 from foredeck.context.rebase import Water
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.rewriting import Rules
@@ -286,7 +285,7 @@ class Engine:
             self._assembler = Assembler(
                 session,
                 make_layout(config.layout),
-                make_policy(config.policy, tuning_of(config)),
+                make_policy(config.policy, config),
                 settings_of(config),
             )
         return self._assembler
@@ -309,26 +308,6 @@ def settings_of(config: Config) -> Settings:
         config.rebase.min_saving_tokens * 4,
         Size(config.digests.max_tokens * 4, config.digests.max_share),
         config.compaction.summary_tokens * 4,
-    )
-
-
-def tuning_of(config: Config) -> Tuning:
-    """The part of the configuration that policies need."""
-    adaptive = config.adaptive
-    return Tuning(
-        config.seed_window.per_turn,
-        config.seed_window.turns,
-        config.last_n.results,
-        Patience(
-            adaptive.patience,
-            adaptive.patience_edited,
-            adaptive.patience_arguments,
-            adaptive.idle_factor,
-            adaptive.cold_factor,
-            adaptive.fold_arguments,
-            adaptive.fold_thinking,
-        ),
-        adaptive.min_names,
     )
 
 

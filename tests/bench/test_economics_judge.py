@@ -159,12 +159,16 @@ def test_sizes_are_calibrated_by_the_usage_that_was_reported(tmp_path: Path) -> 
 
 def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Path) -> None:
     session = everything().write(tmp_path / "one.jsonl")
-    others = [Options(layout="pools"), Options(policy="keep-all", name="everything")]
+    others = [
+        Options(layout="pools"),
+        Options(policy="seed-window"),
+        Options(policy="keep-all", name="everything"),
+    ]
     rows = {row["row"]: row for row in replay([session], Options(), others=others)["table"]}
-    assert {PLAIN, WITHOUT, "anchored, seed-window", "pools, seed-window"} < rows.keys()
+    assert {PLAIN, WITHOUT, "anchored, seed-window", "pools, adaptive"} < rows.keys()
     assert rows[PLAIN]["cost_percent"] == 100
     assert rows["everything"]["edit_evidence_percent"] == 100
-    assert rows["pools, seed-window"]["cost"] > rows["anchored, seed-window"]["cost"]
+    assert rows["pools, adaptive"]["cost"] > rows["anchored, seed-window"]["cost"]
     assert rows["anchored, seed-window"]["rebases"] == {"cold": 1}
 
 

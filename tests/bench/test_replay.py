@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import closing
+from dataclasses import replace as with_
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,14 @@ def test_decisions_tell_of_rebases_and_of_what_is_folded(session: Path) -> None:
 def test_settings_reach_the_engine_and_the_users_configuration_does_not(
     session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    narrow = replay([session], Options(settings=("seed_window.per_turn=1",)))["sessions"][0]
-    wide = replay([session], Options())["sessions"][0]
-    assert narrow["collapsed"] > wide["collapsed"]
+    options = Options(policy="seed-window")
+    narrow = replay([session], with_(options, settings=("seed_window.per_turn=1",)))
+    wide = replay([session], options)["sessions"][0]
+    assert narrow["sessions"][0]["collapsed"] > wide["collapsed"]
     monkeypatch.setenv("FOREDECK_SEED_WINDOW__PER_TURN", "1")
     home = tmp_path / "home"
     monkeypatch.setenv("FOREDECK_HOME", str(home))
-    assert replay([session], Options())["sessions"][0] == wide
+    assert replay([session], options)["sessions"][0] == wide
     assert not home.exists()
 
 

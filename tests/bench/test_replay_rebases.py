@@ -52,7 +52,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) -> None:
-    options = Options(settings=SETTINGS)
+    options = Options(policy="seed-window", settings=SETTINGS)
     told = replay([session], options, keep=tmp_path / "keep")
     paid = [d for d in decisions(tmp_path / "keep" / "long", options) if d.get("reason") == "pays"]
     assert paid
@@ -67,7 +67,7 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
 
 def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> None:
     settings = (*SETTINGS[:1], "rebase.guard=0", "rebase.rent_factor=0")
-    rows = replay([session], Options(settings=settings))["table"]
+    rows = replay([session], Options(policy="seed-window", settings=settings))["table"]
     without = next(row["cost"] for row in rows if row["row"] == "plain Pi, no compaction")
     ours = next(row["cost"] for row in rows if row["row"] == "anchored, seed-window")
     assert ours <= without * 1.02

@@ -29,5 +29,5 @@ def new_host(tmp_path: Path) -> Iterator[NewHost]:
 
 @pytest.fixture
 def host(new_host: NewHost) -> Host:
-    """A host with everything at its default."""
+    """A host with everything at its default, but for the policy (`driver.py`)."""
     return new_host()

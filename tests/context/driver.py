@@ -46,7 +46,10 @@ class Past:
 
 
 class Host:
-    """One session of one Pi process. `disk=True`: files are real, under `cwd`."""
+    """One session of one Pi process. `disk=True`: files are real, under `cwd`.
+
+    The policy is `seed-window` where `settings` name no other: what it lets go can be foretold.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Host:
         self.session_id = session
         self.parent = parent
         self.cwd = cwd
-        self.settings = settings
+        self.settings = {"policy": "seed-window", **settings}
         self.now_ms = START_MS
         self.model: dict[str, Any] | None = {
             "provider": "anthropic",

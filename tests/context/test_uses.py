@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.adaptive import Adaptive, Patience
+from foredeck.config.model import AdaptiveSection
+from foredeck.context.adaptive import Adaptive
 from foredeck.context.conversation import Conversation
 from foredeck.context.identifiers import identifiers
 from foredeck.context.items import Call, Item, Key
@@ -155,7 +156,7 @@ def loose(kind: Any, age: int, **more: Any) -> Loose:
 )
 def test_pieces_go_by_their_kind(piece: Loose, gone: bool) -> None:
     assert bool(verdict(Adaptive(), pieces=[piece]).due) is gone
-    never = Adaptive(Patience(arguments_fold=False, thinking_folds=False))
+    never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False))
     assert not verdict(never, pieces=[piece]).due
 
 

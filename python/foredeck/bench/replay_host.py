@@ -28,7 +28,7 @@ class Options:
 
     store: Literal["sqlite", "xtdb"] = "sqlite"
     layout: str = "anchored"
-    policy: str = "seed-window"
+    policy: str = "adaptive"
     restart_every: int | None = None
     prompts: Path | None = None
     window: int | None = 200_000

@@ -27,7 +27,7 @@ def _run(args: Namespace) -> int:
     options = Options(
         store=args.store,
         layout=args.layout or "anchored",
-        policy=args.policy or "seed-window",
+        policy=args.policy or "adaptive",
         restart_every=args.restart_every,
         prompts=args.prompts,
         window=args.window,

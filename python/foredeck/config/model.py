@@ -124,9 +124,9 @@ class LastNSection(Section):
 
 
 class AdaptiveSection(Section):
-    """`[adaptive]`: the policies `adaptive`, `lean` and `careful`.
+    """`[adaptive]`: the policy `adaptive`. `lean` and `careful` take only the `fold_` keys.
 
-    Ages count model calls since the last use of a content of about 1,000 tokens; larger content
+    Ages count model calls since the last use of a content of `reference_tokens`; larger content
     goes earlier, smaller later.
     """
 
@@ -151,11 +151,31 @@ class AdaptiveSection(Section):
         le=1,
         description="Factor while the provider's cache is cold, so that folding costs nothing.",
     )
+    reference_tokens: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Size at which content stays as long as said above. Patience goes by the root "
+        "of this over the size.",
+    )
+    shortest_factor: float = Field(
+        0.3, gt=0, le=1, description="Least that a large size leaves of patience."
+    )
+    longest_factor: float = Field(
+        2.0, ge=1, le=1000, description="Most that a small size makes of patience."
+    )
     min_names: int = Field(
         2,
         ge=1,
         le=100,
         description="Rare identifiers of a content that an answer must hold to count as its use.",
+    )
+    max_holders: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description="An identifier that more contents hold is not rare: it tells nothing of where "
+        "it was taken from.",
     )
     fold_arguments: bool = Field(
         True,
@@ -353,7 +373,7 @@ class Config(Section):
         "puts metadata before the chat and active content after it.",
     )
     policy: Literal["seed-window", "last-n", "adaptive", "lean", "careful", "keep-all"] = Field(
-        "seed-window", description="What decides which tool results stay active."
+        "adaptive", description="What decides which content stays active."
     )
     deadline_ms: int = Field(
         3000,

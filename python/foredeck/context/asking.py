@@ -44,7 +44,7 @@ def ask(
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
     conversation = session.conversation
-    if policy.tracks_uses:
+    if policy.uses:
         uses.follow(conversation)
     flight = conversation.last_assistant()
     holdings = [
@@ -52,7 +52,7 @@ def ask(
         for index, ordinal in sorted(conversation.live.items())
         if index <= flight and ordinal not in session.sets.pinned
     ]
-    pieces = list(_pieces(session, uses, wire, flight)) if policy.tracks_uses else []
+    pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
     state = session.policy_state
     history = History(holdings, conversation.turn, time_ms, cold, state, pieces)
     verdict = policy.decide(history)

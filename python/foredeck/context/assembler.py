@@ -24,7 +24,7 @@ from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
 from foredeck.context.parts import Part, recipe_chars
-from foredeck.context.policy import Policy
+from foredeck.context.policy import Policy, UseRule
 from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
 from foredeck.context.pressure import usable_window
 from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
@@ -67,7 +67,7 @@ class Assembler:
         self.policy = policy
         self._settings = settings or Settings()
         self._fixed_chars = 0
-        self._uses = Uses(session.cwd, policy.min_names)
+        self._uses = Uses(session.cwd, policy.uses or UseRule())
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
 

@@ -73,6 +73,16 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class UseRule:
+    """What counts as a use of content, beside an edit of its text and a mention of its path."""
+
+    min_names: int = 2
+    """How many telling identifiers in an answer make a use of what holds them."""
+    max_holders: int = 2
+    """An identifier that more pieces hold tells nothing of where it was taken from."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a policy decides, and the state that it wants to find again."""
 
@@ -87,11 +97,13 @@ class Verdict:
 class Policy(Protocol):
     """Decides what is collapsible."""
 
-    name: str
-    tracks_uses: bool
-    """Whether it wants to know when content was last used; that costs time at each call."""
-    min_names: int
-    """How many telling identifiers in an answer make a use of what holds them."""
+    @property
+    def name(self) -> str:
+        """As it stands in the configuration and in call records."""
+
+    @property
+    def uses(self) -> UseRule | None:
+        """How last uses are tracked for it, which costs time at each call; None: not at all."""
 
     def decide(self, history: History) -> Verdict:
         """What may go, given everything that is known."""
@@ -106,8 +118,7 @@ class SeedWindow:
     """
 
     name = "seed-window"
-    tracks_uses = False
-    min_names = 2
+    uses = None
 
     def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
         self._per_turn = per_turn
@@ -127,8 +138,7 @@ class KeepAll:
     """Folds nothing: what plain Pi shows, with handles. For comparisons."""
 
     name = "keep-all"
-    tracks_uses = False
-    min_names = 2
+    uses = None
 
     def decide(self, history: History) -> Verdict:
         """Keep everything."""
@@ -140,8 +150,7 @@ class LastN:
     """Keeps the newest tool results, over all user turns. For comparisons."""
 
     name = "last-n"
-    tracks_uses = False
-    min_names = 2
+    uses = None
 
     def __init__(self, count: int = 10) -> None:
         self._count = count

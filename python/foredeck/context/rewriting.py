@@ -69,7 +69,7 @@ def rewrite(
     conversation = session.conversation
     due = collapsible(scene, wanted)
     conversation.set_due(due.keys(), session.depth + 1)
-    decision = _rebase(session, scene, layout, call, rules, due)
+    decision = _rebase(session, scene, layout, call, rules, due, wanted)
     changed_from = min(scene.changed, default=len(conversation))
     session.ledger = session.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
@@ -84,8 +84,10 @@ def _rebase(
     call: Call,
     rules: Rules,
     due: Mapping[Spot, int],
+    wanted: Collection[Spot],
 ) -> dict[str, Any]:
     if not layout.keeps_bytes:
+        _let_go(session, wanted)
         return _shed(session, scene, call, rules.water)
     reason, first = reason_to_rebase(call.moment, rules.water), 0
     if reason is None and call.rewritten is not None:
@@ -109,6 +111,16 @@ def _rebase(
         "from": changed_from,
     }
     return told if offer is None else {**told, **offer.to_decision()}
+
+
+def _let_go(session: Session, wanted: Collection[Spot]) -> None:
+    """A layout that writes all anew need not wait: results that may go are no longer active."""
+    conversation = session.conversation
+    for index in {spot.message for spot in wanted if not spot.slot} & conversation.live.keys():
+        ordinal = conversation.live[index]
+        conversation.expire(index)
+        if ordinal not in conversation.live.values():
+            session.sets.expire(ordinal)
 
 
 def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:

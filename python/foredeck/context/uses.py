@@ -17,11 +17,9 @@ from foredeck.context.identifiers import identifiers
 from foredeck.context.items import Call, Item, strings_in
 from foredeck.context.parts import Spot
 from foredeck.context.pieces import Piece, pieces_of
+from foredeck.context.policy import UseRule
 from foredeck.sources.edits import edits_of
 from foredeck.sources.toolpaths import path_argument
-
-MAX_HOLDERS = 2
-"""An identifier that more pieces hold tells nothing of where it was taken from."""
 
 WRITERS = frozenset({"edit", "write"})
 
@@ -41,8 +39,7 @@ class Uses:
     """Last uses of the results and arguments of one conversation. `follow` brings it up to date."""
 
     cwd: str = ""
-    min_names: int = 2
-    """How many telling identifiers make a use."""
+    rule: UseRule = field(default_factory=UseRule)
     calls: int = 0
     """Model calls so far: answers in the list that were not aborted."""
     turn_began: int = 0
@@ -60,7 +57,7 @@ class Uses:
     def follow(self, conversation: Conversation) -> None:
         """Read the messages that were added; all of them where the list is another."""
         if self._conversation is not conversation or self._done > len(conversation):
-            fresh = Uses(self.cwd, self.min_names)
+            fresh = Uses(self.cwd, self.rule)
             for name in fresh.__slots__:
                 setattr(self, name, getattr(fresh, name))
             self._conversation = conversation
@@ -101,9 +98,9 @@ class Uses:
         counts: Counter[Spot] = Counter()
         for name in names:
             holders = self._holders.get(name, ())
-            if len(holders) <= MAX_HOLDERS:
+            if len(holders) <= self.rule.max_holders:
                 counts.update(holders)
-        used += [spot for spot, count in counts.items() if count >= self.min_names]
+        used += [spot for spot, count in counts.items() if count >= self.rule.min_names]
         for spot in used:
             if spot is not None:
                 self.by_spot[spot].last = self.calls
@@ -129,7 +126,7 @@ class Uses:
             self._by_path.setdefault(path, []).append(spot)
         for name in identifiers(text):
             holders = self._holders.setdefault(name, [])
-            if len(holders) <= MAX_HOLDERS:
+            if len(holders) <= self.rule.max_holders:
                 holders.append(spot)
 
     def _holder(self, text: str) -> Spot | None:
