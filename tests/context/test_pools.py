@@ -132,3 +132,14 @@ def test_what_went_out_without_us_takes_the_form_of_the_rest(host: Host) -> None
     sent = bash(host, "c3")
     assert all(sent.text(index).startswith("toolcall_ref") for index in (2, 4, 6))
     assert [text.split("\n")[0] for text in active(sent)] == ["@3", "@4", "@5"]
+
+
+def test_what_a_policy_by_use_gives_up_is_no_longer_listed(new_host: NewHost) -> None:
+    host = new_host(layout="pools", policy="adaptive", adaptive={"patience": 3})
+    ask(host)
+    bash(host, "first", lines(100, "first"))
+    for number in range(6):
+        bash(host, f"next{number}")
+    active = {host.state.index.entries[n].object for n in host.state.sets.active}
+    assert "first" not in active
+    assert "next5" in active
