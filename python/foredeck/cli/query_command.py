@@ -115,7 +115,7 @@ def _ask(client: XtdbClient, body: str, basis: Mapping[str, str | int], seconds:
 def _reason(error: Refused) -> str:
     try:
         told = json.loads(error.text)
-        return str(told.get("message") or told.get("error") or error.text)
+        return str(told.get("error") or told.get("message") or error.text)
     except (ValueError, AttributeError):
         return error.text or f"status {error.status}"
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError
+from foredeck.store.location import private_draft
 
 STANDARD = "-"
 """Stands for stdout and stdin."""
@@ -60,16 +59,8 @@ def _target(name: str) -> Iterator[Callable[[str], object]]:
         yield lambda text: sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
         return
-    with _file_errors(name):
-        path = Path(name).absolute()
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                yield file.write
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+    with _file_errors(name), private_draft(Path(name).absolute()) as file:
+        yield lambda text: file.write(text.encode())
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.cli.xtdb_backup import run_backup, run_restore
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -33,6 +34,8 @@ def _run(args: Namespace) -> int:
         "down": _down,
         "status": _status,
         "logs": _logs,
+        "backup": run_backup,
+        "restore": run_restore,
     }
     return actions[args.action](args, config)
 
@@ -230,6 +233,8 @@ def _configure(parser: ArgumentParser) -> None:
         "down": "stop the node",
         "status": "say whether it runs, and whether it keeps up with its log",
         "logs": "print the end of the node's log",
+        "backup": "write log and documents to a file, while the node runs or not",
+        "restore": "put a backup in place of the data of a node that does not run",
     }
     for name, text in texts.items():
         action = actions.add_parser(name, help=text, description=text.capitalize() + ".")
@@ -238,6 +243,21 @@ def _configure(parser: ArgumentParser) -> None:
         if name == "up":
             action.add_argument(
                 "--port", metavar="N", type=int, default=0, help="port (default: any free one)"
+            )
+        if name in ("backup", "restore"):
+            action.add_argument("file", metavar="FILE", type=Path, help="the backup's file")
+        if name == "backup":
+            action.add_argument(
+                "--verify",
+                action="store_true",
+                help="restore it into a folder of its own, and compare every version with those "
+                "that are here",
+            )
+        if name == "restore":
+            action.add_argument(
+                "--force",
+                action="store_true",
+                help="also where there are data already: they are moved aside, not deleted",
             )
         if name == "logs":
             action.add_argument(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 NETWORK_FILESYSTEMS = frozenset(
     {
@@ -58,6 +62,34 @@ def _make_private_folder(folder: Path) -> None:
         return
     _make_private_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def private_draft(target: Path) -> Iterator[IO[bytes]]:
+    """A new file (mode 0600) that is in place at `target` once it is whole and on the disk.
+
+    What was there stays until then, and for good where the block fails.
+    """
+    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(target)
+        sync_folder(target.parent)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_network_filesystem(path: Path | str) -> bool:

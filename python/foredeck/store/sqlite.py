@@ -19,8 +19,10 @@ from typing import Any, Literal, TypeVar
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
+from foredeck.model.kinds import kind_of
 from foredeck.store import codec
 from foredeck.store.clock import now_ms
+from foredeck.store.copying.whole import Record
 from foredeck.store.location import make_private_file
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
@@ -33,6 +35,8 @@ from foredeck.store.sqlite_read import (
     REVERSED,
     TX,
     head_of_row,
+    list_digests,
+    list_records,
     lookup_statement,
     raw_digests,
     select_in,
@@ -304,6 +308,25 @@ class SqliteStore:
         with self._translated():
             row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
+
+    # Copying
+
+    def records(self, after: Token | None, limit: int) -> list[Record]:
+        """See `WholeStore.records`."""
+        with self._translated():
+            seq = 0 if after is None else self._transaction_at(after)[0]
+            return list_records(self._db, seq, limit)
+
+    def documents(self, record: Record) -> list[Document]:
+        """See `WholeStore.documents`."""
+        token = record.origin.token
+        found = [self.get(id, kind_of(type), token) for id, type in record.changes]
+        return [document for document in found if document is not None]
+
+    def digests(self, after: str, limit: int) -> list[str]:
+        """See `WholeStore.digests`."""
+        with self._translated():
+            return list_digests(self._db, after, limit)
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from foredeck.store import codec
+from foredeck.store.copying.whole import Record
 from foredeck.store.lazy_fields import LazyFields
-from foredeck.store.protocol import Head, Token
+from foredeck.store.protocol import Head, Origin, Token
 from foredeck.store.schema import POSITION_BITS
 
 CHUNK = 500
@@ -62,3 +63,29 @@ def head_of_row(row: Any) -> Head:
     token, time_ms, stored_id, type_, *columns = row
     id = codec.id_text(stored_id)
     return Head(id, type_, Token(token), time_ms, LazyFields((id, type_, *columns)))
+
+
+def list_records(db: sqlite3.Connection, after: int, limit: int) -> list[Record]:
+    """The transactions that came in after the one with this number."""
+    found = db.execute(
+        "SELECT seq, token, time_ms FROM tx WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+    ).fetchall()
+    if not found:
+        return []
+    changes: dict[int, list[tuple[str, str]]] = {seq: [] for seq, _, _ in found}
+    rows = db.execute(
+        "SELECT v.number, d.id, d.type FROM version v JOIN document d ON d.number = v.document"
+        " WHERE v.number >= ? AND v.number < ? ORDER BY v.number",
+        (found[0][0] << POSITION_BITS, (found[-1][0] + 1) << POSITION_BITS),
+    )
+    for number, id, type_ in rows:
+        changes[number >> POSITION_BITS].append((codec.id_text(id), type_))
+    return [Record(Origin(token, time_ms), tuple(changes[seq])) for seq, token, time_ms in found]
+
+
+def list_digests(db: sqlite3.Connection, after: str, limit: int) -> list[str]:
+    """The digests of blobs after one, in ascending order."""
+    rows = db.execute(
+        "SELECT hash FROM blob WHERE hash > ? ORDER BY hash LIMIT ?", (bytes.fromhex(after), limit)
+    )
+    return [row[0].hex() for row in rows]

@@ -13,6 +13,7 @@ from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
+from foredeck.store.copying.whole import Record
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
 from foredeck.store.xtdb.client import XtdbClient
@@ -160,6 +161,22 @@ class XtdbStore:
         """See `Store.latest`."""
         clock = self._reader.clock()
         return None if clock is None or clock.seq == 0 else clock.token
+
+    # Copying
+
+    def records(self, after: Token | None, limit: int) -> list[Record]:
+        """See `WholeStore.records`."""
+        return self._reader.records(after, limit)
+
+    def documents(self, record: Record) -> list[Document]:
+        """See `WholeStore.documents`."""
+        found = self._reader.versions_of(record)
+        versions = [found[id] for id, _ in record.changes if id in found]
+        return [document for _, document in self._restored(versions)]
+
+    def digests(self, after: str, limit: int) -> list[str]:
+        """See `WholeStore.digests`."""
+        return self._reader.digests(after, limit)
 
     def close(self) -> None:
         """See `Store.close`."""

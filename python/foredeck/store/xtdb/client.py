@@ -156,8 +156,16 @@ class XtdbClient:
 
     def catch_up(self) -> None:
         """Wait until everything that is in the log now is indexed."""
-        if (tx_id := self.latest("submitted")) is not None:
-            self.await_tx(tx_id)
+        deadline = time.monotonic() + self.timeout_ms / 1000
+        tx_id = self.latest("submitted")
+        while tx_id is not None:
+            try:
+                self.await_tx(tx_id)
+                return
+            except OutcomeUnknown:
+                # A server may wait for a shorter time than it is asked to.
+                if time.monotonic() > deadline - 1:
+                    raise
 
     def latest(self, kind: Literal["submitted", "completed"]) -> int | None:
         """The last transaction in the log, or the last that is indexed; None for none."""
@@ -194,10 +202,11 @@ class XtdbClient:
         entries = sorted(self._json(answer, 200), key=lambda entry: entry["txId"])
         return [entry["doc"] for entry in entries if entry.get("doc")]
 
-    def query(self, query: str, *args: Any) -> list[list[Any]]:
-        """Run a Datalog query in EDN; `args` are plain values for its `:in`."""
+    def query(self, query: str, *args: Any, tx_id: int | None = None) -> list[list[Any]]:
+        """Run a Datalog query in EDN, as of now or `tx_id`; `args` are values for its `:in`."""
         values = " ".join(edn.write(arg) for arg in args)
-        rows: list[list[Any]] = self.ask(f"{{:query {query} :in-args [{values}]}}")
+        basis = None if tx_id is None else {"tx-id": tx_id}
+        rows: list[list[Any]] = self.ask(f"{{:query {query} :in-args [{values}]}}", basis)
         return rows
 
     def ask(self, body: str, basis: Mapping[str, str | int] | None = None) -> list[Any]:
@@ -220,6 +229,15 @@ class XtdbClient:
     def commit_function(self) -> str | None:
         """The transaction function by which foredeck's node orders commits; None elsewhere."""
         return self.status().get("commitFunction")
+
+    def save_checkpoint(self) -> int | None:
+        """Let a node of foredeck's own copy log and documents into its folder, for a backup.
+
+        Returns the last transaction that is in the copy for certain. Raises `Refused`.
+        """
+        answer = self._send("POST", f"{self.url}/_foredeck/checkpoint")
+        found: int | None = self._json(answer, 200)["txId"]
+        return found
 
     # Transport
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import StoreUnavailable
+from foredeck.store.location import sync_folder
 from foredeck.store.xtdb.runtime import Runtime
 
 START_SECONDS = 60.0
@@ -55,6 +56,16 @@ class NodeFolder:
     def data(self) -> Path:
         """XTDB's own folders."""
         return self.root / "data"
+
+    @property
+    def restoring(self) -> Path:
+        """Data of a backup that is being unpacked."""
+        return self.root / "restoring"
+
+    @property
+    def restored(self) -> Path:
+        """Data of a backup, whole, that is to take the place of `data`."""
+        return self.root / "restored"
 
     @property
     def token_file(self) -> Path:
@@ -109,6 +120,34 @@ class NodeFolder:
             return None
         with self._lock(fcntl.LOCK_SH) as descriptor:
             return self._read_state() if descriptor is None else None
+
+    @contextmanager
+    def at_rest(self) -> Iterator[bool]:
+        """Whether no node runs here; then none is started before the block ends."""
+        self.token()
+        with self._lock(fcntl.LOCK_EX) as descriptor:
+            if descriptor is not None:
+                # A killed node's: nobody is to take its process id for that of a running one.
+                self.ready_file.unlink(missing_ok=True)
+            yield descriptor is not None
+
+    def adopt_restored(self) -> Path | None:
+        """Put restored data in place, if there are any; where the data went that were there.
+
+        For whoever holds the lock. A restore that was killed is finished by the next start.
+        """
+        if not self.restored.is_dir():
+            return None
+        aside = None
+        if self.data.is_dir() and any(self.data.iterdir()):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+            aside = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
+            self.data.rename(aside)
+        elif self.data.is_dir():
+            self.data.rmdir()
+        self.restored.rename(self.data)
+        sync_folder(self.root)
+        return aside
 
     def _read_state(self) -> NodeInfo | None:
         """What was written down about the node: by itself, and by the one who started it.
@@ -204,6 +243,7 @@ def _spawn(
     folder.state_file.unlink(missing_ok=True)
     shutil.rmtree(folder.tmp, ignore_errors=True)
     folder.tmp.mkdir(mode=0o700, parents=True)
+    folder.adopt_restored()
     folder.data.mkdir(mode=0o700, exist_ok=True)
     _rotate(folder.log_file)
     arguments = ["--config", str(runtime.config_file(topology)), "--data-dir", str(folder.data)]

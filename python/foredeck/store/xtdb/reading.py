@@ -12,6 +12,7 @@ from itertools import islice
 
 from foredeck.errors import Missing
 from foredeck.store.codec import INDEXED, matches
+from foredeck.store.copying.whole import Record
 from foredeck.store.protocol import Change, Head, Origin, Scalar, Token, order_of
 from foredeck.store.verify import check_blob
 from foredeck.store.xtdb.client import XtdbClient
@@ -109,19 +110,30 @@ class Reader:
         found = (head for head in heads if all(matches(head.fields, n, v) for n, v in rest))
         return list(islice(found, limit))
 
-    def _rows(self, inputs: str, clauses: str, *args: object) -> dict[str, Version]:
-        """Newest versions by XTDB's id, of what the clauses leave of `?e`."""
+    def _rows(
+        self, inputs: str, clauses: str, *args: object, tx_id: int | None = None
+    ) -> dict[str, Version]:
+        """Newest versions by XTDB's id, of what the clauses leave of `?e`; also as of `tx_id`."""
         columns = ("token", "time", "kind", "born", "irregular", "fields")
         joined = "".join(f"[?e {self._key(name)} ?{name}]" for name in columns)
         found = " ".join(f"?{name}" for name in columns)
         query = f"{{:find [?e {found}] {inputs} :where [{clauses}{joined}]}}"
-        rows = self.client.query(query, *args)
+        rows = self.client.query(query, *args, tx_id=tx_id)
         return {eid: Version(*values) for eid, *values in rows}
 
     def _key(self, name: str) -> str:
         return self.names.keyword(name)
 
     # Blobs
+
+    def digests(self, after: str, limit: int) -> list[str]:
+        """See `WholeStore.digests`."""
+        query = (
+            f"{{:find [?e] :in [?after] :where [[?e {self._key('blob_size')} _] [(> ?e ?after)]]"
+            f" :order-by [[?e :asc]] :limit {limit}}}"
+        )
+        rows = self.client.query(query, self.names.blob(after))
+        return [eid.removeprefix(self.names.blob("")) for (eid,) in rows]
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Many blobs, each checked against its hash; those that are missing are left out."""
@@ -204,6 +216,29 @@ class Reader:
                 ]
             after += CHUNK
         return changes
+
+    def records(self, after: Token | None, limit: int) -> list[Record]:
+        """See `WholeStore.records`."""
+        seq = 0 if after is None else self._known_transaction(after)[0].seq
+        return [Record(t.origin, t.changes) for t in self._sequence(seq, seq + limit)]
+
+    def versions_of(self, record: Record) -> dict[str, Version]:
+        """The versions that a transaction brought, by the documents' ids."""
+        token = record.origin.token
+        tx_id = self.tx_id(token)
+        eids = {self.names.document(id): id for id, _ in record.changes}
+        found: dict[str, Version] = {}
+        for chunk in _chunks(list(eids)):
+            rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
+            found.update(
+                (eids[e], version) for e, version in rows.items() if version.token == token
+            )
+        for id in eids.values() - found.keys():
+            # It came in after newer ones, or to a transaction that was there.
+            late = self.version_as_of(id, token)
+            if late is not None and late.token == token:
+                found[id] = late
+        return found
 
     def _sequence(self, after: int, last: int) -> list[Transaction]:
         """The transactions after one place up to another, in their order."""

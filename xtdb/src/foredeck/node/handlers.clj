@@ -6,6 +6,7 @@
   them. What a handler throws is turned into an answer by `answer`, with the statuses and bodies
   of XTDB's own server."
   (:require [clojure.string :as str]
+            [foredeck.node.checkpoint :as checkpoint]
             [foredeck.node.codec :as codec]
             [foredeck.node.commit :as commit]
             [foredeck.node.storage :as storage]
@@ -175,9 +176,19 @@
   [{:keys [node]} _]
   (latest (xt/latest-submitted-tx node) "latest-submitted-tx"))
 
+;; What XTDB's own server does not have
+
+(defn save-checkpoint
+  "Copy log and documents into the node's own folder, from where they are backed up."
+  [{:keys [node checkpoint-dir]} _]
+  (if-let [saved (and checkpoint-dir (checkpoint/save node checkpoint-dir))]
+    (api-map saved)
+    {:status 409 :body {:error "log and documents of this node are not in RocksDB"}}))
+
 (def routes
   "{path {method handler}}"
-  {"/_xtdb/status"              {"GET" status}
+  {"/_foredeck/checkpoint"      {"POST" save-checkpoint}
+   "/_xtdb/status"              {"GET" status}
    "/_xtdb/entity"              {"GET" entity}
    "/_xtdb/entity-tx"           {"GET" entity-tx}
    "/_xtdb/query"               {"POST" query}
@@ -191,6 +202,13 @@
 
 ;; Answers
 
+(defn- spec-problem
+  "Which part of a query does not conform, as text: the deepest place that the spec complains of."
+  [e]
+  (when-let [problems (seq (get-in (ex-data e) [:explain :clojure.spec.alpha/problems]))]
+    (let [{:keys [in val]} (apply max-key (comp count :in) problems)]
+      (str ", at " (codec/write-edn in) ": " (codec/write-edn val)))))
+
 (defn- failure [^Throwable e]
   (cond
     (codec/malformed? e)
@@ -202,7 +220,7 @@
     (or (instance? xtdb.IllegalArgumentException e) (instance? NodeOutOfSyncException e))
     {:status 400 :body (assoc (select-keys (ex-data e) [::err/error-type ::err/error-key
                                                         ::err/message :requested :available])
-                              :error (ex-message e))
+                              :error (str (ex-message e) (spec-problem e)))
      :api? true}
 
     (instance? TimeoutException e)

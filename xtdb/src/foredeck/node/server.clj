@@ -112,19 +112,21 @@
       (.shutdown executor))))
 
 (defn start
-  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is asked for).
+  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is asked for),
+  :checkpoint-dir (a File, where copies for backups go; nil: none are made).
   Returns a closeable map with the :port that it listens on."
-  [node {:keys [limits token]}]
+  [node {:keys [limits token checkpoint-dir]}]
   (let [{:keys [port queue-size]} limits
         executor (executor limits)
         queue (.getQueue executor)
         stopping (atom false)
-        context {:node      node
-                 :limits    limits
-                 :token     token
-                 :in-flight (AtomicLong.)
-                 :stopping  stopping
-                 :busy?     #(or @stopping (< queue-size (.size queue)))}
+        context {:node           node
+                 :limits         limits
+                 :token          token
+                 :checkpoint-dir checkpoint-dir
+                 :in-flight      (AtomicLong.)
+                 :stopping       stopping
+                 :busy?          #(or @stopping (< queue-size (.size queue)))}
         http (HttpServer/create (InetSocketAddress. (InetAddress/getLoopbackAddress) (int port))
                                 0)]
     (.setExecutor http executor)

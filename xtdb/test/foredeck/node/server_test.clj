@@ -92,6 +92,9 @@
   (is (= 400 (first (query "{:query {:find [?y] :where [[?e :f/x ?x]]}}"))))
   (is (= 400 (first (query "{:query {"))))
   (is (= 400 (first (query "{}"))))
+  (testing "where a query does not conform is said"
+    (is (str/ends-with? (get-in (query "{:query {:find [?e] :where [[?e :f/x] [?e]]}}") [1 "error"])
+                        ", at [:where 1 0]: ?e")))
   (is (= 400 (first (call "POST" "/_xtdb/query" "{}"))))
   (testing "functions beyond XTDB's own list are refused"
     (is (= 400 (first (query "{:query {:find [?y] :where [[?e :f/x] [(slurp \"pom.xml\") ?y]]}}")))))
@@ -155,6 +158,9 @@
   (commit ["put" {"xt/id" "a"}])
   (is (= [200 {"txId" 0}] (fetch "latest-submitted-tx")))
   (is (= 0 (get-in (fetch "latest-completed-tx") [1 "txId"]))))
+
+(deftest a-checkpoint-is-of-rocksdb
+  (is (= 409 (first (call "POST" "/_foredeck/checkpoint" "")))))
 
 (deftest only-with-the-token
   (doseq [wrong ["" "other" (str token "x")]]

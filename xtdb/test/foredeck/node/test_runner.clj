@@ -3,7 +3,8 @@
   (:require [clojure.test :as test]))
 
 (def namespaces
-  '[foredeck.node.codec-test
+  '[foredeck.node.checkpoint-test
+    foredeck.node.codec-test
     foredeck.node.config-test
     foredeck.node.guard-test
     foredeck.node.server-test])

@@ -1,0 +1,143 @@
+"""`foredeck xtdb backup` and `restore`."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.output import counted, print_json, short_count, when
+from foredeck.cli.progress import Progress
+from foredeck.errors import Corrupt, StoreUnavailable
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.copying import Totals
+    from foredeck.store.xtdb import XtdbStore
+    from foredeck.store.xtdb.node import NodeFolder
+
+_COUNTS = ("transactions", "objects", "versions", "blobs")
+_INDEXING_MS = 600_000
+"""How long a restored node may take to index its log."""
+
+_ELSEWHERE = {
+    "memory": "this node keeps everything in memory: there is nothing that could be backed up",
+    "postgres": "log and documents of this node are in Postgres: `pg_dump --format=custom` backs "
+    "them up while everything runs, `pg_restore` puts them back; then delete the folder {index} "
+    "on every machine, it is rebuilt. `foredeck migrate xtdb sqlite:FILE` copies this store alone",
+    "kafka": "log and documents of this node are in Kafka's topics, whose replicas (and "
+    "MirrorMaker) are the backup. `foredeck migrate xtdb sqlite:FILE` copies this store alone",
+}
+
+
+def _check_is_here(config: Config) -> None:
+    """Raise `StoreUnavailable` where log and documents are not in this state folder."""
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    if config.xtdb.url is not None:
+        raise StoreUnavailable(
+            f"the server at {config.xtdb.url} is not foredeck's own: back it up where it runs, or "
+            "copy this store alone, with `foredeck migrate xtdb sqlite:FILE`"
+        )
+    folder = own_node_folder(config.home)
+    node = folder.running()
+    topology = config.xtdb.topology if node is None else node.topology
+    if topology in _ELSEWHERE:
+        raise StoreUnavailable(_ELSEWHERE[topology].format(index=folder.data / "index"))
+
+
+def run_backup(args: Namespace, config: Config) -> int:
+    """Back up the node of the state folder."""
+    from foredeck.store.xtdb.backup import back_up
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    _check_is_here(config)
+    target = args.file.absolute()
+    with Progress("backing up, file") as progress:
+        summary = back_up(
+            own_node_folder(config.home), target, lambda name: progress.advance(note=name)
+        )
+    told: dict[str, Any] = {"file": target, **asdict(summary)}
+    if args.verify:
+        told["verified"] = asdict(_verified(target, config))
+    if args.json:
+        print_json(told)
+        return 0
+    until = "" if summary.tx_id is None else f", up to transaction {summary.tx_id}"
+    print(
+        f"{target}: log and documents{until}, {counted(summary.files, 'file')}, "
+        f"{short_count(summary.bytes)} bytes. Only you can read it; keep it so."
+    )
+    if args.verify:
+        counts = ", ".join(f"{told['verified'][name]:,} {name}" for name in _COUNTS)
+        print(f"Restored and compared: {counts} are equal; SHA-256 {told['verified']['sha256']}")
+    return 0
+
+
+def _verified(backup: Path, config: Config) -> Totals:
+    """Restore into a temporary folder and compare with what is here. Raises `Corrupt`."""
+    from foredeck.store.copying import compare
+    from foredeck.store.xtdb import open_xtdb
+    from foredeck.store.xtdb.backup import restore
+    from foredeck.store.xtdb.node import NodeFolder, private_node, start, stop
+    from foredeck.store.xtdb.runtime import find_runtime
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    def opened(node: NodeFolder) -> AbstractContextManager[XtdbStore]:
+        url = start(node, runtime, topology=config.xtdb.topology)[0].url
+        namespace = config.xtdb.namespace
+        return closing(
+            open_xtdb(url, token=node.token(), namespace=namespace, timeout_ms=_INDEXING_MS)
+        )
+
+    runtime = find_runtime(config.home)
+    own = own_node_folder(config.home)
+    ran_before = own.running() is not None
+    with (
+        tempfile.TemporaryDirectory(prefix="verifying-", dir=own.root) as name,
+        Progress("verifying, step") as progress,
+    ):
+        restore(backup, NodeFolder(Path(name)), progress=lambda file: progress.advance(note=file))
+        try:
+            with (
+                private_node(Path(name), runtime, "rocksdb") as copy,
+                opened(own) as here,
+                opened(copy) as restored,
+            ):
+                found = compare(here, restored, progress.advance)
+        finally:
+            if not ran_before:
+                stop(own)
+    if not found.equal:
+        raise Corrupt(f"{backup} is not a copy of what is here: {found.differs} differs")
+    return found.copy
+
+
+def run_restore(args: Namespace, config: Config) -> int:
+    """Restore a backup into the state folder."""
+    from foredeck.store.xtdb.backup import restore
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    _check_is_here(config)
+    folder = own_node_folder(config.home)
+    with Progress("restoring, file") as progress:
+        summary, aside = restore(
+            args.file,
+            folder,
+            force=args.force,
+            progress=lambda name: progress.advance(note=name),
+        )
+    if args.json:
+        print_json({"data": folder.data, **asdict(summary), "moved_aside": aside})
+    else:
+        print(
+            f"{folder.data}: {counted(summary.files, 'file')} of the backup of "
+            f"{when(summary.time_ms)} are in place.\n"
+            "`foredeck xtdb up` rebuilds the index from them."
+        )
+        if aside is not None:
+            print(f"What was there is in {aside}: delete it when you do not need it.")
+    return 0

@@ -1,0 +1,255 @@
+"""Backup and restore of a node's own data: its log and its documents, as they lie in RocksDB.
+
+A backup is a tar file that any tar reads: first a manifest with the size and SHA-256 of every
+file, then those files. It is an exact copy, so transactions keep their ids and everything that
+is in the node is in it, whoever wrote it. A running node makes the copy by RocksDB's checkpoints
+(`foredeck.node.checkpoint`); of one that is at rest the files themselves are copied. The index is
+left out: the node rebuilds it.
+
+Restoring never touches data that is there: it stands aside, whole, under another name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from foredeck import __version__
+from foredeck.errors import Corrupt, StoreError, StoreUnavailable
+from foredeck.store.clock import now_ms
+from foredeck.store.location import private_draft, sync_folder
+from foredeck.store.xtdb.client import Refused, XtdbClient
+from foredeck.store.xtdb.node import NodeFolder, NodeInfo
+
+FORMAT = "foredeck-xtdb-backup"
+VERSION = 1
+MANIFEST = "manifest.json"
+LOG = "log"
+"""The folder of the RocksDB that holds both (`xtdb/config/rocksdb.edn`)."""
+CHECKPOINT_SECONDS = 120.0
+_MANIFEST_BYTES = 64 * 1024 * 1024
+_CHUNK = 1024 * 1024
+_NAME = re.compile(rf"{LOG}/[A-Za-z0-9][A-Za-z0-9._-]*")
+
+Progress = Callable[[str], None]
+"""Told the name of each file that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a backup."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a backup holds."""
+
+    files: int
+    bytes: int
+    tx_id: int | None
+    """The last transaction that is in it for certain; None where none is, or nobody could be
+    asked since no node ran."""
+    time_ms: int
+
+
+# Backing up
+
+
+def back_up(folder: NodeFolder, target: Path, progress: Progress) -> Summary:
+    """Write log and documents of `folder` into the file `target`, which then is private and whole.
+
+    An existing file is replaced. Raises `StoreUnavailable` where there is nothing to back up, or
+    another backup is under way.
+    """
+    with _only_one(folder):
+        with folder.at_rest() as resting:
+            if resting:
+                return _pack(folder.data, target, None, progress)
+        node = folder.running()
+        if node is None:
+            raise StoreUnavailable("the XTDB node is being started or stopped: try again")
+        return _back_up_running(folder, node, target, progress)
+
+
+@contextmanager
+def _only_one(folder: NodeFolder) -> Iterator[None]:
+    if not folder.data.is_dir():
+        raise StoreUnavailable(f"there is nothing to back up: {folder.data} does not exist")
+    descriptor = os.open(folder.root / "backup.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreUnavailable("another backup of this node is under way") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _back_up_running(
+    folder: NodeFolder, node: NodeInfo, target: Path, progress: Progress
+) -> Summary:
+    copy = folder.data / "checkpoint"
+    client = XtdbClient(node.url, token=folder.token(), timeout_ms=round(CHECKPOINT_SECONDS * 1000))
+    try:
+        with closing(client):
+            tx_id = client.save_checkpoint()
+        return _pack(copy, target, tx_id, progress)
+    except Refused as error:
+        raise StoreUnavailable(f"this node cannot be backed up: {error}") from error
+    except FileNotFoundError as error:
+        raise StoreUnavailable("the node was started anew meanwhile: back up again") from error
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> Summary:
+    paths = [
+        path
+        for path in sorted((source / LOG).glob("*"))
+        # Its lock, and what it says of itself.
+        if path.is_file() and not path.name.startswith("LO")
+    ]
+    if not paths:
+        raise StoreUnavailable(f"there is nothing to back up: {source} holds no RocksDB")
+    entries = [_entry(path, source) for path in paths]
+    time_ms = now_ms()
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "foredeck": __version__,
+        "time_ms": time_ms,
+        "tx_id": tx_id,
+        "files": [asdict(entry) for entry in entries],
+    }
+    text = json.dumps(manifest, indent=1).encode()
+    with private_draft(target) as file, tarfile.open(fileobj=file, mode="w") as tar:
+        tar.addfile(_member(MANIFEST, len(text), time_ms), BytesIO(text))
+        for path, entry in zip(paths, entries, strict=True):
+            with path.open("rb") as stream:
+                tar.addfile(_member(entry.path, entry.size, time_ms), stream)
+            progress(entry.path)
+    return Summary(len(entries), sum(entry.size for entry in entries), tx_id, time_ms)
+
+
+def _entry(path: Path, root: Path) -> Entry:
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Entry(str(path.relative_to(root)), path.stat().st_size, digest)
+
+
+def _member(name: str, size: int, time_ms: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime, member.mode = size, time_ms // 1000, 0o600
+    return member
+
+
+# Restoring
+
+
+def restore(
+    source: Path, folder: NodeFolder, *, force: bool = False, progress: Progress
+) -> tuple[Summary, Path | None]:
+    """Put log and documents of a backup in place of the data of `folder`, where no node runs.
+
+    Everything is checked before anything is changed. Data that is there is refused, or with
+    `force` moved aside. Returns what the backup holds, and where older data went. Raises `Corrupt`
+    for a damaged file.
+    """
+    with folder.at_rest() as resting:
+        if not resting:
+            raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
+        if not force and _has_entries(folder.data):
+            raise StoreUnavailable(
+                f"{folder.data} is not empty: --force moves what is there aside and keeps it"
+            )
+        draft = folder.restoring
+        for left_over in (draft, folder.restored):
+            shutil.rmtree(left_over, ignore_errors=True)
+        try:
+            draft.mkdir(mode=0o700)
+            summary = _unpack(source, draft, progress)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        draft.rename(folder.restored)
+        return summary, folder.adopt_restored()
+
+
+def _has_entries(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _unpack(source: Path, draft: Path, progress: Progress) -> Summary:
+    (draft / LOG).mkdir(mode=0o700)
+    try:
+        with tarfile.open(source, mode="r:") as tar:
+            manifest = _read_manifest(tar)
+            missing = {entry["path"]: Entry(**entry) for entry in manifest["files"]}
+            while (member := tar.next()) is not None:
+                _extract(tar, member, missing.pop(member.name, None), draft)
+                progress(member.name)
+    except (tarfile.TarError, LookupError, TypeError, EOFError) as error:
+        raise Corrupt(
+            f"{source} is no backup of an XTDB node, or a damaged one: {error}"
+        ) from error
+    if missing:
+        raise Corrupt(f"{source} is damaged: {min(missing)} is missing")
+    sync_folder(draft / LOG)
+    sync_folder(draft)
+    files = manifest["files"]
+    size = sum(entry["size"] for entry in files)
+    return Summary(len(files), size, manifest["tx_id"], manifest["time_ms"])
+
+
+def _read_manifest(tar: tarfile.TarFile) -> dict[str, Any]:
+    member = tar.next()
+    if member is None or member.name != MANIFEST or member.size > _MANIFEST_BYTES:
+        raise tarfile.TarError("it does not begin with a manifest")
+    stream = tar.extractfile(member)
+    try:
+        manifest = json.loads(stream.read() if stream else b"")
+        known = manifest["format"] == FORMAT
+    except (ValueError, LookupError, TypeError) as error:
+        raise tarfile.TarError("its manifest cannot be read") from error
+    if not known:
+        raise tarfile.TarError("its manifest is that of something else")
+    if manifest["version"] != VERSION:
+        raise StoreError(f"a newer foredeck wrote it (format {manifest['version']}): upgrade")
+    return dict(manifest)
+
+
+def _extract(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, entry: Entry | None, draft: Path
+) -> None:
+    """One file, whose name and size the manifest knows."""
+    stream = tar.extractfile(member) if member.isreg() else None
+    known = entry is not None and entry.size == member.size and _NAME.fullmatch(member.name)
+    if stream is None or entry is None or not known:
+        raise Corrupt(f"the backup holds {member.name!r}, which does not belong there")
+    digest, size = hashlib.sha256(), 0
+    descriptor = os.open(draft / member.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        while data := stream.read(_CHUNK):
+            digest.update(data)
+            size += len(data)
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if (size, digest.hexdigest()) != (entry.size, entry.sha256):
+        raise Corrupt(f"the backup is damaged: {member.name} has another SHA-256 than it had")
