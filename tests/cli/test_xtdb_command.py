@@ -84,6 +84,8 @@ def test_a_command_starts_the_node_at_first_and_then_reads_the_copy(
     node = own_node_folder(home).running()
     assert node is not None
     os.kill(node.pid, signal.SIGKILL)
+    while own_node_folder(home).running() is not None:
+        pass
     assert main(["sessions"]) == 0
     assert own_node_folder(home).running() is None
 
