@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "name": "give an object a nickname",
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
+    "migrate": "copy everything from one store to another, SQLite or XTDB",
     "query": "ask the store in XTDB a Datalog query",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "bench": "measure what foredeck costs on this machine",

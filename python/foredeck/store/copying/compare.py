@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -94,14 +94,20 @@ class _Reader:
         self.advance()
 
 
-def compare(original: WholeStore, copy: WholeStore, advance: Advance = lambda: None) -> Comparison:
-    """Read everything that is in `copy` from both stores, every version and every byte.
+def compare(
+    original: WholeStore,
+    copy: WholeStore,
+    advance: Advance = lambda: None,
+    blobs: Iterable[str] = (),
+) -> Comparison:
+    """Read everything that is in `copy` from both stores, every version and every byte, and the
+    blobs of the original with these digests.
 
-    What the original got after the copy was made plays no part. Raises `Corrupt` where bytes and
-    hashes disagree.
+    What else the original got after the copy was made plays no part. Raises `Corrupt` where bytes
+    and hashes disagree.
     """
     copied = list(records_of(copy))
-    digests = list(digests_of(copy))
+    digests = sorted({*digests_of(copy), *blobs})
     there = list(islice(records_of(original), len(copied)))
     one, two = _Reader(original, advance), _Reader(copy, advance)
     totals = one.read(there, digests), two.read(copied, digests)

@@ -1,0 +1,220 @@
+"""One store copied into another, whatever is in it, and however often it is interrupted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foredeck.errors import Conflict
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.documents import Document
+from foredeck.store.copying import NotEmpty, WholeStore, compare, copy, digests_of, records_of
+from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.xtdb.node import NodeFolder
+
+from .contract_portable import exported
+from .documents import AWKWARD, batch, file, note
+from .model import FOREIGN, batches
+from .sessions import dump, write_sample
+from .xtdb_node import memory_node, opener, runtime
+
+__all__ = ["memory_node", "runtime"]
+
+Make = Callable[[], WholeStore]
+
+
+@pytest.fixture(params=["sqlite", "xtdb"])
+def make_target(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    """Opens one store that is empty at first."""
+    if request.param == "sqlite":
+        return lambda: open_sqlite(tmp_path / "target.db")
+    return opener(request.getfixturevalue("memory_node"))
+
+
+def filled(path: Path) -> SqliteStore:
+    """A store with everything that is hard to copy."""
+    store = open_sqlite(path)
+    write_sample(store)
+    origin = Origin(Token("feedbeef-5"), 1_600_000_000_000)
+    store.commit(batch(note("late", "imported"), note("joined")), origin=origin)
+    store.commit(batch(note("late", "local")))
+    store.commit(
+        batch(note("late", "before")), origin=Origin(Token("feedbeef-4"), 1_500_000_000_000)
+    )
+    store.commit(batch(note("joins later"), note("late", "imported")), origin=origin)
+    store.commit(Batch())
+    store.commit(batch(file("/gone", "text " * 400)))
+    store.commit(batch(file("/gone", None, state="deleted")))
+    blobs = [b"nobody names it", bytes(range(256)) * 3_000, b""]
+    store.commit(Batch(blobs={sha256_hex(data): data for data in blobs}))
+    store.commit(batch(*(note(f"{n} {text}", text) for n, text in enumerate(AWKWARD))))
+    return store
+
+
+def test_everything_comes_over(make_target: Make, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
+        count = len(list(records_of(source)))
+        assert copy(source, target) == count
+        found = compare(source, target, blobs=digests_of(source))
+        assert found.equal, found.differs
+        assert found.copy.transactions == count
+        assert dump(target) == dump(source)
+        assert exported(target) == exported(source)
+        assert target.latest() == source.latest()
+        for record in records_of(source):
+            for id in ("late", "joins later", file("/gone").id):
+                at = record.origin.token
+                assert target.get(id, Document, at) == source.get(id, Document, at)
+        token = target.commit(batch(note("late", "goes on")))
+        assert target.head("late") == target.history("late")[-1]
+        assert target.latest() == token
+
+
+def test_there_and_back_again(make_target: Make, tmp_path: Path) -> None:
+    with (
+        closing(filled(tmp_path / "source.db")) as source,
+        closing(make_target()) as middle,
+        closing(open_sqlite(tmp_path / "back.db")) as back,
+    ):
+        copy(source, middle)
+        copy(middle, back)
+        found = compare(source, back, blobs=digests_of(source))
+        assert found.equal, found.differs
+        assert exported(back) == exported(source)
+
+
+class Interrupted(Exception):
+    """The process was killed here."""
+
+
+def test_an_interrupted_copy_goes_on_where_it_was(make_target: Make, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "source.db")) as source:
+        count, done, rounds = len(list(records_of(source))), 0, 0
+        while True:
+            left = 3
+
+            def step() -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise Interrupted
+
+            with closing(make_target()) as target:
+                before = len(list(records_of(target)))
+                assert before >= done
+                done, rounds = before, rounds + 1
+                # Steps over what is there already count, too.
+                left += before
+                try:
+                    copy(source, target, step)
+                    break
+                except Interrupted:
+                    continue
+        assert 3 < rounds <= count
+        with closing(make_target()) as target:
+            assert copy(source, target) == 0
+            found = compare(source, target, blobs=digests_of(source))
+            assert found.equal, found.differs
+
+
+def test_a_copy_is_brought_up_to_date(make_target: Make, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
+        copy(source, target)
+        token = source.commit(batch(note("new", "text " * 1_000)))
+        (old,) = source.transactions([Token("feedbeef-5")])
+        source.commit(batch(note("one more")), origin=old)
+        assert copy(source, target) == 1
+        assert target.latest() == token
+        assert target.heads(["one more"])["one more"].token == old.token
+        found = compare(source, target, blobs=digests_of(source))
+        assert found.equal, found.differs
+
+
+def test_what_is_not_ours_is_left_alone(make_target: Make, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
+        token = target.commit(batch(note("mine")))
+        with pytest.raises(NotEmpty, match=str(token)):
+            copy(source, target)
+        assert len(list(records_of(target))) == 1
+
+
+def test_a_copy_that_was_written_to_is_refused(make_target: Make, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
+        copy(source, target)
+        token = target.commit(batch(note("mine")))
+        with pytest.raises(NotEmpty, match=str(token)):
+            copy(source, target)
+
+
+def test_a_difference_is_found_and_named(tmp_path: Path) -> None:
+    with (
+        closing(filled(tmp_path / "source.db")) as source,
+        closing(open_sqlite(tmp_path / "target.db")) as target,
+    ):
+        for number, record in enumerate(records_of(source)):
+            puts = source.documents(record)
+            other = [note("late", "forged") if d.id == "late" and number > 12 else d for d in puts]
+            target.commit(Batch(other), origin=record.origin)
+        found = compare(source, target, blobs=digests_of(source))
+        assert not found.equal
+        assert found.original.versions == found.copy.versions
+        assert found.original.blobs > found.copy.blobs
+        assert found.differs is not None
+        assert "blob" in found.differs
+
+
+STEPS = st.lists(st.tuples(batches(), st.none() | st.sampled_from(FOREIGN)), max_size=8)
+
+
+def _commit_all(store: WholeStore, steps: list[tuple[Batch, Origin | None]]) -> None:
+    for step, origin in steps:
+        try:
+            store.commit(step, origin=origin)
+        except Conflict:
+            continue
+
+
+def _check_copy(source: WholeStore, target: WholeStore, steps: Any) -> None:
+    """Copied in two parts, of which the second may add to transactions of the first."""
+    _commit_all(source, steps[: len(steps) // 2])
+    copy(source, target)
+    _commit_all(source, steps[len(steps) // 2 :])
+    copy(source, target)
+    found = compare(source, target, blobs=digests_of(source))
+    assert found.equal, found.differs
+    assert dump(target) == dump(source)
+    assert target.latest() == source.latest()
+
+
+@given(STEPS)
+@settings(max_examples=60)
+def test_any_store_is_copied(steps: Any) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(open_sqlite(Path(folder) / "source.db")) as source,
+        closing(open_sqlite(Path(folder) / "target.db")) as target,
+    ):
+        _check_copy(source, target, steps)
+
+
+@pytest.mark.parametrize("to_xtdb", [True, False])
+def test_any_store_is_copied_between_the_two(memory_node: NodeFolder, to_xtdb: bool) -> None:
+    @given(STEPS)
+    @settings(max_examples=12, deadline=None)
+    def check(steps: Any) -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(open_sqlite(Path(folder) / "one.db")) as sqlite,
+            closing(opener(memory_node)()) as xtdb,
+        ):
+            _check_copy(sqlite if to_xtdb else xtdb, xtdb if to_xtdb else sqlite, steps)
+
+    check()
