@@ -3,6 +3,7 @@
  * messages to it, applies its edits, and keeps Pi going without it.
  */
 
+import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
 import { registerMarker } from "./context/marker.ts";
@@ -12,9 +13,13 @@ import { registerObserver } from "./observe.ts";
 import { piVersion } from "./pi-version.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
+import { firstCopy, standBack } from "./single.ts";
 import { registerTools } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
+  const here = fileURLToPath(import.meta.url);
+  const first = firstCopy(pi, here);
+  if (first !== null) return standBack(pi, here, first);
   const version = await piVersion();
   const shim = new Shim(pi, version);
   registerSessions(pi, shim);

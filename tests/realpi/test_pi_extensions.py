@@ -107,6 +107,12 @@ EXTENSIONS = {
 }
 
 
+HARMLESS = ("throws",)
+"""Those that leave the messages as they are."""
+
+ANOTHER = "another extension changes the messages before foredeck sees them"
+
+
 def extension(tmp_path: Path, source: str) -> Path:
     """A file with an extension."""
     path = tmp_path / "other.ts"
@@ -122,10 +128,10 @@ def test_another_extension_leaves_prompts_valid_and_data_whole(
 ) -> None:
     """Loaded before foredeck or after it."""
     other = extension(tmp_path, EXTENSIONS[name])
-    check(pi, other, first=first)
+    check(pi, other, name, first=first)
 
 
-def check(pi: Pi, other: Path, *, first: bool) -> None:
+def check(pi: Pi, other: Path, name: str, *, first: bool) -> None:
     """Two prompts of work beside another extension, and what must be true after them."""
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
@@ -135,7 +141,10 @@ def check(pi: Pi, other: Path, *, first: bool) -> None:
     rpc.prompt("more")
     assert model.violations == []
     assert model.steps_left == 0
-    assert rpc.notifications() == []
+    expected = 0 if name in HARMLESS else 1
+    told = rpc.notifications()
+    assert [text for text in told if ANOTHER in text] == told
+    assert len(told) == expected
     with stored(pi) as store:
         assert len(calls_of(store)) == len(model.requests)
         tools = [store.get(h.id, ToolcallDocument) for h in store.query("toolcall")]

@@ -144,3 +144,28 @@ def test_the_tarball_sets_its_engine_up_and_runs(pi: Pi, tarball: Path, tmp_path
 def files_in(folder: Path) -> set[str]:
     """All files below a folder: the package must stay as it was installed."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+    """Installed, and loaded from a checkout too: Pi would not start with the same tools twice."""
+    copy = tmp_path / "copy"
+    for part in ("ts-shim", "python"):
+        shutil.copytree(checkout / part, copy / part)
+    for file in ("package.json", "pyproject.toml"):
+        shutil.copy(checkout / file, copy / file)
+    for link in (".venv", "node_modules"):
+        (copy / link).symlink_to(checkout / link)
+    model = pi.serve(
+        [call("bash", command="seq 300"), "done", call("bash", command="seq 300"), "end"]
+    )
+    rpc = pi.rpc(foredeck=True, extensions=[copy])
+    rpc.prompt("go")
+    assert len(rpc.engines()) == 1
+    rpc.send("new_session")
+    rpc.prompt("go on")
+    (told,) = rpc.notifications()
+    assert f"{copy}/ts-shim/index.ts does nothing beside {checkout}/ts-shim/index.ts" in told
+    assert model.violations == []
+    for request in (model.requests[1], model.requests[-1]):
+        assert last_result(request).startswith("@")
+        assert request.request.tools.count("activate") == 1

@@ -15,6 +15,7 @@ import type { Host } from "../host.ts";
 import { BadAnswerError, checkAnswer } from "./answer.ts";
 import { applyEdits, EditBook } from "./edits.ts";
 import { entryIds } from "./entries.ts";
+import { describeChanges, foreignChanges } from "./foreign.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog } from "./outcomes.ts";
 import { describeModel, describeTools } from "./request.ts";
@@ -62,6 +63,7 @@ export class ContextHook {
   private book = new EditBook();
   /** The call record that `book` belongs to. */
   private bookOf: number | null = null;
+  private knowsOthers = false;
   /** The engine connection that holds `answered`; another one, or 0, has to be told everything. */
   private holder = 0;
   /** The tool call on whose result one more cache marker stands in the call under way. */
@@ -86,6 +88,7 @@ export class ContextHook {
    */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
+    if (list.at(-1)?.role !== "toolResult") this.lookForOthers(list, ctx);
     let prefix = 0;
     this.marker = null;
     try {
@@ -96,6 +99,23 @@ export class ContextHook {
       this.deps.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
       return this.fallBack("fallback", all, list, prefix, "internal");
     }
+  }
+
+  /** Once the call is on its way: a long conversation takes some milliseconds to compare. */
+  private lookForOthers(list: readonly HostMessage[], ctx: ExtensionContext): void {
+    if (this.knowsOthers || this.deps.isOff()) return;
+    const seen = list.map((message) => ({ ...message }));
+    const { sessionManager } = ctx;
+    setImmediate(() => {
+      try {
+        const changes = foreignChanges(sessionManager, seen);
+        if (!changes) return;
+        this.knowsOthers = true;
+        this.deps.host.notifyOnce("foreign", "warning", describeChanges(changes));
+      } catch (error) {
+        this.deps.log(`comparing with Pi's own list: ${error}`);
+      }
+    });
   }
 
   private async decide(call: Call): Promise<HostMessage[] | undefined> {

@@ -25,7 +25,14 @@ function recorder() {
   const events: Record<string, Handler[]> = {};
   const tools: Record<string, Tool> = {};
   const commands: Record<string, Command> = {};
+  const listeners: ((data: unknown) => void)[] = [];
   const pi = {
+    events: {
+      emit: (_channel: string, data: unknown) => {
+        for (const listener of listeners) listener(data);
+      },
+      on: (_channel: string, listener: (data: unknown) => void) => listeners.push(listener),
+    },
     on: (event: string, handler: Handler) => {
       events[event] = [...(events[event] ?? []), handler];
     },
@@ -71,6 +78,20 @@ test("loading registers everything, once, and starts nothing", async () => {
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
   assert.deepEqual(twice, ["tool_call"]); // the guards, and who tells of tools that start
+});
+
+test("a second copy registers nothing, and says so once", async () => {
+  const { pi, events } = recorder();
+  await foredeck(pi);
+  const registered = Object.keys(events).length;
+  await foredeck(pi);
+  assert.equal(Object.keys(events).length, registered);
+  const [, second] = events.session_start ?? [];
+  const told: string[] = [];
+  const ctx = { hasUI: true, ui: { notify: (text: string) => told.push(text) } };
+  for (const _ of [1, 2]) second?.({}, ctx);
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? "", /loaded twice.*index\.ts does nothing beside .*index\.ts/);
 });
 
 test("a tool gives the engine's text and keeps its details", async () => {

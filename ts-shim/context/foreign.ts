@@ -1,0 +1,64 @@
+/**
+ * Finds out whether another extension changes the conversation before this one sees it.
+ *
+ * That is allowed, and what it leaves is what foredeck works on; but a user who wonders why the
+ * model forgets things, or why the cache does not hit, should know that there are two.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { EntrySource } from "./entries.ts";
+import { type HostMessage, isSystem } from "./messages.ts";
+
+/** What was done to a list, in numbers of messages. */
+export interface Changes {
+  added: number;
+  left: number;
+  changed: number;
+}
+
+/**
+ * Compares a list with what Pi itself makes of the session.
+ * @param list the host's messages without system entries
+ * @returns null where they are the same, or Pi cannot tell
+ */
+export function foreignChanges(source: EntrySource, list: readonly HostMessage[]): Changes | null {
+  const projection = source.buildSessionProjection?.();
+  if (!projection) return null;
+  const own = projection.entries.flatMap((entry) => entry.messages) as HostMessage[];
+  const expected = group(own.filter((message) => !isSystem(message)));
+  const changes = { added: 0, left: 0, changed: 0 };
+  for (const message of list) {
+    const original = expected.get(keyOf(message))?.shift();
+    if (!original) changes.added += 1;
+    else if (!isDeepStrictEqual(message.content, original.content)) changes.changed += 1;
+  }
+  for (const rest of expected.values()) changes.left += rest.length;
+  return changes.added + changes.left + changes.changed > 0 ? changes : null;
+}
+
+/** What to say of it. */
+export function describeChanges({ added, left, changed }: Changes): string {
+  const parts = [
+    [added, "added"],
+    [left, "left out"],
+    [changed, "changed"],
+  ].flatMap(([count, what]) => (count ? [`${count} ${what}`] : []));
+  return (
+    `another extension changes the messages before foredeck sees them (${parts.join(", ")}). ` +
+    "foredeck works with what it leaves; if the model forgets or costs rise, use only one of them"
+  );
+}
+
+function keyOf(message: HostMessage): string {
+  return `${message.role} ${String(message.timestamp)} ${String(message.toolCallId)}`;
+}
+
+function group(messages: readonly HostMessage[]): Map<string, HostMessage[]> {
+  const groups = new Map<string, HostMessage[]>();
+  for (const message of messages) {
+    const same = groups.get(keyOf(message));
+    if (same) same.push(message);
+    else groups.set(keyOf(message), [message]);
+  }
+  return groups;
+}
