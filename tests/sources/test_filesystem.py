@@ -190,8 +190,76 @@ def test_a_mount_whose_folder_is_a_link(tmp_path: Path) -> None:
         BASE, [Mount(str(root / "link"), filesystem_id="net")], cwd=str(root)
     )
     location = filesystems.locate("link/a")
-    assert (location.filesystem_id, location.path) == ("net", str(root / "real" / "a"))
-    assert filesystems.local_path(location.source) == location.path
+    assert (location.filesystem_id, location.path) == ("net", str(root / "link" / "a"))
+    assert location.local == str(root / "real" / "a")
+    assert filesystems.local_path(location.source) == str(root / "real" / "a")
+    assert filesystems.locate("real/a") == location
+
+
+def test_a_shared_volume_has_one_identity_wherever_it_is_mounted(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    at_one, at_two = root / "one", root / "two" / "deep"
+    for folder in (at_one, at_two):
+        folder.mkdir(parents=True)
+        (folder / "a.py").write_text("x")
+        (folder / "same.py").symlink_to("a.py")
+    share = Mount("/team/repo", str(at_one), "volume")
+    one = FilesystemMap("machine-1", [share], cwd=str(at_one))
+    two = FilesystemMap("machine-2", [Mount("/team/repo", str(at_two), "volume")], cwd=str(at_two))
+    box = FilesystemMap("box", [share], cwd="/team/repo", host_id="machine-1", sandboxed=True)
+    names = {
+        one: ["a.py", "/team/repo/a.py", str(at_one / "a.py"), "same.py"],
+        two: ["a.py", "/team/repo/a.py", str(at_two / "same.py")],
+        box: ["a.py", "/team/repo/same.py"],
+    }
+    for filesystems, paths_ in names.items():
+        for path in paths_:
+            found = filesystems.locate(path)
+            assert (found.filesystem_id, found.path) == ("volume", "/team/repo/a.py"), path
+            assert found.local is not None
+            assert Path(found.local).name == "a.py"
+            assert filesystems.local_path(found.source) == found.local
+            assert filesystems.locate_local(found.local) == found
+    assert two.locate("a.py", follow=False).path == "/team/repo/a.py"
+    assert one.locate("/team/repo/gone/b.py").path == "/team/repo/gone/b.py"
+    assert one.locate("/team/repo").path == "/team/repo"
+    here = FilesystemSource(filesystemId="machine-1", path=str(at_one / "a.py"))
+    assert one.local_path(here) is None
+
+
+def test_a_link_from_one_shared_volume_into_another(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    (root / "outer" / "inner").mkdir(parents=True)
+    (root / "other").mkdir()
+    (root / "outer" / "link").symlink_to(root / "other")
+    filesystems = FilesystemMap(
+        BASE,
+        [
+            Mount("/v", str(root / "outer"), "outer"),
+            Mount("/v/inner", str(root / "outer" / "inner"), "inner"),
+            Mount("/w", str(root / "other"), "other"),
+        ],
+        cwd=str(root),
+    )
+    inner = filesystems.locate(str(root / "outer" / "inner" / "a"))
+    assert (inner.filesystem_id, inner.path) == ("inner", "/v/inner/a")
+    assert filesystems.locate("/v/inner/a") == inner
+    assert filesystems.local_path(inner.source) == inner.local
+    # A container does not see where a link out of its mount leads.
+    assert filesystems.locate("/v/link/a").local is None
+    assert filesystems.locate(str(root / "outer" / "link" / "a")).filesystem_id == "other"
+    hidden = FilesystemSource(filesystemId="outer", path="/v/inner/a")
+    assert filesystems.local_path(hidden) is None
+
+
+@given(path=paths, roots=st.lists(paths, min_size=1, max_size=3, unique_by=posixpath.normpath))
+def test_local_paths_and_identities_are_inverse(path: str, roots: list[str]) -> None:
+    mounts = [
+        Mount(f"/s{n}", host_path=root, filesystem_id=f"v{n}") for n, root in enumerate(roots)
+    ]
+    filesystems = FilesystemMap(BASE, mounts, cwd="/")
+    found = filesystems.locate_local(path, follow=False)
+    assert filesystems.local_path(found.source) == found.local
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs a second file system")

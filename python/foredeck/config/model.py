@@ -298,14 +298,20 @@ class Mount(Section):
     At least one of `host_path` and `filesystem_id` is given.
     """
 
-    prefix: str = Field(description="Absolute path of the folder as the agent sees it.")
+    prefix: str = Field(
+        description="Absolute path of the folder as the agent sees it; with `filesystem_id`, the "
+        "path by which all machines know it."
+    )
     host_path: Path | None = Field(
-        None, description="The same folder on this machine, if the agent works in a container."
+        None,
+        description="The same folder on this machine, if the agent works in a container, or if "
+        "this machine has a shared folder elsewhere.",
     )
     filesystem_id: str | None = Field(
         None,
         min_length=1,
-        description="Name of the file system, the same on every machine that mounts it.",
+        description="Name of the file system, the same on every machine that mounts it: its files "
+        "are then the same objects on all of them.",
     )
 
     @field_validator("prefix")
@@ -333,7 +339,8 @@ class SourcesSection(Section):
     mounts: Annotated[tuple[Mount, ...], USER_ONLY] = Field(
         (),
         description="Mount mappings, longest prefix first in force. A list of tables with `prefix` "
-        "and `host_path`, `filesystem_id`, or both.",
+        "and `host_path`, `filesystem_id`, or both: a folder that several machines share is named "
+        "by the same `prefix` and `filesystem_id` on each, and by `host_path` where it lies.",
     )
     sandboxed: Annotated[bool, USER_ONLY] = Field(
         False,

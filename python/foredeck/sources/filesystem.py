@@ -16,6 +16,11 @@ stray byte). Identity hashes and stored JSON keep these apart from every other n
 `host_path` the file is opened there, and its identity is that of the machine it lies on; a link
 in such a mount that leads out of it is not followed, because its target names a place in the
 container that this process cannot see.
+
+**Shared file systems.** A mount with a `filesystem_id` names a volume that several machines or
+containers have, perhaps at different places. Files in it are identified by that name and by the
+path under the mount's `prefix`, the same for all; where this machine has them, and by which of
+its paths an agent reaches them, does not matter.
 """
 
 from __future__ import annotations
@@ -34,7 +39,8 @@ class Mount:
     """A range of paths that lies on another file system than the rest.
 
     `prefix`: absolute folder as the agent names it. `host_path`: the same folder as this process
-    names it, None if the names are the same. `filesystem_id`: None for this machine's own.
+    names it, None if the names are the same. `filesystem_id`: None for this machine's own; with
+    one, `prefix` is also what the folder is called in the identities of its files.
     """
 
     prefix: str
@@ -111,9 +117,10 @@ class FilesystemMap:
         found = next((r for r in self._ranges if _within(absolute, r.prefix)), self._rest)
         named = found.translate(absolute)
         if not found.reachable or not _can_exist(named):
-            return Location(found.filesystem_id, named, None)
+            return Location(found.filesystem_id, found.identity(named), None)
         if not follow:
-            return Location(found.filesystem_id, named, named)
+            here = self._range_here(named) if found is self._rest else found
+            return Location(here.filesystem_id, here.identity(named), named)
         return self._resolve(named, found)
 
     def locate_local(self, path: str, *, follow: bool = True) -> Location:
@@ -123,7 +130,7 @@ class FilesystemMap:
         if not found.reachable or not _can_exist(named):
             return Location(self.host_id, named, None)
         if not follow:
-            return Location(self._id_here(named, found), named, named)
+            return Location(self._id_here(named, found), found.identity(named), named)
         return self._resolve(named, found)
 
     def local_path(self, source: FilesystemSource) -> str | None:
@@ -132,10 +139,18 @@ class FilesystemMap:
 
     def local_at(self, filesystem_id: str, path: str) -> str | None:
         """As `local_path`, from the two parts of the source binding."""
-        found = self._range_here(path)
-        if not found.reachable or not _can_exist(path):
+        shared = (
+            r
+            for r in self._ranges
+            if r.shared and r.filesystem_id == filesystem_id and _within(path, r.prefix)
+        )
+        volume = next(shared, None)
+        local = path if volume is None else volume.local(path)
+        found = self._range_here(local)
+        if not found.reachable or not _can_exist(local):
             return None
-        return path if self._id_here(path, found) == filesystem_id else None
+        known_as = self._id_here(local, found), found.identity(local)
+        return local if known_as == (filesystem_id, path) else None
 
     def absolute(self, path: str, cwd: str | None = None) -> str:
         """The path made absolute and free of `.`, `..` and doubled separators, lexically."""
@@ -169,16 +184,18 @@ class FilesystemMap:
             root,
             mount.filesystem_id or own_id,
             translated=mount.host_path is not None and mount.host_path != prefix,
+            shared=mount.filesystem_id is not None,
             reachable=mount.host_path is not None or not self.sandboxed,
         )
 
     def _resolve(self, named: str, found: _Range) -> Location:
         real = self.real(named)
         if found.translated and not _within(real, found.root):
-            return Location(found.filesystem_id, named, None)
-        if real != named:
-            found = self._range_here(real)
-        return Location(self._id_here(real, found), real, real)
+            return Location(found.filesystem_id, found.identity(named), None)
+        here = self._range_here(real)
+        if not _within(real, found.root) or len(here.root) > len(found.root):
+            found = here
+        return Location(self._id_here(real, found), found.identity(real), real)
 
     def _range_here(self, local: str) -> _Range:
         matches = (r for r in self._ranges if _within(local, r.root))
@@ -205,12 +222,23 @@ class _Range:
     filesystem_id: str
     translated: bool
     reachable: bool
+    shared: bool = False
 
     def translate(self, absolute: str) -> str:
-        if not self.translated:
-            return absolute
-        rest = absolute[len(self.prefix) :].strip(_SEPARATORS)
+        """The path of this machine for one that the agent names."""
+        return self.local(absolute) if self.translated else absolute
+
+    def local(self, path: str) -> str:
+        """The path of this machine for one under `prefix`."""
+        rest = path[len(self.prefix) :].strip(_SEPARATORS)
         return os.path.normpath(os.path.join(self.root, rest))
+
+    def identity(self, local: str) -> str:
+        """The identity path of a file at a path of this machine."""
+        if not self.shared or not _within(local, self.root):
+            return local
+        rest = local[len(self.root) :].strip(_SEPARATORS)
+        return posixpath.join(self.prefix, rest.replace(os.sep, "/")) if rest else self.prefix
 
 
 _SEPARATORS = "/" if os.sep == "/" else "/\\"
