@@ -21,7 +21,8 @@ from foredeck.engine import Engine
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
-from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.protocol import Store
+from foredeck.stores import open_store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
 TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]
@@ -86,7 +87,7 @@ class Host:
         self._disk = disk
         self._checked = checked
         self._engine: Engine | None = None
-        self._reader: SqliteStore | None = None
+        self._reader: Store | None = None
         self._made = 0
         self._answered: list[Message] = []
         self._told: tuple[Any, Any] | None = None
@@ -217,10 +218,10 @@ class Host:
         return session
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> Store:
         """A reader of the same database, over a connection of its own."""
         if self._reader is None:
-            self._reader = open_sqlite(self.home / "foredeck.db")
+            self._reader = open_store(Config(home=self.home, **self.settings))
         return self._reader
 
     def tool(self, id: str, tool: str, /, **arguments: Any) -> Message:

@@ -7,6 +7,7 @@ token. JSON goes both ways, but for queries, which XTDB takes as EDN only.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,8 @@ Operation = list[Any]
 _BUSY_PAUSE = 0.05
 _REPEATS = 4
 """How often a request that changes nothing is sent again after its connection was lost."""
+_BELOW = re.compile(r'"class":"(java\.(sql|io|net)|org\.(postgresql|apache\.kafka))\.')
+"""What a node says when Postgres or Kafka does not answer."""
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -111,6 +114,9 @@ class XtdbClient:
             headers={"Content-Type": "application/json"},
             safe=False,
         )
+        if answer.status_code == 500:
+            # Its log may have it: what failed may be the answer of the database below.
+            raise OutcomeUnknown(f"XTDB at {self.url} failed: {answer.text[:500]}")
         told = self._json(answer, 202)
         return int(told["txId"]), told.get("txCommitted?")
 
@@ -284,6 +290,10 @@ class XtdbClient:
             )
         if answer.status_code == 503:
             raise StoreUnavailable(f"XTDB at {self.url} is busy: too many requests are waiting")
+        if answer.status_code == 500 and _BELOW.search(answer.text):
+            raise StoreUnavailable(
+                f"XTDB at {self.url} cannot reach what keeps its data: {answer.text[:500]}"
+            )
         raise Refused(self.url, answer.status_code, answer.text)
 
 

@@ -125,10 +125,13 @@ class Writer:
         try:
             plan = self._plan(commit)
         except Conflict:
+            if commit.attempts == 0:
+                # Seen on what is remembered, or on a node that lags behind others.
+                return None
             # What stands in the way may be an attempt whose answer was lost.
-            if not commit.trusting and (token := self._settled(commit)) is None:
+            if (token := self._settled(commit)) is None:
                 raise
-            return None if commit.trusting else token
+            return token
         if plan is None:
             assert commit.origin is not None
             self._add_blobs(commit.blobs)
@@ -141,6 +144,8 @@ class Writer:
 
     def _look_again(self, commit: _Commit) -> None:
         """Forget what was read before, and find out whether somebody else was quicker."""
+        if commit.attempts:
+            self._client.catch_up()
         self._heads.clear()
         self._clock, self._knows_clock = self._reader.clock(), True
         if commit.lost_on is not None and commit.lost_on != self._clock:

@@ -1,0 +1,85 @@
+"""Two nodes over one Postgres, each with an index of its own, as on two machines."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from foredeck.bench.postgres import Postgres, private_postgres
+from foredeck.errors import StoreUnavailable
+from foredeck.store.xtdb import XtdbStore, open_xtdb
+from foredeck.store.xtdb.node import NodeFolder, private_node
+from foredeck.store.xtdb.runtime import Runtime
+
+TIMEOUT_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The nodes of two machines, and the Postgres that they share."""
+
+    postgres: Postgres
+    nodes: tuple[NodeFolder, NodeFolder]
+
+    def openers(self, **more: object) -> tuple[partial[XtdbStore], partial[XtdbStore]]:
+        """What opens one new namespace on each of the machines; picklable."""
+        options = {"namespace": _new_namespace(), "timeout_ms": TIMEOUT_MS, **more}
+        return (self._opener(0, options), self._opener(1, options))
+
+    def settings(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The configuration of an engine on each of the machines, with one new namespace."""
+        namespace = _new_namespace()
+        return (self._settings(0, namespace), self._settings(1, namespace))
+
+    def _settings(self, machine: int, namespace: str) -> dict[str, Any]:
+        node = self.nodes[machine]
+        shared = {"namespace": namespace, "timeout_ms": TIMEOUT_MS}
+        return {
+            "store": "xtdb",
+            "xtdb": {"url": self._url(machine), "token_file": node.token_file, **shared},
+        }
+
+    def _opener(self, machine: int, options: dict[str, Any]) -> partial[XtdbStore]:
+        return partial(open_xtdb, self._url(machine), token=self.nodes[machine].token(), **options)
+
+    def _url(self, machine: int) -> str:
+        running = self.nodes[machine].running()
+        assert running is not None
+        return running.url
+
+
+def _new_namespace() -> str:
+    return f"t{secrets.token_hex(8)}"
+
+
+def open_either(openers: tuple[partial[XtdbStore], ...]) -> XtdbStore:
+    """A store on one of the machines, whichever."""
+    return random.choice(openers)()
+
+
+@pytest.fixture(scope="session")
+def machines(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """One Postgres and two nodes for all tests of this process."""
+    root = tmp_path_factory.mktemp("machines")
+    try:
+        running = private_postgres(durable=False)
+        postgres = running.__enter__()
+    except StoreUnavailable as error:
+        pytest.skip(str(error))
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in postgres.environment.items():
+                patch.setenv(name, value)
+            with (
+                private_node(root / "one", runtime, "postgres") as one,
+                private_node(root / "two", runtime, "postgres") as two,
+            ):
+                yield Machines(postgres, (one, two))
+    finally:
+        running.__exit__(None, None, None)
