@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, finish
 from context.sent import Sent
+from foredeck.config import Config
 from foredeck.model.documents import FileDocument
-from foredeck.store.xtdb import XtdbStore
+from foredeck.store.journal.store import JournaledStore
+from foredeck.stores import open_database
+from store.journaled import until
 from store.two_nodes import Machines, machines
 from store.xtdb_node import runtime
 
@@ -76,18 +80,32 @@ def edit(host: Host, id: str, old: str, new: str, name: str = "a.txt") -> Sent:
 
 
 def versions(host: Host) -> list[tuple[str, str | None]]:
-    """Token and content of all versions of the one file that the store knows."""
-    store = host.store
-    assert isinstance(store, XtdbStore)
-    store._client.catch_up()
-    (file,) = store.query("file")
-    assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
-    told = []
-    for head in store.history(file.id):
-        document = store.get(file.id, FileDocument, head.token)
-        assert document is not None
-        told.append((str(head.token), document.content))
-    return told
+    """Token and content of all versions of the one file that the database knows, as the machine
+    of this session sees it once nothing waits there."""
+    journal = host.store
+    assert isinstance(journal, JournaledStore)
+    until(lambda: journal.figures.entries == 0)
+    with closing(open_database(Config(home=host.home, **host.settings))) as store:
+        (file,) = store.query("file")
+        assert file.fields["source"]["path"] == f"{SHARED}/a.txt"
+        told = []
+        for head in store.history(file.id):
+            document = store.get(file.id, FileDocument, head.token)
+            assert document is not None
+            told.append((str(head.token), document.content))
+        return told
+
+
+def told_by(host: Host, others: Host) -> None:
+    """Wait until the machine of one session knows what that of another has written."""
+    known = {token for token, _ in versions(others)}
+    until(lambda: known <= {head.token for head in host.store.history(file_id(host))})
+
+
+def file_id(host: Host) -> str:
+    """The object of the shared file."""
+    found = host.store.query("file")
+    return found[0].id if found else ""
 
 
 def test_two_machines_edit_one_file(team: tuple[Machine, Machine]) -> None:
@@ -98,13 +116,19 @@ def test_two_machines_edit_one_file(team: tuple[Machine, Machine]) -> None:
         read(one, "r1")
         edit(one, "e1", "first 3", "by machine one")
         sync(*team)
+        told_by(two, one)
         read(two, "r2")
         edit(two, "e2", "first 4", "by machine two")
         sync(team[1], team[0])
+        told_by(one, two)
         sent = read(one, "r3")
         assert "by machine two" in (team[0].folder / "a.txt").read_text()
         told = versions(one)
         assert told == versions(two)
+        for host in (one, two):
+            assert [head.token for head in host.store.history(file_id(host))] == [
+                token for token, _ in told
+            ]
         contents = [content or "" for _, content in told]
         assert [("one" in text, "by machine two" in text) for text in contents] == [
             (False, False),
@@ -125,6 +149,7 @@ def test_a_session_goes_on_on_another_machine(team: tuple[Machine, Machine]) -> 
         bash(first, "b1")
         paused = edit(first, "e1", "first 3", "changed")
         finish(first)
+        versions(first)
     finally:
         first.close()
     sync(*team)

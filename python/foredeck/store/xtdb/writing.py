@@ -4,10 +4,13 @@ A transaction matches and replaces the clock, so of several that were planned on
 one commits, and whoever lost reads the new state and plans again. A store that has lost such a
 race lets the node order its next commits (`stamping.py`), where the server is foredeck's node.
 
+It also orders what comes from another store, with its own token and time: nothing has to be
+read for that.
+
 A transaction whose answer was lost is settled by its record, which carries the nonce of the
 commit: it is never written twice, and never taken for written when it is not. A stamped commit
 would not fail by coming late, so it keeps its token however often it is sent, and once it is on
-its way nothing else is sent in its place.
+its way nothing with another token is sent in its place.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
 from foredeck.store.xtdb.client import Operation, OutcomeUnknown, XtdbClient
 from foredeck.store.xtdb.documents import Clock
-from foredeck.store.xtdb.names import Names
+from foredeck.store.xtdb.names import Names, lookup_value
 from foredeck.store.xtdb.planning import (
     MAX_DOCUMENTS,
     Known,
@@ -91,6 +94,8 @@ class Writer:
         """How many of the next commits the node is to order."""
         self._own = new_store()
         self._stamps = 0
+        self._imported: Token | None = None
+        """The last transaction of another store that was sent: more of it may follow."""
 
     def write(
         self,
@@ -156,29 +161,34 @@ class Writer:
     def _is_stamped(self, commit: _Commit) -> bool:
         if commit.stamp in commit.unsettled:
             return True
-        if commit.origin is not None or commit.unstampable or not self.to_stamp:
+        wanted = self._brings_news(commit) if commit.origin is not None else self.to_stamp > 0
+        if not wanted or commit.unstampable:
             return False
         if not self._asked_for_function:
             self._function, self._asked_for_function = self._client.commit_function(), True
         return self._function is not None
 
+    def _brings_news(self, commit: _Commit) -> bool:
+        """Whether an imported transaction may be one that is not here yet."""
+        assert commit.origin is not None
+        token = commit.origin.token
+        return bool(commit.documents) and token != self._imported and lookup_value(token) == token
+
     def _attempt_stamped(self, commit: _Commit) -> Token | None:
         if commit.stamp is None:
-            self._stamps += 1
-            commit.stamp = Token(f"{self._own}-{self._stamps}")
+            commit.stamp = self._stamp(commit.origin)
         assert self._function is not None
         operations = stamped_operations(
             self._names,
             self._function,
             commit.stamp,
+            self._now_ms() if commit.origin is None else commit.origin,
             commit.nonce,
-            self._now_ms(),
             commit.documents,
             self._missing(commit.blobs),
             commit.expect,
             commit.unsettled,
         )
-        self.to_stamp = max(0, self.to_stamp - 1)
         unsettled = len(commit.unsettled)
         committed = self._send(operations, commit, None)
         # Place and time were filled in elsewhere.
@@ -190,10 +200,20 @@ class Writer:
             return commit.stamp
         if len(commit.unsettled) > unsettled:
             return None
-        if (token := self._settled(commit)) is None:
-            self._check(commit)
+        token = self._settled(commit)
+        if token is None:
             commit.unstampable = True
+            if commit.origin is None:
+                self._check(commit)
         return token
+
+    def _stamp(self, origin: Origin | None) -> Token:
+        if origin is not None:
+            self._imported = origin.token
+            return origin.token
+        self.to_stamp = max(0, self.to_stamp - 1)
+        self._stamps += 1
+        return Token(f"{self._own}-{self._stamps}")
 
     def _check(self, commit: _Commit) -> None:
         """Raise `Conflict` for the reason why the node has refused a commit, if there is one."""

@@ -4,7 +4,8 @@
   Stores order their transactions by a document, the clock. Who matches the clock loses to whoever
   was quicker, so that many writers mostly lose. This function reads the clock and moves it on at
   a moment when nobody can come between. It writes exactly what a commit that matches the clock
-  writes; both kinds can follow each other in any order.
+  writes; both kinds can follow each other in any order. A transaction of another store brings its
+  own time (`at`); it is refused where a version is there that is not older.
 
   Invoked as [\"fn\" \"foredeck/commit/1\" {...}], see foredeck's stamping.py. The id ends in the
   number of its version: what it does must never differ between two nodes."
@@ -16,7 +17,7 @@
   "The function, as every node of a cluster must have it: a form that needs nothing of this file."
   {:xt/id id
    :xt/fn
-   '(fn [ctx {:keys [namespace now unless expect record puts]}]
+   '(fn [ctx {:keys [namespace now at unless expect record puts]}]
       (let [db (xtdb.api/db ctx)
             attribute (fn [k] (keyword namespace k))
             entity (fn [eid] (xtdb.api/entity db eid))
@@ -30,12 +31,14 @@
                              expect)
                      (every? (fn [[before doc]]
                                (or (nil? before)
-                                   (and (same? before doc "kind") (same? before doc "identity"))))
+                                   (and (same? before doc "kind")
+                                        (same? before doc "identity")
+                                        (or (nil? at) (< (field before "time") at)))))
                              (map vector there puts)))
           false
           (let [seq-number (inc (field clock "clock_seq"))
                 revision (inc (field clock "clock_revision"))
-                time (max now (inc (field clock "clock_time")))
+                time (or at (max now (inc (field clock "clock_time"))))
                 token (field record "tx_token")
                 valid-time (java.util.Date. (long revision))
                 stamped (map-indexed
@@ -45,14 +48,15 @@
                                   (attribute "born") (if before
                                                        (field before "born")
                                                        (+ (* seq-number 1048576) n))
-                                  (attribute "irregular") (boolean (field before "irregular"))))
+                                  (attribute "irregular") (boolean
+                                                           (or at (field before "irregular")))))
                          (map vector there puts))
                 recorded (assoc record
                                 (attribute "tx_time") time
                                 (attribute "tx_seq") seq-number)
                 moved (assoc clock
                              (attribute "clock_seq") seq-number
-                             (attribute "clock_time") time
+                             (attribute "clock_time") (max time (field clock "clock_time"))
                              (attribute "clock_token") token
                              (attribute "clock_revision") revision)]
             (mapv (fn [doc] [:xtdb.api/put doc valid-time])
