@@ -13,7 +13,8 @@ const SETUP_MS = 12 * 60_000;
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
   name: "@N NAME: give an object a name of its own",
-  why: "@N: why it is shown as it is",
+  why: "[@N]: why it is shown as it is; alone: why the prompt is",
+  cost: "what this session has cost so far, and what was saved",
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",

@@ -17,14 +17,15 @@ from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.digests import Size
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
-from foredeck.context.listing import describe_session, name_object, why
+from foredeck.context.listing import describe_session, name_object
 from foredeck.context.observing import observe
 from foredeck.context.policies import make_policy
+from foredeck.context.reasons import why
 from foredeck.context.rebase import Water
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
-from foredeck.context.status import status_line
+from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
@@ -183,8 +184,11 @@ class Engine:
             case "name":
                 return {"text": name_object(session, arguments)}
             case "why":
-                return {"text": why(session, arguments)}
-        raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why.")
+                assembler = self._assembler_of(session)
+                return {"text": why(session, arguments, assembler.policy, assembler.uses)}
+            case "cost":
+                return {"text": cost_so_far(session)}
+        raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why, cost.")
 
     def session_event(self, params: Params) -> None:
         """Something that the next request will show anyway."""

@@ -416,7 +416,7 @@ def test_the_users_list_shows_states_and_why(host: Host) -> None:
     assert head == "4 objects, 1 active, 1 pinned, 0 folded, 3 calls"
     assert rest[-1] == "@3    pinned    bash run c1"
     assert command("why", "@3") == (
-        "@3 is pinned; its content stands in message 3 of 5.\nCall 3: append."
+        "@3 is pinned; its content stands in message 3 of 5.\nIt is pinned, so it never folds."
     )
     with pytest.raises(ToolError, match="foredeck has no command 'what'"):
         command("what")

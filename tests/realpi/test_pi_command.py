@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from foredeck.bench.economics.account import Method, account_of
+from foredeck.bench.economics.stored import stored_calls
 from foredeck.bench.scripted import call
 from harness import Pi, one_version
 from observed import (
@@ -137,12 +141,32 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     assert "spec" in taken
     assert taken != named
     assert again == f"{a} is called spec already."
-    assert usage.startswith("Usage: ")
+    assert usage.startswith("Usage: /foredeck name ")
     assert why.startswith(f"{a} is active; its content stands in message 3 of ")
     assert rpc.shutdown() == 0
     assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0
     assert model.violations == []
     assert last_result(model.requests[-1]) == f"{a} stands above."
+
+
+def test_cost_and_why_tell_of_the_session(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    pi.serve([call("read", path="a.txt"), call("bash", command="seq 2000"), "done"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("go")
+    rpc.command("/foredeck cost")
+    rpc.command("/foredeck why")
+    cost, why = rpc.notifications()
+    assert cost.startswith("3 calls on this branch cost ")
+    assert why.startswith("Call 3: appended; ")
+    assert rpc.shutdown() == 0
+    with stored(pi) as store:
+        account = account_of(stored_calls(store, session_of(store)), Method())
+    assert (len(account.lines), account.compared) == (3, 2)
+    assert not account.lost
+    (_, prompts, reported), (_, read, found) = account.comparison()
+    assert 0.5 < prompts / reported < 2
+    assert found == pytest.approx(read, rel=0.5, abs=1500)
 
 
 @one_version
@@ -153,7 +177,7 @@ def test_an_unknown_verb_gets_the_list_of_verbs(pi: Pi) -> None:
     rpc.command("/foredeck help")
     wrong, help_text = rpc.notifications()
     assert wrong.startswith("There is no /foredeck nonsense.")
-    for verb in ("list", "name", "why", "off", "on", "setup"):
+    for verb in ("list", "name", "why", "cost", "off", "on", "setup"):
         assert verb in wrong
         assert verb in help_text
 

@@ -97,6 +97,7 @@ export class ContextHook {
       return await this.decide({ ctx, all, list, prefix, until });
     } catch (error) {
       this.deps.log(`context hook: ${error instanceof Error ? (error.stack ?? error) : error}`);
+      this.showAway("internal");
       return this.fallBack("fallback", all, list, prefix, "internal");
     }
   }
@@ -130,7 +131,10 @@ export class ContextHook {
       // The call goes out without an answer; the engine may hold one that never arrived.
       this.holder = 0;
       const [kind, reason] = describeFailure(error, this.deps.engine.state);
-      if (kind === "fallback") this.tellOnce(reason, error);
+      if (kind === "fallback") {
+        this.tellOnce(reason, error);
+        this.showAway(reason);
+      }
       return this.fallBack(kind, all, list, prefix, reason);
     }
   }
@@ -266,6 +270,13 @@ export class ContextHook {
     // FOREDECK_DEADLINE_MS: milliseconds a model call may wait, whatever the engine's own setting.
     const override = Number(process.env.FOREDECK_DEADLINE_MS);
     return override > 0 ? override : this.deps.engine.deadlineMs;
+  }
+
+  /** The status line must not go on with figures of a prompt that was not sent. */
+  private showAway(reason: string): void {
+    const { state } = this.deps.engine;
+    if (state === "setup" || state === "away") return;
+    this.deps.host.status(`foredeck away: ${TROUBLE[reason] ?? "it failed, see its log"}`);
   }
 
   private tellOnce(reason: string, error: unknown): void {

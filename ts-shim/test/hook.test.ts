@@ -103,7 +103,13 @@ test("timeout: the edits in force on what they were made for, newer messages raw
   start("hang-once", { FOREDECK_DEADLINE_MS: "150" });
   await harness.shim.engine.whenReady();
   assert.deepEqual(texts(await harness.call(first)), ["A"], "nothing was ever answered");
+  assert.equal(
+    harness.statuses.at(-1),
+    "foredeck away: the engine did not answer in time",
+    "the status line is not that of an earlier call",
+  );
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
+  assert.match(harness.statuses.at(-1) ?? "", /^fd \d/);
   const retry = harness.requests("context/assemble")[1]?.params;
   assert.equal(retry?.keep, 0);
   const [fallback] = outcomes(1);

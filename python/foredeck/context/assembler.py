@@ -67,7 +67,7 @@ class Assembler:
         self.policy = policy
         self._settings = settings or Settings()
         self._fixed_chars = 0
-        self._uses = Uses(session.cwd, policy.uses or UseRule())
+        self.uses = Uses(session.cwd, policy.uses or UseRule())
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
 
@@ -100,7 +100,7 @@ class Assembler:
         asked = ask(
             session,
             self.policy,
-            self._uses,
+            self.uses,
             wire=wire_of(model.api, model.provider) if model else Wire(),
             cold=moment.lost,
             time_ms=request.time_ms,

@@ -1,4 +1,4 @@
-"""A session in words, for its user: which objects there are, in which state, and why."""
+"""A session in words, for its user: which objects there are, and in which state."""
 
 from __future__ import annotations
 
@@ -55,31 +55,10 @@ def name_object(session: Session, arguments: str) -> str:
     """Give an object a nickname: `@12 spec`. Raises `ToolError` where the name is taken."""
     words = arguments.split()
     if len(words) != 2 or words[1].startswith("@"):
-        raise ToolError("Usage: name @12 NICKNAME")
+        raise ToolError("Usage: /foredeck name @12 NICKNAME")
     entry, name = resolve(session, words[0]).entry, words[1]
     head = session.store.head(entry.object)
     if head is None:
         raise ToolError(f"@{entry.ordinal} is not stored.")
     new = give_nickname(session.store, head, name)
     return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."
-
-
-def why(session: Session, arguments: str) -> str:
-    """Where an object's content stands, and the last decision about the prompt."""
-    conversation = session.conversation
-    lines: list[str] = []
-    if arguments:
-        entry = resolve(session, arguments).entry
-        state = state_of(session, entry.ordinal)
-        holder = conversation.newest_holder(entry.ordinal)
-        place = "its content is not in the prompt"
-        if holder is not None:
-            place = f"its content stands in message {holder + 1} of {len(conversation)}"
-        lines.append(f"@{entry.ordinal} is {state}; {place}.")
-    record = session.log.records.get(session.current or "")
-    if record is not None:
-        decision = record["decision"]
-        reason = decision.get("reason")
-        told = f" because of {reason}" if reason else ""
-        lines.append(f"Call {record['ordinal']}: {decision['kind']}{told}.")
-    return "\n".join(lines) or "No call has been made yet."

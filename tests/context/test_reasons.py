@@ -1,0 +1,115 @@
+"""What the user is told of the prompt: `/foredeck why`, `/foredeck cost` and the status line."""
+
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, lines, user
+from context.scenes import ask, bash, context_tool, finish, old_output
+from foredeck.errors import ToolError
+
+COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
+
+
+def told(host: Host, name: str, args: str = "") -> str:
+    """What the user reads."""
+    params = {"session": host.session_id, "name": name, "args": args}
+    return str(host.engine.command(params)["text"])
+
+
+def paying(new_host: NewHost, **settings: object) -> Host:
+    """A session with a rebase that pays."""
+    host = new_host(rebase={"rent_factor": 0, "guard": 10}, **settings)
+    host.model = {**(host.model or {}), "cost": COST}
+    ask(host)
+    bash(host, "big", lines(400, "big"))
+    for number in range(7):
+        bash(host, f"c{number}")
+    return host
+
+
+def test_before_the_first_call(host: Host) -> None:
+    assert told(host, "why") == "No call has been made yet."
+    assert told(host, "cost") == "No call has been made yet."
+
+
+def test_why_alone_tells_the_newest_call_and_rebase(
+    new_host: NewHost, snapshot: SnapshotAssertion
+) -> None:
+    host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
+    assert told(host, "why") == snapshot
+    host.add(assistant("Yes."), user("And?"))
+    host.call()
+    assert told(host, "why") == snapshot
+
+
+def test_no_rebase_yet(host: Host) -> None:
+    ask(host)
+    assert told(host, "why").endswith("No rebase yet on this branch.")
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "model", "reason"),
+    [(301, "m1", "expired"), (0, "m2", "another model was chosen")],
+)
+def test_free_rebases_say_why_they_are_free(
+    new_host: NewHost, wait_s: int, model: str, reason: str
+) -> None:
+    host = new_host(seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
+    ask(host)
+    old_output(host)
+    bash(host, "x")
+    bash(host, "y")
+    host.wait(wait_s)
+    host.model = {**(host.model or {}), "id": model}
+    bash(host, "z")
+    assert reason in told(host, "why")
+
+
+def test_why_names_the_rule_that_holds_for_an_object(
+    new_host: NewHost, snapshot: SnapshotAssertion
+) -> None:
+    host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
+    ask(host)
+    bash(host, "one")
+    assert "has not seen it yet" in told(host, "why", "@3")
+    bash(host, "two")
+    bash(host, "three")
+    context_tool(host, "p", "pin", "@4")
+    finish(host)
+    ask(host)
+    assert {handle: told(host, "why", handle) for handle in ("@3", "@4", "@5")} == snapshot
+    host.wait(301)
+    finish(host)
+    ask(host)
+    assert told(host, "why", "@3") == snapshot
+    assert "never in this branch's prompt" in told(host, "why", "@1")
+
+
+def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> None:
+    host = new_host(policy="adaptive")
+    ask(host)
+    bash(host, "one")
+    bash(host, "two")
+    finish(host)
+    ask(host)
+    assert told(host, "why", "@3").endswith("Policy adaptive keeps it, last used 2 calls ago.")
+
+
+def test_why_of_nothing_known(host: Host) -> None:
+    ask(host)
+    with pytest.raises(ToolError):
+        told(host, "why", "@99")
+
+
+def test_cost_tells_the_session_so_far(new_host: NewHost, snapshot: SnapshotAssertion) -> None:
+    host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
+    assert told(host, "cost") == snapshot
+
+
+def test_a_name_needs_two_words(host: Host) -> None:
+    with pytest.raises(ToolError, match="Usage: /foredeck name @12 NICKNAME"):
+        told(host, "name", "@3")
