@@ -13,6 +13,7 @@ from foredeck.context.economics import (
     Prices,
     Terms,
     best_rebase,
+    calls_until,
     prices_of,
 )
 
@@ -106,3 +107,29 @@ def test_what_is_offered_is_within_the_rules(
     assert offer.rent == pytest.approx(sum(d.rent for d in taken))
     assert offer.rent >= 2 * offer.premium - 1e-6
     assert ledger.ours + offer.premium <= 1.02 * ledger.plain + 1e-6
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1, 5000), st.floats(0, 500), st.floats(0, 5000)), min_size=1, max_size=6
+    )
+)
+def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
+    pieces: list[tuple[float, float, float]],
+) -> None:
+    prices, terms, rich = Prices(), Terms(guard=1000.0), Ledger(1e9, 0.0)
+
+    def after(calls: int) -> list[Due]:
+        found: list[Due] = []
+        suffix = 0.0
+        for index, (saving, rent, step) in enumerate(reversed(pieces)):
+            suffix += step + saving
+            grown = rent + calls * prices.read * saving
+            found.insert(0, Due(len(pieces) - index, saving, grown, suffix))
+        return found
+
+    wait = calls_until(after(0), prices, terms)
+    assert wait is not None
+    assert best_rebase(after(wait), prices, terms, rich) is not None
+    if wait > 1:
+        assert best_rebase(after(wait - 1), prices, terms, rich) is None

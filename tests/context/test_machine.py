@@ -14,7 +14,8 @@ from context.messages import assistant, user
 from context.playing import use_tool
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
-from foredeck.bench.economics.account import Method, account_of
+from foredeck.bench.economics.account import Method
+from foredeck.bench.economics.clerk import account_of
 from foredeck.bench.economics.stored import stored_calls
 from foredeck.hosts.pi.messages import Message
 

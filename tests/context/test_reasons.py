@@ -9,6 +9,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, user
 from context.scenes import ask, bash, context_tool, finish, old_output
+from foredeck.context.status import status_line
 from foredeck.errors import ToolError
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
@@ -23,7 +24,7 @@ def told(host: Host, name: str, args: str = "") -> str:
 def paying(new_host: NewHost, **settings: object) -> Host:
     """A session with a rebase that pays."""
     host = new_host(rebase={"rent_factor": 0, "guard": 10}, **settings)
-    host.model = {**(host.model or {}), "cost": COST}
+    host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))
     for number in range(7):
@@ -97,6 +98,25 @@ def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> Non
     finish(host)
     ask(host)
     assert told(host, "why", "@3").endswith("Policy adaptive keeps it, last used 2 calls ago.")
+
+
+def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
+    """The prompt grows meanwhile, so it may come later, but not earlier."""
+    host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
+    host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
+    ask(host)
+    bash(host, "big", lines(400, "big"))
+    bash(host, "small")
+    bash(host, "small too")
+    record = host.state.log.records[host.state.current or ""]
+    wait = record["stats"]["rebase_in"]
+    assert f"next rebase in {wait}+ calls" in status_line(record)
+    assert f"pays in {wait} calls at the earliest" in told(host, "why")
+    kinds = []
+    while "rebase" not in kinds:
+        host.add(assistant("Yes."), user("And?"))
+        kinds.append(host.call().decision["kind"])
+    assert len(kinds) >= wait
 
 
 def test_why_of_nothing_known(host: Host) -> None:

@@ -8,6 +8,7 @@ the rent has reached a multiple of the premium.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -144,6 +145,25 @@ def best_rebase(dues: Sequence[Due], prices: Prices, terms: Terms, ledger: Ledge
         if rent >= terms.factor * premium and ledger.allows(premium, terms):
             found = Offer(due.index, rent, premium, saving)
     return found
+
+
+def calls_until(dues: Sequence[Due], prices: Prices, terms: Terms) -> int | None:
+    """In how many calls at the earliest a rebase pays by the rent of what may go now.
+
+    More that may go by then can make it sooner, the guard later. None where nothing may go, or
+    reading costs nothing.
+    """
+    rent = saving = 0.0
+    soonest: int | None = None
+    for due in reversed(dues):
+        rent += due.rent
+        saving += due.saving
+        missing = terms.factor * prices.premium * max(0.0, due.suffix - saving) - rent
+        if prices.read * saving <= 0:
+            continue
+        calls = max(1, math.ceil(missing / (prices.read * saving)))
+        soonest = calls if soonest is None else min(soonest, calls)
+    return soonest
 
 
 def _number(value: Any) -> float:

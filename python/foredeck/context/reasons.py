@@ -20,7 +20,9 @@ REASONS: dict[str, str] = {
     "history": "the host had changed what was sent before",
     "layout": "another layout was configured",
     "pays": "it pays",
+    "look-back": "the provider's cache would not have found what stood there anyway",
     "high-water": "the prompt would have passed the high-water mark of the window",
+    "window": "the prompt would not have fitted the window",
     "off": "foredeck was switched off",
     "timeout": "the engine did not answer in time",
     "away": "the engine did not run",
@@ -98,6 +100,9 @@ def _decisions(session: Session) -> list[str]:
         chain = reversed(session.log.chain(session.current, session.load_record))
         last = next((r for r in chain if r["decision"].get("kind") == "rebase"), None)
         lines.append("No rebase yet on this branch." if last is None else _line(last))
+        wait = record["stats"].get("rebase_in")
+        if wait:
+            lines.append(f"By what may go now, the next one pays in {wait} calls at the earliest.")
     return lines
 
 

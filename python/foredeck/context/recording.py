@@ -152,6 +152,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
         "rate": gauge.rate,
         "reports": gauge.calls,
         **({"images": list(images)} if images[0] else {}),
+        **({"rebase_in": session.rebase_in} if session.rebase_in else {}),
         "objects": len(session.index),
         "active": len(sets.active),
         "pinned": len(sets.pinned),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 from foredeck.context.cached import HEAD, NOTHING, Reach
-from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase
+from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase, calls_until
 from foredeck.context.folding import collapsible, fold, fold_down, shed
 from foredeck.context.layout import Layout, Scene
 from foredeck.context.parts import Spot
@@ -92,9 +92,12 @@ def _rebase(
     reason, first = reason_to_rebase(call.moment, rules.water), 0
     if reason is None and call.rewritten is not None:
         reason, first = "history", call.rewritten
-    offer = None
+    offer, session.rebase_in = None, None
     if reason is None and call.warm:
-        offer = _offer(session, call, rules.terms, due)
+        dues = _dues(session, call, due)
+        offer = _offer(session, call, rules.terms, dues)
+        if offer is None:
+            session.rebase_in = calls_until(dues, call.prices, rules.terms)
     if reason is None and offer is None:
         return {"kind": "append"}
     first = first if offer is None else offer.index
@@ -154,10 +157,18 @@ def _expire(session: Session, folded: Collection[int]) -> None:
             session.sets.expire(ordinal)
 
 
-def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) -> Offer | None:
+def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> Offer | None:
     """The rebase that pays at this call, by the rent that each due piece has cost."""
-    if not due:
+    if not dues:
         return None
+    so_far = session.ledger.after(
+        call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
+    )
+    return best_rebase(dues, call.prices, terms, so_far)
+
+
+def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
+    """What may go, message by message in their order, as far back as bytes may change."""
     conversation = session.conversation
     savings: dict[int, int] = {}
     rents: dict[int, float] = {}
@@ -175,10 +186,7 @@ def _offer(session: Session, call: Call, terms: Terms, due: Mapping[Spot, int]) 
         suffix = before[found] - before[max(min(call.reach.hit(index), found), HEAD)]
         saving = savings[index] / CHARS_PER_TOKEN
         dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
-    so_far = session.ledger.after(
-        call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
-    )
-    return best_rebase(dues[::-1], call.prices, terms, so_far)
+    return dues[::-1]
 
 
 def _plain_bill(session: Session, call: Call) -> Bill:

@@ -74,6 +74,8 @@ class Session:
     policy_state: Mapping[str, Any] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     """What the branch has cost so far."""
+    rebase_in: int | None = None
+    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
     depth: int = 0
     """How many calls the branch has."""
     entries: Entries = field(default_factory=Entries)

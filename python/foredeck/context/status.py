@@ -22,6 +22,8 @@ def status_line(record: Mapping[str, Any]) -> str:
     saved = saved_so_far(record)
     if saved:
         parts.append(saved)
+    if stats.get("rebase_in"):
+        parts.append(f"next rebase in {stats['rebase_in']}+ calls")
     parts += [f"{stats['active']} active", f"{stats['collapsed']} folded"]
     return ", ".join(parts)
 

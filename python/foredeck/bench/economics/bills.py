@@ -8,8 +8,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from foredeck.bench.economics.account import Account, Method, account_of
+from foredeck.bench.economics.account import Account, Method
 from foredeck.bench.economics.calibration import calibrate
+from foredeck.bench.economics.clerk import account_of
 from foredeck.bench.economics.comparison import DEFINITION_TOKENS
 from foredeck.bench.economics.plain import plain_prompts
 from foredeck.bench.economics.shapes import Shapes

@@ -31,7 +31,8 @@ Cause = Literal[
     "unexplained",
 ]
 
-FREE = frozenset({"cold", "model", "history", "layout"})
+FREE = frozenset({"cold", "model", "history", "layout", "look-back"})
+FORCED = frozenset({"high-water", "window"})
 
 
 def common_messages(last: StoredCall, call: StoredCall) -> int:
@@ -91,6 +92,6 @@ def cause_of_ours(call: StoredCall) -> Cause:
         return "layout"
     if decision.get("kind") != "rebase":
         return "unexplained"
-    if reason == "high-water":
+    if reason in FORCED:
         return "rebase: forced"
     return "rebase: free" if reason in FREE else "rebase: paid"

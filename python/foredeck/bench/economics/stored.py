@@ -44,6 +44,8 @@ class StoredCall:
     plain: Sequence[Shape]
     """The same list as the host has it."""
     around: Around
+    mark: str
+    """Id of the tool call on whose result one more cache marker stands, empty for none."""
     usage: Usage | None
     """What the provider reported; None where no later call holds the answer."""
 
@@ -88,6 +90,11 @@ def _answers(log: CallLog) -> dict[str, str]:
     return found
 
 
+def _mark(record: Fields, messages: Sequence[Message]) -> str:
+    end = (record.get("cache") or {}).get("marked")
+    return str(messages[end - 1].get("toolCallId") or "") if end else ""
+
+
 class _Reader:
     """Folds records one after the other, and makes each message once."""
 
@@ -121,6 +128,7 @@ class _Reader:
             list(zip(indexes, shapes, strict=True)),
             self._plain.of(messages),
             self._what_is_around(head),
+            _mark(record, messages),
             usage,
         )
 
