@@ -75,7 +75,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
 
 
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
-    if not policy.tracks_uses:
+    if policy.uses is None:
         return ""
     return f", last used {uses.age(Spot(holder))} calls ago"
 
