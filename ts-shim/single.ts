@@ -26,7 +26,7 @@ export function firstCopy(pi: ExtensionAPI, path: string): string | null {
   return first;
 }
 
-/** Tells the user, once, that this copy does nothing. */
+/** Tells the user, once in a session, that this copy does nothing. */
 export function standBack(pi: ExtensionAPI, path: string, first: string): void {
   let said = false;
   pi.on("session_start", (_event, ctx) => {
