@@ -39,7 +39,8 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 class EngineProcess:
     """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
 
-    `program` takes the place of the engine's own command line, `environment` is added to its
+    `program` takes the place of the engine's own command line, `wrapper` goes
+    before the interpreter, `environment` is added to its
     environment. Raises `EngineFailed` where the engine answers with an error or ends by itself.
     """
 
@@ -49,12 +50,15 @@ class EngineProcess:
         cwd: Path,
         *,
         program: Sequence[str] = ("-c", PROGRAM, "engine"),
+        wrapper: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
+        self.notices: list[str] = []
+        """What the engine has told the user, as far as answers have been read."""
         self._cwd = cwd
         self._number = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-P", *program],
+            [*wrapper, sys.executable, "-P", *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**_environment(home), **(environment or {})},
@@ -108,6 +112,8 @@ class EngineProcess:
         assert self._process.stdout is not None
         while line := self._process.stdout.readline():
             answer = json.loads(line)
+            if answer.get("method") == "host/notify":
+                self.notices.append(answer["params"]["text"])
             if answer.get("id") != self._number:
                 continue
             if "error" in answer:

@@ -65,6 +65,8 @@ class WorkSession:
     _random: random.Random = field(default_factory=random.Random)
     _pending: list[Message] = field(default_factory=list)
     _observed: list[dict[str, Any]] = field(default_factory=list)
+    _edited: list[str] = field(default_factory=list)
+    """Files of the edit that the next step tells of: they change when the tool has run."""
 
     def __post_init__(self) -> None:
         self._random.seed(self.seed)
@@ -78,6 +80,9 @@ class WorkSession:
             yield self._step()
 
     def _step(self) -> Step:
+        for name in self._edited:
+            (self.folder / name).write_text(self._files[name])
+        self._edited = []
         if self.calls % CALLS_PER_TURN == 0:
             if self.calls % (CALLS_PER_TURN * TURNS_PER_PAUSE) == 0:
                 self.time_ms += PAUSE_MS
@@ -133,7 +138,8 @@ class WorkSession:
         at = self._random.randrange(len(lines) - 3)
         old = "\n".join(lines[at : at + 3])
         new = "\n".join(self._text(60).replace("\n", " ") for _ in range(3))
-        self._write(path, self._files[path].replace(old, new, 1))
+        self._files[path] = self._files[path].replace(old, new, 1)
+        self._edited.append(path)
         arguments = {"path": path, "edits": [{"oldText": old, "newText": new}]}
         return "edit", arguments, f"Successfully replaced 1 block(s) in {path}."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from foredeck.bench.crash import homes
 from foredeck.bench.crash.checks import check_answered, check_records, check_results
@@ -69,7 +71,8 @@ class EngineRounds:
         for step, (one, other) in enumerate(zip(expected, found, strict=True)):
             self.tally.prompts += 1
             if one != other:
-                self.tally.fault("differing", f"session {number}, call {step + 1}")
+                where = difference(json.loads(other), json.loads(one))
+                self.tally.fault("differing", f"session {number}, call {step + 1}, {where}")
         self._count_orphans()
 
     def _play(self, session: str, seed: int, rounds: int, *, kill: bool) -> list[bytes]:
@@ -148,6 +151,19 @@ class EngineRounds:
         engines = [p for p in with_environment(MARK, self.mark) if "crash.engine" in p.command]
         for pid in wait_for_end([p.pid for p in engines], 10.0):
             self.tally.fault("orphans", f"process {pid}")
+
+
+def difference(found: list[Any], expected: list[Any]) -> str:
+    """Where two prompts part, for a person to read."""
+    if len(found) != len(expected):
+        return f"{len(found)} messages instead of {len(expected)}"
+    for index, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if one != other:
+            texts = json.dumps(one["content"]), json.dumps(other["content"])
+            at = len(os.path.commonprefix(texts))
+            here, there = (text[max(0, at - 40) : at + 120] for text in texts)
+            return f"message {index}: {here!r} instead of {there!r}"
+    return "nowhere"
 
 
 def _nobody() -> None:
