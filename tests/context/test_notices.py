@@ -113,6 +113,19 @@ def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: 
     assert notices(work.host.call()) == []
 
 
+def test_a_write_that_a_dead_engine_saw_is_never_told(work: Work) -> None:
+    """The engine after it takes the change for news until the result comes; the next one too."""
+    ask(work.host)
+    work.file("a.py", NEW)
+    done = result("w9", "write", "Wrote it.")
+    work.host.observe(done, {"path": "a.py", "content": NEW})
+    work.host.restart()
+    work.host.add(assistant(calls("w9", "write", path="a.py", content=NEW)), done)
+    assert notices(work.host.call()) == []
+    work.host.restart()
+    assert notices(bash(work.host, "b1")) == []
+
+
 def test_a_file_that_was_read_again_meanwhile_is_not_told(work: Work) -> None:
     ask(work.host)
     work.file("a.py", NEW)

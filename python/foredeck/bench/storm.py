@@ -29,7 +29,10 @@ SESSION = "storm"
 FOLDERS = 49
 PATIENCE_S = 180.0
 POLL_S = 0.1
-IDLE_S = 5.0
+REST_S = 5.0
+"""Before idling is measured: the looks at everything that a burst asks for are over then."""
+IDLE_S = 35.0
+"""Long enough for one comparison of all files, which comes every half minute."""
 CHUNK = 500
 EDITED = 500
 LIMIT_FILES = 20
@@ -274,10 +277,11 @@ def _memory(pid: int, what: str) -> float | None:
 
 def _idle_share(pid: int, advance: Advance) -> float | None:
     """Percent of one core that the engine uses while nothing happens."""
+    advance("watching it idle")
+    time.sleep(REST_S)
     before = _cpu_s(pid)
     if before is None:
         return None
-    advance("watching it idle")
     time.sleep(IDLE_S)
     return round(100 * ((_cpu_s(pid) or before) - before) / IDLE_S, 2)
 

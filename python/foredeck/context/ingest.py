@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.conversation import CONTEXT_TOOLS
 from foredeck.context.index import Entry
 from foredeck.context.items import Call, Item
+from foredeck.context.notices import keep_untold
 from foredeck.context.session import Observation, Session
 from foredeck.context.toolcalls import (
     make_toolcall,
@@ -23,6 +25,10 @@ from foredeck.model.ids import uuid7
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
+
+
+KNOWS_ITS_FILE = ("read", "write", "edit")
+"""Tools after which the model knows what is in the file; of a command it may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +210,17 @@ class Ingest:
 
     def _forgive(self, told: Observation) -> None:
         """What the agent has written was taken for somebody else's doing until now."""
-        for sighting in told.sightings:
-            if sighting.role == "written":
-                ordinal = self._session.index.by_object.get(sighting.object_id, 0)
-                self._session.notices.pop(ordinal, None)
+        written = (s.object_id for s in told.sightings if s.role == "written")
+        self._take_back(written)
+
+    def _take_back(self, objects: Iterable[str]) -> None:
+        """Nothing is to be told of these files; by an engine that starts after this one neither."""
+        session = self._session
+        untold = dict(session.notices)
+        for object_id in objects:
+            session.notices.pop(session.index.by_object.get(object_id, 0), None)
+        if session.notices != untold:
+            keep_untold(session)
 
     def _stored(self, call: Call, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
         """A result that was stored before it could be met: by an engine that has died since, or
@@ -220,6 +233,10 @@ class Ingest:
             if file is not None:
                 source = file.fields.get("source") or {}
                 files[object_id] = session.see_head(file, source.get("path") or "")
+                newest = session.store.head(object_id)
+                as_left = newest is not None and newest.token == file.token
+                if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
+                    self._take_back([object_id])
         pin = head.fields.get("file_pin") or {}
         is_ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
         return (

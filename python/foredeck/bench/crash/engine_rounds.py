@@ -160,7 +160,7 @@ def difference(found: list[Any], expected: list[Any]) -> str:
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):
         if one != other:
             texts = json.dumps(one["content"]), json.dumps(other["content"])
-            at = len(os.path.commonprefix(texts))
+            at = next((n for n, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
             here, there = (text[max(0, at - 40) : at + 120] for text in texts)
             return f"message {index}: {here!r} instead of {there!r}"
     return "nowhere"
