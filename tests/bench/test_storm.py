@@ -26,7 +26,8 @@ PHASES = [
 
 
 def test_no_final_state_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "storm", "--written", "8000", "--tracked", "200", "--json"]) == 0
+    small = ["--written", "8000", "--tracked", "200", "--idle", "1"]
+    assert main(["bench", "storm", *small, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [phase["name"] for phase in found["phases"]] == PHASES
     assert (found["wrong"], found["tracked"]) == (0, 200)

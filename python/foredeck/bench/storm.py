@@ -31,8 +31,6 @@ PATIENCE_S = 180.0
 POLL_S = 0.1
 REST_S = 5.0
 """Before idling is measured: the looks at everything that a burst asks for are over then."""
-IDLE_S = 35.0
-"""Long enough for one comparison of all files, which comes every half minute."""
 CHUNK = 500
 EDITED = 500
 LIMIT_FILES = 20
@@ -175,9 +173,10 @@ class Storm:
 def run_storm(
     written: int = 100_000,
     tracked: int = 5_000,
+    idle_s: float = 35.0,
     advance: Advance = lambda _note: None,
 ) -> dict[str, Any]:
-    """All phases. Returns what `foredeck bench storm --json` prints: times in seconds, memory in
+    """All phases. Idling is watched for `idle_s` seconds. Returns what `foredeck bench storm --json` prints: times in seconds, memory in
     megabytes. Raises `CannotStorm` where git or signals are missing."""
     if not hasattr(signal, "SIGSTOP") or shutil.which("git") is None:
         raise CannotStorm("this bench needs git, and signals that stop a process")
@@ -187,7 +186,7 @@ def run_storm(
             quiet_mb = _memory(storm.engine.pid, "VmRSS")
             phases = [storm.paused(written), *storm.checkout(), storm.editors(), storm.install()]
             peak_mb = _memory(storm.engine.pid, "VmHWM")
-            idle = _idle_share(storm.engine.pid, advance)
+            idle = _idle_share(storm.engine.pid, idle_s, advance)
             notices = storm.engine.notices
         phases.append(_without_watches(root / "b", advance))
     return {
@@ -275,15 +274,15 @@ def _memory(pid: int, what: str) -> float | None:
     return next((round(found / 1024, 1) for found in kilobytes), None)
 
 
-def _idle_share(pid: int, advance: Advance) -> float | None:
+def _idle_share(pid: int, seconds: float, advance: Advance) -> float | None:
     """Percent of one core that the engine uses while nothing happens."""
     advance("watching it idle")
-    time.sleep(REST_S)
+    time.sleep(min(REST_S, seconds))
     before = _cpu_s(pid)
     if before is None:
         return None
-    time.sleep(IDLE_S)
-    return round(100 * ((_cpu_s(pid) or before) - before) / IDLE_S, 2)
+    time.sleep(seconds)
+    return round(100 * ((_cpu_s(pid) or before) - before) / seconds, 2)
 
 
 def _cpu_s(pid: int) -> float | None:

@@ -14,7 +14,9 @@ def _run(args: Namespace) -> int:
     from foredeck.bench.storm import run_storm
 
     with Progress("storm") as progress:
-        found = run_storm(args.written, args.tracked, lambda note: progress.advance(note=note))
+        found = run_storm(
+            args.written, args.tracked, args.idle, lambda note: progress.advance(note=note)
+        )
     if args.json:
         print_json(found)
     else:
@@ -44,6 +46,14 @@ def _configure(parser: ArgumentParser) -> None:
         type=positive,
         default=5_000,
         help="files that the engine follows (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--idle",
+        metavar="SECONDS",
+        type=positive,
+        default=35,
+        help="how long it is watched idling; everything is compared each half minute "
+        "(default: %(default)s)",
     )
     add_json_flag(parser)
 

@@ -26,7 +26,6 @@ from foredeck.model.records import SAME_TRANSACTION, TurnDocument
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
 
-
 KNOWS_ITS_FILE = ("read", "write", "edit")
 """Tools after which the model knows what is in the file; of a command it may not."""
 
