@@ -176,7 +176,9 @@ def run_storm(
     idle_s: float = 35.0,
     advance: Advance = lambda _note: None,
 ) -> dict[str, Any]:
-    """All phases. Idling is watched for `idle_s` seconds. Returns what `foredeck bench storm --json` prints: times in seconds, memory in
+    """All phases; idling is watched for `idle_s` seconds.
+
+    Returns what `foredeck bench storm --json` prints: times in seconds, memory in
     megabytes. Raises `CannotStorm` where git or signals are missing."""
     if not hasattr(signal, "SIGSTOP") or shutil.which("git") is None:
         raise CannotStorm("this bench needs git, and signals that stop a process")
