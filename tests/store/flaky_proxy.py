@@ -20,6 +20,7 @@ class FlakyProxy:
         self._plain = plain
         self.drop = 0
         self.dropped = 0
+        self.altered: tuple[bytes, bytes] | None = None
         self._port = port
         self._of = of
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -64,7 +65,7 @@ class FlakyProxy:
                     return
                 if self._plain:
                     data = data.replace(b'"commitFunction"', b'"anotherServer."')
-                client.sendall(data)
+                client.sendall(data.replace(*self.altered) if self.altered else data)
 
 
 @contextmanager

@@ -99,6 +99,8 @@ class Worker:
             self._until = deadline
             self._stopping = True
             self._changed.notify_all()
+        # One that sleeps ends at once, one that waits for an answer does not.
+        self._thread.join(min(_FIRST_PAUSE, seconds))
         while self._thread.is_alive() and not self.away and time.monotonic() < deadline:
             self._thread.join(0.02)
 

@@ -1,0 +1,349 @@
+"""What goes wrong around the local copy: the node, the network, the engine, the file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from foredeck.store.journal.link import OwnLink, ServerLink
+from foredeck.store.journal.store import JournaledStore
+from foredeck.store.journal.tables import read_figures
+from foredeck.store.protocol import Token
+from foredeck.store.sqlite import open_sqlite
+from foredeck.store.xtdb import XtdbStore
+from foredeck.store.xtdb.node import NodeFolder, start, stop
+from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.supervise import own_node_folder
+
+from .contract import contents
+from .documents import batch, file, note
+from .flaky_proxy import FlakyProxy, flaky_proxy
+from .journaled import (
+    Machine,
+    Told,
+    delivered,
+    direct,
+    new_namespace,
+    own_link,
+    server_link,
+    until,
+)
+from .test_journal import equal
+from .test_xtdb_faults import own_home, port_of
+from .xtdb_node import memory_node, runtime
+
+__all__ = ["memory_node", "own_home", "runtime"]
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def commit(store: JournaledStore, *numbers: int) -> list[Token]:
+    """One transaction for each number, with a document of its own and a shared one."""
+    return [store.commit(batch(note(f"n {n}", f"{n} " * 400), note("a", str(n)))) for n in numbers]
+
+
+def check(remote: XtdbStore, tokens: list[Token]) -> None:
+    """XTDB has these transactions, each once, in this order, and nothing else."""
+    assert [head.token for head in remote.history("a")] == tokens
+    assert contents(remote, "a") == [str(n) for n in range(len(tokens))]
+    assert len(remote.changes_since(None, limit=10**6)) == 2 * len(tokens)
+
+
+def kill(folder: NodeFolder, sign: signal.Signals = signal.SIGKILL) -> int:
+    """Send a signal to the node; its process id."""
+    node = folder.running()
+    assert node is not None
+    os.kill(node.pid, sign)
+    return node.pid
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """An address where nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+class TestOwnNode:
+    """A node with data that last, looked after by the store."""
+
+    def test_a_node_that_is_killed_under_load_is_started_again(self, own_home: Path) -> None:
+        told = Told()
+        machine = Machine(own_home / "copy.db", own_link(own_home, tell=told))
+        folder = own_node_folder(own_home)
+        try:
+            with closing(machine(told)) as store:
+                tokens = commit(store, *range(5))
+                delivered(store)
+                tokens += commit(store, *range(5, 30))
+                pid = kill(folder)
+                tokens += commit(store, *range(30, 40))
+                delivered(store)
+                node = folder.running()
+                assert node is not None
+                assert node.pid != pid
+                assert str(folder.log_file) in told.wait("was started again")
+                with closing(machine.link.connect()) as remote:
+                    check(remote, tokens)
+                    equal(store, remote)
+        finally:
+            stop(folder)
+
+    def test_a_node_that_hangs_holds_nobody_up(self, own_home: Path) -> None:
+        told = Told()
+        machine = Machine(own_home / "copy.db", own_link(own_home, timeout_ms=1_000))
+        folder = own_node_folder(own_home)
+        try:
+            with closing(machine(told)) as store:
+                tokens = commit(store, *range(5))
+                delivered(store)
+                tokens += commit(store, *range(5, 15))
+                kill(folder, signal.SIGSTOP)
+                try:
+                    tokens += commit(store, *range(15, 25))
+                    assert contents(store, "a") == [str(n) for n in range(25)]
+                    told.wait("transactions wait for XTDB")
+                    assert store.figures.entries >= 10
+                finally:
+                    kill(folder, signal.SIGCONT)
+                told.wait("answers again")
+                delivered(store)
+                with closing(machine.link.connect()) as remote:
+                    check(remote, tokens)
+        finally:
+            stop(folder)
+
+    def test_a_node_that_is_put_down_stays_down_until_it_is_started(
+        self, own_home: Path, runtime: Runtime
+    ) -> None:
+        told = Told()
+        machine = Machine(own_home / "copy.db", own_link(own_home))
+        folder = own_node_folder(own_home)
+        try:
+            with closing(machine(told)) as store:
+                tokens = commit(store, 0)
+                delivered(store)
+                folder.put_down(True)
+                stop(folder)
+                tokens += commit(store, 1)
+                told.wait("foredeck xtdb down")
+                assert folder.running() is None
+                start(folder, runtime)
+                delivered(store)
+                with closing(machine.link.connect()) as remote:
+                    check(remote, tokens)
+        finally:
+            stop(folder)
+
+    def test_a_node_that_stops_indexing_is_started_again(self, own_home: Path) -> None:
+        told = Told()
+        folder = own_node_folder(own_home)
+        link = _Behind(own_home, told)
+        try:
+            with closing(Machine(own_home / "copy.db", link)(told)) as store:
+                tokens = commit(store, 0)
+                delivered(store)
+                pid = kill(folder, signal.SIGCONT)
+                assert link.proxy is not None
+                link.proxy.altered = b'"ingesterFailed?":false', b'"ingesterFailed?": true'
+                told.wait("could not index its log")
+                until(lambda: (node := folder.running()) is not None and node.pid != pid)
+                tokens += commit(store, 1)
+                delivered(store)
+                with closing(own_link(own_home).connect()) as remote:
+                    check(remote, tokens)
+        finally:
+            stop(folder)
+
+
+class _Behind(OwnLink):
+    """The first connection goes through a proxy."""
+
+    def __init__(self, home: Path, tell: Told) -> None:
+        super().__init__(home, "rocksdb", "foredeck", 30_000, tell)
+        self.proxy: FlakyProxy | None = None
+
+    def _open(self, url: str, timeout_ms: int) -> XtdbStore:
+        if self.proxy is None:
+            self.proxy = FlakyProxy(int(url.rpartition(":")[2]))
+            url = self.proxy.url
+        return super()._open(url, timeout_ms)
+
+
+def test_xtdb_may_be_away_when_the_engine_starts(runtime: Runtime, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = NodeFolder(tmp_path / "node")
+    link = ServerLink(f"http://127.0.0.1:{port}", folder.token(), "foredeck", 30_000)
+    machine = Machine(tmp_path / "copy.db", link)
+    with closing(machine()) as store:
+        tokens = commit(store, 0, 1)
+    with closing(machine()) as store:
+        assert contents(store, "a") == ["0", "1"]
+        tokens += commit(store, 2)
+        try:
+            start(folder, runtime, topology="memory", port=port)
+            delivered(store)
+            with closing(direct(link)) as remote:
+                check(remote, tokens)
+        finally:
+            stop(folder)
+
+
+@pytest.mark.parametrize("of", [b"submit-tx", b"tx-committed"])
+def test_lost_answers_double_nothing(memory_node: NodeFolder, tmp_path: Path, of: bytes) -> None:
+    link = server_link(memory_node, new_namespace())
+    with flaky_proxy(port_of(memory_node), of, plain=of != b"submit-tx") as proxy:
+        through = ServerLink(proxy.url, link.token, link.namespace, 5_000)
+        with closing(Machine(tmp_path / "copy.db", through)()) as store:
+            tokens = commit(store, 0)
+            delivered(store)
+            proxy.drop = 7
+            tokens += commit(store, *range(1, 12))
+            delivered(store)
+            assert proxy.dropped == 7
+    with closing(direct(link)) as remote:
+        check(remote, tokens)
+
+
+def test_a_node_that_has_lost_everything_gets_it_again(runtime: Runtime, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = NodeFolder(tmp_path / "node")
+    try:
+        start(folder, runtime, topology="memory", port=port)
+        link = server_link(folder, "foredeck")
+        with closing(Machine(tmp_path / "copy.db", link)()) as store:
+            tokens = commit(store, 0, 1, 2)
+            delivered(store)
+            stop(folder)
+            tokens += commit(store, 3)
+            start(folder, runtime, topology="memory", port=port)
+            delivered(store)
+            with closing(direct(link)) as remote:
+                until(lambda: len(remote.history("a")) == 4)
+                check(remote, tokens)
+                equal(store, remote)
+    finally:
+        stop(folder)
+
+
+def commit_away(machine: Machine, numbers: range, told: Connection) -> None:
+    """Commit, tell of each, and wait to be killed."""
+    store = machine()
+    for n in numbers:
+        told.send(commit(store, n)[0])
+    told.send(None)
+    told.recv()
+
+
+def test_what_a_killed_engine_left_is_delivered_by_the_next(
+    memory_node: NodeFolder, tmp_path: Path, nowhere: str
+) -> None:
+    link = server_link(memory_node, new_namespace())
+    away = Machine(
+        tmp_path / "copy.db", ServerLink(nowhere, link.token, link.namespace, link.timeout_ms)
+    )
+    tokens: list[Token] = []
+    for numbers in (range(5), range(5, 9)):
+        ours, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=commit_away, args=(away, numbers, theirs))
+        process.start()
+        try:
+            while (token := ours.recv()) is not None:
+                tokens.append(token)
+        finally:
+            process.kill()
+            process.join()
+    with closing(Machine(away.file, link)()) as store:
+        assert [head.token for head in store.history("a")] == tokens
+        delivered(store)
+        with closing(direct(link)) as remote:
+            check(remote, tokens)
+            equal(store, remote)
+
+
+def test_the_one_that_delivers_may_be_killed(memory_node: NodeFolder, tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "copy.db", server_link(memory_node, new_namespace()))
+    ours, theirs = SPAWN.Pipe()
+    process = SPAWN.Process(target=commit_away, args=(machine, range(60), theirs))
+    process.start()
+    tokens = [ours.recv() for _ in range(30)]
+    with closing(machine()) as store:
+        process.kill()
+        process.join()
+        while ours.poll() and (token := ours.recv()) is not None:
+            tokens.append(token)
+        delivered(store)
+        with closing(direct(machine.link)) as remote:
+            # The very last may have been committed without being told of.
+            there = [head.token for head in remote.history("a")]
+            assert there[: len(tokens)] == tokens
+            assert len(there) <= len(tokens) + 1
+            check(remote, there)
+
+
+def test_a_refused_transaction_holds_nothing_up(
+    memory_node: NodeFolder, tmp_path: Path, nowhere: str
+) -> None:
+    link = server_link(memory_node, new_namespace())
+    path = tmp_path / "copy.db"
+    with closing(
+        Machine(path, ServerLink(nowhere, link.token, link.namespace, link.timeout_ms))()
+    ) as store:
+        store.commit(batch(note(file("/f").id)))
+        tokens = commit(store, 0, 1)
+    with closing(direct(link)) as remote:
+        remote.commit(batch(file("/f")))
+        told = Told()
+        with closing(Machine(path, link)(told)) as store:
+            delivered(store)
+            assert store.figures.refused == 1
+            assert "is a file here" in (store.figures.reason or "")
+            told.wait("has refused a transaction")
+            assert [head.token for head in remote.history("a")] == tokens
+
+
+def test_a_torn_end_of_the_file_costs_nothing_that_was_answered(
+    tmp_path: Path, nowhere: str
+) -> None:
+    link = ServerLink(nowhere, None, "foredeck", 1_000)
+    path = tmp_path / "copy.db"
+    log = path.with_name("copy.db-wal")
+    with closing(Machine(path, link)()) as store:
+        tokens = commit(store, 0, 1)
+        before = log.stat().st_size
+        tokens += commit(store, 2)
+        after = log.stat().st_size
+        data, whole = path.read_bytes(), log.read_bytes()
+    assert before < after == len(whole)
+    frame = 4096 + 24
+    # Every byte of the last frame's header, the ends of all others, and some in between.
+    cuts = {*range(after - frame, after - frame + 25), *range(before, after, frame), after - 1}
+    cuts |= set(range(before, after, 487))
+    for cut in [*sorted(cuts), after]:
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / "copy.db").write_bytes(data)
+        (folder / "copy.db-wal").write_bytes(whole[:cut])
+        expected = tokens if cut == after else tokens[:2]
+        with closing(open_sqlite(folder / "copy.db")) as copy:
+            assert [head.token for head in copy.history("a")] == expected, cut
+            assert contents(copy, "a") == [str(n) for n in range(len(expected))]
+            assert read_figures(copy.path).entries == len(expected)
+
+
+def test_the_copy_is_for_this_user_alone(tmp_path: Path, nowhere: str) -> None:
+    path = tmp_path / "copies" / "copy.db"
+    with closing(Machine(path, ServerLink(nowhere, None, "foredeck", 1_000))()) as store:
+        commit(store, 0)
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        for made in path.parent.iterdir():
+            assert made.stat().st_mode & 0o777 == 0o600, made
