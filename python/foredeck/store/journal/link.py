@@ -31,6 +31,9 @@ class Link(Protocol):
     def shared(self) -> bool:
         """Whether others than the engines on this state folder write there."""
 
+    def is_new(self) -> bool:
+        """Whether nothing can have been stored there yet."""
+
     def check(self) -> None:
         """Raise `StoreUnavailable` where waiting cannot help: no such node, a wrong token."""
 
@@ -56,6 +59,10 @@ class ServerLink:
     namespace: str
     timeout_ms: int
     shared: bool = True
+
+    def is_new(self) -> bool:
+        """See `Link.is_new`: that is not known of others' servers."""
+        return False
 
     def check(self) -> None:
         """See `Link.check`."""
@@ -112,6 +119,10 @@ class OwnLink:
         self._supervisor = Supervisor(home, topology)
         self._ran = False
         self._told = False
+
+    def is_new(self) -> bool:
+        """See `Link.is_new`."""
+        return not self.shared and not self._folder.data.exists()
 
     def check(self) -> None:
         """See `Link.check`. Java is not started for this: that takes longer than all the rest."""

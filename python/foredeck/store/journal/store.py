@@ -104,7 +104,7 @@ class JournaledStore:
         self._link = link
         self._started = False
         self._closed = False
-        self._settled = not link.shared and journal.has_followed
+        self._settled = link.is_new() or (not link.shared and journal.has_followed)
         self._taking: SqliteStore | None = None
         self._remote: XtdbStore | None = None
         self._rest_until = 0.0
