@@ -1,0 +1,177 @@
+"""`foredeck migrate`: a whole state folder from SQLite to XTDB and back, killed on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_session import SESSION, make_home
+
+from foredeck.cli.main import main
+from foredeck.store.copying import compare, records_of
+from foredeck.store.journal.store import JournaledStore
+from foredeck.store.sqlite import open_sqlite
+from foredeck.store.xtdb import open_xtdb
+from foredeck.store.xtdb.node import stop
+from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.supervise import own_node_folder
+from store.documents import batch, note
+from store.xtdb_node import runtime
+
+__all__ = ["runtime"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state folder with a session in SQLite."""
+    return make_home(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture
+def home(
+    runtime: Runtime, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """A copy of it that may be changed, with an installed node, which is stopped at the end."""
+    folder = tmp_path / "home"
+    shutil.copytree(recorded, folder)
+    (folder / "xtdb").mkdir()
+    (folder / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(folder))
+    yield folder
+    stop(own_node_folder(folder))
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """What a command prints as JSON."""
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def exported(target: Path) -> bytes:
+    """The session, exported from the configured store."""
+    assert main(["export", SESSION, str(target)]) == 0
+    return target.read_bytes()
+
+
+def test_there_and_back_with_equal_exports(
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = exported(tmp_path / "before")
+    history = told(capsys, "history", "a.txt")
+    there = told(capsys, "migrate", "sqlite", "xtdb")
+    assert there["new_transactions"] == there["transactions"] > 4
+    assert there["later_transactions"] == 0
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    assert exported(tmp_path / "xtdb") == before
+    assert told(capsys, "history", "a.txt") == history
+    for version in history["versions"]:
+        assert told(capsys, "cat", "a.txt", "--at", version["token"])["token"] == version["token"]
+    back = told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    assert back["sha256"] == there["sha256"]
+    again = told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    assert (again["new_transactions"], again["sha256"]) == (0, there["sha256"])
+    monkeypatch.delenv("FOREDECK_STORE")
+    shutil.copy(tmp_path / "back.db", home / "foredeck.db")
+    assert exported(tmp_path / "after") == before
+
+
+def test_what_waits_in_the_local_copy_comes_along(
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told(capsys, "migrate", "sqlite", "xtdb")
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    told(capsys, "history", "a.txt")
+    with monkeypatch.context() as undelivered:
+        undelivered.setattr(JournaledStore, "start", lambda _self: None)
+        told(capsys, "name", "a.txt", "mine")
+    assert told(capsys, "xtdb", "status")["journal"]["entries"] == 1
+    told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
+    with closing(open_sqlite(tmp_path / "copy.db")) as store:
+        assert [head.fields["nickname"] for head in store.query("file")] == ["mine"]
+    assert home.is_dir()
+
+
+def run_and_kill(words: list[str], steps: int) -> None:
+    """Run `foredeck migrate`, and SIGKILL it in the middle of its n-th transaction."""
+    script = (
+        "import os, signal, sys\n"
+        "from foredeck.cli.main import main\n"
+        "from foredeck.store.sqlite import SqliteStore\n"
+        "from foredeck.store.xtdb.client import XtdbClient\n"
+        "left = int(sys.argv[1])\n"
+        "def dying(method):\n"
+        "    def call(*args, **more):\n"
+        "        global left\n"
+        "        left -= 1\n"
+        "        if left == 0:\n"
+        "            try:\n"
+        "                return method(*args, **more)\n"
+        "            finally:\n"
+        "                os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return method(*args, **more)\n"
+        "    return call\n"
+        "SqliteStore.commit = dying(SqliteStore.commit)\n"
+        "XtdbClient.submit = dying(XtdbClient.submit)\n"
+        "sys.exit(main(sys.argv[2:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(steps), *words], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_a_killed_migration_goes_on(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, back = open_sqlite(home / "foredeck.db"), tmp_path / "back.db"
+    count = len(list(records_of(source)))
+    for target, words in (
+        ("xtdb", ["migrate", "sqlite", "xtdb"]),
+        ("sqlite", ["migrate", "xtdb", f"sqlite:{back}"]),
+    ):
+        for steps in (1, 1, 2):
+            run_and_kill(words, steps)
+        found = told(capsys, *words)
+        assert 0 < found["new_transactions"] < count, target
+        assert found["transactions"] == count
+    with closing(source), closing(open_sqlite(back)) as copied:
+        assert compare(source, copied).equal
+
+
+def test_what_cannot_be_migrated_is_said(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(code: int, *words: str) -> str:
+        capsys.readouterr()
+        assert main(["migrate", *words]) == code
+        return capsys.readouterr().err
+
+    other = tmp_path / "other.db"
+    assert "does not exist" in refused(3, f"sqlite:{other}", "sqlite")
+    assert not other.exists()
+    assert "the same store" in refused(2, "sqlite", f"sqlite:{home / 'foredeck.db'}")
+    assert "is no store" in refused(2, "postgres", "sqlite")
+    assert "http://" in refused(2, "sqlite", "xtdb:localhost")
+    with closing(open_sqlite(other)) as store:
+        store.commit(batch(note("mine")))
+    assert "not empty" in refused(1, "sqlite", f"sqlite:{other}")
+    node = told(capsys, "xtdb", "up")
+    token = Path(node["token_file"]).read_text()
+    with closing(open_xtdb(node["url"], token=token)) as xtdb:
+        xtdb.commit(batch(note("mine")))
+    assert "not empty" in refused(1, "sqlite", "xtdb")
