@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,26 @@ def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status["healthy"], status["lag"], status["pid"]) == (True, 0, up["pid"])
     assert told(capsys, "down") == (0, {"stopped": True})
     assert told(capsys, "down") == (0, {"stopped": False})
+
+
+def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-m", "foredeck.cli.main", "xtdb", "up", "--json"]
+    # A shell that leads a session, as a terminal has one; its end hangs up on all that is in it.
+    shell = subprocess.Popen(
+        ["sh", "-c", '"$@" && echo && read wait', "sh", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert shell.stdout is not None
+    up = json.loads("".join(iter(shell.stdout.readline, "\n")))
+    os.killpg(shell.pid, signal.SIGHUP)
+    shell.wait()
+    shell.stdout.close()
+    code, status = told(capsys, "status")
+    assert (code, status["pid"]) == (0, up["pid"])
+    assert own_node_folder(home).running() is not None
 
 
 @pytest.mark.usefixtures("home")

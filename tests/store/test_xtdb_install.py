@@ -10,7 +10,11 @@ import pytest
 from foredeck.errors import StoreError
 from foredeck.store.xtdb.jars import Jar, fetch_all, read_lock
 from foredeck.store.xtdb.java import find_java, java_version
-from foredeck.store.xtdb.runtime import node_files, runtime_folder
+from foredeck.store.xtdb.runtime import Runtime, install, node_files, runtime_folder
+
+from .xtdb_node import runtime
+
+__all__ = ["runtime"]
 
 pytest.importorskip("jgo", reason="the extra foredeck[xtdb] is not installed")
 
@@ -44,6 +48,8 @@ def test_a_jar_with_other_bytes_is_refused_and_thrown_away(
     with pytest.raises(StoreError, match=r"org\.example:thing:1\.0 cannot be fetched"):
         fetch_all([JAR], cache, tmp_path / "lib", lambda _name: None)
     assert not list(cache.rglob("*.jar"))
+    with pytest.raises(StoreError, match="M2_REPO"):
+        fetch_all([JAR], cache, tmp_path / "lib", lambda _name: None)
     assert not list((tmp_path / "lib").iterdir())
 
 
@@ -98,3 +104,11 @@ def test_the_first_java_that_is_new_enough_is_used(tmp_path: Path) -> None:
     named = find_java({**environ, "FOREDECK_XTDB_JAVA": home})
     assert named is not None
     assert named.path == home
+
+
+def test_what_a_killed_installation_has_left_is_removed(runtime: Runtime, tmp_path: Path) -> None:
+    folder = tmp_path / "xtdb"
+    (folder / "building-x" / "runtime" / "lib").mkdir(parents=True)
+    (folder / runtime.folder.name).symlink_to(runtime.folder)
+    assert install(tmp_path, lambda _note: None).folder == folder / runtime.folder.name
+    assert not (folder / "building-x").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,12 @@ from foredeck.cli.xtdb_backup import run_backup, run_restore
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.store.xtdb.client import XtdbClient
-    from foredeck.store.xtdb.node import NodeInfo
+    from foredeck.store.xtdb.node import NodeFolder, NodeInfo
 
 _STEPS = 45
 """About as many as installing tells of: jars, and compiling."""
+_REQUEST_MS = 30_000
+_POLL = 0.1
 
 
 def _run(args: Namespace) -> int:
@@ -68,16 +71,41 @@ def _up(args: Namespace, config: Config) -> int:
     node, started, _ = start(
         folder, find_runtime(config.home), topology=config.xtdb.topology, port=args.port
     )
+    took = time.monotonic() - began
+    _await_index(node, folder)
     if args.json:
         print_json({"started": started, **_facts(node), "token_file": folder.token_file})
     elif started:
         print(
-            f"XTDB runs at {node.url}, process {node.pid}, after "
-            f"{time.monotonic() - began:.1f} s; data in {folder.data}."
+            f"XTDB runs at {node.url}, process {node.pid}, after {took:.1f} s; "
+            f"data in {folder.data}."
         )
     else:
         print(f"XTDB runs already at {node.url}, process {node.pid}.")
     return 0
+
+
+def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
+    """Wait until the node has indexed its log: at once, but after a restore. Raises `StoreError`
+    where it cannot. Interrupting this does not stop the node."""
+    from foredeck.errors import StoreError
+    from foredeck.store.xtdb.client import XtdbClient
+
+    client = XtdbClient(node.url, token=folder.token(), timeout_ms=_REQUEST_MS)
+    with closing(client):
+        goal = client.latest("submitted")
+        if goal is None:
+            return
+        with Progress("indexing, transaction", total=goal + 1) as progress:
+            while (done := _or_none(client.latest("completed"))) < goal:
+                progress.advance(done + 1 - progress.done)
+                if client.status().get("ingesterFailed?"):
+                    raise StoreError(f"the node cannot index its log; see {folder.log_file}")
+                time.sleep(_POLL)
+
+
+def _or_none(tx_id: int | None) -> int:
+    return -1 if tx_id is None else tx_id
 
 
 def _down(args: Namespace, config: Config) -> int:
@@ -160,8 +188,7 @@ def _health(client: XtdbClient) -> dict[str, Any]:
         "keys": status.get("estimateNumKeys"),
         "submitted_tx": submitted,
         "indexed_tx": completed,
-        "lag": (submitted if submitted is not None else -1)
-        - (completed if completed is not None else -1),
+        "lag": _or_none(submitted) - _or_none(completed),
         "ingester_failed": failed,
         "healthy": not failed,
     }
@@ -176,7 +203,7 @@ def _print_status(found: dict[str, Any]) -> None:
     if not found["running"]:
         print("No XTDB node runs here; `foredeck xtdb up` starts one.")
     else:
-        rows = [(name.replace("_", " "), _shown(name, value)) for name, value in found.items()]
+        rows = [(_label(name), _shown(name, value)) for name, value in found.items()]
         print(table(rows))
     print(_journal_text(journal))
     if found.get("ingester_failed"):
@@ -197,6 +224,10 @@ def _journal_text(journal: dict[str, Any]) -> str:
         f"wait for XTDB, the oldest for {journal['lag_ms'] / 1000:.0f} s; an engine at work "
         "delivers them."
     )
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_ms").removesuffix("_bytes").replace("_", " ")
 
 
 def _shown(name: str, value: Any) -> str:

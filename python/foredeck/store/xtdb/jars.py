@@ -75,7 +75,11 @@ def _fetch(jar: Jar, resolve: Callable[[Jar, bool], Path]) -> Path:
         reason = "its SHA-256 is not the one in jars.lock"
         if attempt > 0:
             path.unlink(missing_ok=True)
-    raise StoreError(f"{jar.group}:{jar.artifact}:{jar.version} cannot be fetched: {reason}")
+    raise StoreError(
+        f"{jar.group}:{jar.artifact}:{jar.version} cannot be fetched: {reason[:300]}\n"
+        "What has come is kept: run it again when Maven Central can be reached. Without a network, "
+        "bring the jars of jars.lock in a Maven repository (~/.m2/repository, or M2_REPO)."
+    )
 
 
 def _resolver(cache: Path) -> Callable[[Jar, bool], Path]:

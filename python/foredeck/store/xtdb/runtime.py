@@ -6,6 +6,7 @@ its own; it is built beside its place and renamed when it is whole.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib
 import os
@@ -13,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,11 +90,26 @@ def install(home: Path, progress: Progress) -> Runtime:
     Fetches Java where there is none, the jars, and compiles. Raises `StoreError` where one of
     them fails; what was fetched is kept for the next attempt.
     """
-    java = _provide_java(progress)
     folder = runtime_folder(home)
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _one_at_a_time(folder.parent):
+        return _install(home, folder, progress)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Nobody else installs here meanwhile; what a killed one has left is removed."""
+    with (folder / "install.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left_over in folder.glob("building-*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        yield
+
+
+def _install(home: Path, folder: Path, progress: Progress) -> Runtime:
+    java = _provide_java(progress)
     if not folder.is_dir():
         _provide("jgo", JGO, progress)
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as name:
             _build(Path(name) / "runtime", folder, home / "xtdb" / "jars", java, progress)
     return Runtime(folder, java)
@@ -105,12 +122,7 @@ def _build(draft: Path, folder: Path, cache: Path, java: Java, progress: Progres
     shutil.copytree(root / "config", draft / "config")
     _compile(draft, jars, java)
     progress("compiled")
-    try:
-        draft.rename(folder)
-    except OSError:
-        # Another process was quicker, which is as good.
-        if not folder.is_dir():
-            raise
+    draft.rename(folder)
 
 
 def _compile(draft: Path, jars: list[Path], java: Java) -> None:
