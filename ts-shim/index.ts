@@ -6,6 +6,7 @@
 import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
+import { registerCompaction } from "./compaction.ts";
 import { registerMarker } from "./context/marker.ts";
 import { registerContextHook } from "./context/register.ts";
 import { registerGuards } from "./guards.ts";
@@ -25,6 +26,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
   registerMarker(pi, shim);
+  registerCompaction(pi, shim);
   registerTools(pi, shim);
   registerGuards(pi);
   registerObserver(pi, shim);

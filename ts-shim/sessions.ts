@@ -22,7 +22,9 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
     shim.event("tree", { new_leaf: event.newLeafId, old_leaf: event.oldLeafId });
   });
   pi.on("session_compact", (event) => {
-    shim.event("compact", { entry: event.compactionEntry.id, reason: event.reason });
+    const { id, summary } = event.compactionEntry;
+    const written = event.fromExtension ? {} : { summary };
+    shim.event("compact", { entry: id, reason: event.reason, ...written });
   });
   pi.on("model_select", (event) => {
     shim.event("model", { provider: event.model.provider, id: event.model.id });

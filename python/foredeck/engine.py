@@ -14,6 +14,7 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
+from foredeck.context.compacting import Manner, finish
 from foredeck.context.digests import Size
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
@@ -30,7 +31,7 @@ from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.outputs import full_output
-from foredeck.hosts.pi.requests import Params, to_request
+from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.protocol import Store
 from foredeck.stores import open_filesystems, open_source, open_store
@@ -190,9 +191,26 @@ class Engine:
                 return {"text": cost_so_far(session)}
         raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why, cost.")
 
+    def compact(self, params: Params) -> dict[str, Any]:
+        """What to do about a compaction that the host has in mind."""
+        session = self._current(params)
+        wish = to_wish(params)
+        try:
+            verdict = self._assembler_of(session).compact(wish, manner_of(self._config))
+        except Exception:
+            self._forget()
+            raise
+        if verdict.made is None:
+            return {"action": verdict.action}
+        made = verdict.made
+        details = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
+        return {"action": verdict.action, "summary": made.summary, "details": details}
+
     def session_event(self, params: Params) -> None:
         """Something that the next request will show anyway."""
         log.debug("session event %s", params.get("kind"))
+        if params.get("kind") == "compact" and params.get("summary"):
+            finish(self._current(params), str(params["summary"]))
 
     def reconcile(self, paths: Iterable[str] | None = None) -> None:
         """Look at files that may have changed: those named, or all that the session tracks."""
@@ -313,6 +331,13 @@ def settings_of(config: Config) -> Settings:
         Size(config.digests.max_tokens * 4, config.digests.max_share),
         config.compaction.summary_tokens * 4,
     )
+
+
+def manner_of(config: Config) -> Manner:
+    """The part of the configuration that compactions need."""
+    told = config.compaction
+    chars = told.summary_tokens * 4
+    return Manner(told.automatic, told.manual, chars, config.rebase.high_water)
 
 
 def tracked(session: Session) -> list[str]:

@@ -66,6 +66,10 @@ class SmallEngine:
             "notices": [],
         }
 
+    def compact(self, params: Params) -> Params:
+        self._require(params)
+        return {"action": "host"}
+
     def tool_call(self, params: Params) -> Params:
         self._require(params)
         if params["tool"] != "activate":

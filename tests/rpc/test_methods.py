@@ -30,6 +30,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "entries": ["a"],
         "time_ms": 1,
     },
+    "session/compact": {"session": "s", "reason": "manual", "messages": [], "time_ms": 1},
     "tool/call": {"session": "s", "id": "t", "tool": "activate", "input": {"id": "@1"}},
     "tool/started": {"session": "s", "id": "t", "tool": "edit", "path": "a.txt"},
     "tool/observed": {"session": "s", "id": "t", "tool": "bash", "content": [{"type": "text"}]},
@@ -67,6 +68,7 @@ async def test_every_required_member_is_asked_for(methods: EngineMethods, name: 
     model = {
         "session/open": messages.SessionOpen,
         "context/assemble": messages.Assemble,
+        "session/compact": messages.SessionCompact,
         "tool/call": messages.ToolCall,
         "tool/started": messages.ToolStarted,
         "tool/observed": messages.ToolObserved,

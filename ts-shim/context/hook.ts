@@ -82,6 +82,11 @@ export class ContextHook {
     this.holder = 0;
   }
 
+  /** What of a list the engine has not been told yet. */
+  unseen(list: readonly HostMessage[]): HostMessage[] {
+    return list.slice(this.answered.commonPrefix(list));
+  }
+
   /**
    * The list to send in place of `all`, or undefined to send it as it is. Never rejects.
    * @param all the host's messages, a copy that may be changed

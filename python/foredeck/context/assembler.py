@@ -15,6 +15,8 @@ from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
 from foredeck.context.asking import Asked, ask
 from foredeck.context.branch import Fields
 from foredeck.context.cached import Reach, Rule, reach_of
+from foredeck.context.compacting import Manner, Verdict, Wish, judge
+from foredeck.context.compactions import name_summary
 from foredeck.context.digests import Size
 from foredeck.context.economics import Prices
 from foredeck.context.fitting import Space, compacted_until, fit
@@ -122,6 +124,13 @@ class Assembler:
         if request.warmed_ms:
             cache["warmed_ms"] = request.warmed_ms
         return self._commit(scene, request, alignment, start, whole, decision, cache)
+
+    def compact(self, wish: Wish, manner: Manner) -> Verdict:
+        """What to do about a compaction that the host has in mind."""
+        model = wish.model
+        if model is not None:
+            self._gauge = self._calibrator.gauge(model.name, model.api)
+        return judge(self.session, self._scene(), self._gauge, wish, manner)
 
     def _reach(self, request: Request, start: int, *, warm: bool) -> Reach:
         """What the provider's cache would find of the branch."""
@@ -330,6 +339,7 @@ class Assembler:
         session.inserts = {i: m for i, m in session.inserts.items() if i < start}
         session.drops = {i for i in session.drops if i < start} | repairs.drops
         session.inserts.update(repairs.inserts)
+        name_summary(session, items, start)
         until, _ = compacted_until(session)
         parts = conversation.parts[:until]
         session.drops |= {i for i, part in enumerate(parts) if part.form == "dropped"}

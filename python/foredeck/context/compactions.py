@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.branch import Fields
-from foredeck.context.items import Item
+from foredeck.context.items import Item, text_block
 from foredeck.context.session import Session
 from foredeck.context.summary import Stretch, Summary, summarise
 from foredeck.context.transcript import Names, Turn, markdown, split_turns
+from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import AskedBy, CompactionDocument, compaction_id
@@ -85,9 +86,23 @@ def by_summary(session: Session, text: str) -> str | None:
 
 def host_compaction(session: Session) -> str | None:
     """Id of the compaction whose summary stands first in the host's list; None for none of ours."""
-    items = session.conversation.items
+    return _summarised_by(session, session.conversation.items)
+
+
+def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
     first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
     return by_summary(session, str(first.get("text") or ""))
+
+
+def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
+    """After a summary that the host's model wrote: a message that names what it stands for."""
+    id = _summarised_by(session, items)
+    at_call = len(items) > 1 and items[1].kind == "result"
+    if id is None or start > 1 or at_call:
+        return
+    if session.compactions[id]["written_by"] == "model":
+        ours = {"kind": "user", "blocks": [text_block(summarised(session.index.by_object[id]))]}
+        session.inserts.setdefault(1, []).insert(0, ours)
 
 
 def turn_number(session: Session, item: Item) -> int:

@@ -126,7 +126,9 @@ def _put_away(session: Session, scene: Scene, until: int, space: Space) -> str:
     conversation = session.conversation
     done, previous = compacted_until(session)
     user, _ = _kept(session)
-    covered = [conversation.items[i] for i in range(done, until) if i != user]
+    summed_up = host_compaction(session)
+    first = max(done, 1 if summed_up else 0)
+    covered = [conversation.items[i] for i in range(first, until) if i != user]
     if not covered:
         return previous or ""
     for index in range(until):
@@ -140,7 +142,7 @@ def _put_away(session: Session, scene: Scene, until: int, space: Space) -> str:
         covered,
         asked,
         first=turn_number(session, covered[0]),
-        previous=previous or host_compaction(session),
+        previous=previous or summed_up,
         pinned=pinned,
     )
     block = text_block(made.summary)

@@ -114,15 +114,8 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
     that were folded.
     """
     conversation = scene.conversation
-    candidates = [
-        index
-        for ordinal, indexes in conversation.holders.items()
-        if ordinal not in scene.sets.pinned
-        for index in indexes
-        if _may_fold(scene, index)
-    ]
     folded: set[int] = set()
-    for index in sorted(candidates, key=lambda i: (conversation.last_use(i), i)):
+    for index in sorted(_foldable(scene), key=lambda i: (conversation.last_use(i), i)):
         if scene.gauge.prompt(conversation, fixed_chars) <= tokens:
             break
         if not allowed_from(conversation, index):
@@ -135,6 +128,22 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
         if ordinal is not None and not conversation.holders.get(ordinal):
             scene.sets.expire(ordinal)
     return folded
+
+
+def may_go(scene: Scene) -> int:
+    """Characters that folding everything would save, where that may be done now."""
+    return sum(_saving(scene, index) for index in _permitted(scene, set(_foldable(scene))))
+
+
+def _foldable(scene: Scene) -> list[int]:
+    """Messages whose content is neither pinned nor in flight, and long enough to be folded."""
+    return [
+        index
+        for ordinal, indexes in scene.conversation.holders.items()
+        if ordinal not in scene.sets.pinned
+        for index in indexes
+        if _may_fold(scene, index)
+    ]
 
 
 def _may_fold(scene: Scene, index: int) -> bool:

@@ -102,8 +102,9 @@ def _heading(stretch: Stretch) -> str:
 
 def _span(stretch: Stretch) -> str:
     first, last = stretch.turns[0].number, stretch.turns[-1].number
-    times = [names for item in stretch.items if (names := stretch.names.time(item.time_ms))]
-    when = f" ({times[0]} to {times[-1]})" if times else ""
+    times = [item.time_ms for item in stretch.items if item.time_ms > 0]
+    told = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
+    when = f" ({told[0]} to {told[1]})" if told else ""
     return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
 
 

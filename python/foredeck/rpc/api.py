@@ -34,6 +34,9 @@ class EngineApi(Protocol):
     def assemble(self, params: Params) -> Params:
         """`context/assemble`: commits the call record, then gives the edits."""
 
+    def compact(self, params: Params) -> Params:
+        """`session/compact`: the host wants to put chat away."""
+
     def tool_call(self, params: Params) -> Params:
         """`tool/call`: a tool of ours; ToolError is written for the model."""
 

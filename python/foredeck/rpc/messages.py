@@ -90,6 +90,21 @@ class Assemble(Params):
         return self
 
 
+class SessionCompact(Params):
+    """`session/compact`: the host wants to put `messages` away."""
+
+    session: Name
+    reason: Literal["manual", "threshold", "overflow"]
+    messages: list[JsonObject]
+    previous: str | None = None
+    instructions: str | None = None
+    tokens: Count = 0
+    reserve: Count = 0
+    new_chars: Count = 0
+    model: JsonObject | None = None
+    time_ms: Milliseconds
+
+
 class ToolCall(Params):
     """`tool/call`: the model calls a tool of ours."""
 

@@ -38,6 +38,7 @@ class EngineMethods:
             "initialize": Method(self._initialize),
             "session/open": self._request(messages.SessionOpen, "open_session"),
             "context/assemble": self._request(messages.Assemble, "assemble", blocks_calls=True),
+            "session/compact": self._request(messages.SessionCompact, "compact"),
             "tool/call": self._request(messages.ToolCall, "tool_call"),
             "command": self._request(messages.Command, "command"),
             "session/close": self._request(messages.SessionClose, "close_session"),

@@ -94,6 +94,9 @@ function answer({ id, method, params }) {
     case "context/assemble":
       answerAssemble(id, params);
       return;
+    case "session/compact":
+      send({ id, result: params.instructions ? JSON.parse(params.instructions) : {} });
+      return;
     case "tool/call":
       if (params.input.id === "@404") {
         send({ id, error: { code: -32020, message: "there is no @404; nearest: @40" } });

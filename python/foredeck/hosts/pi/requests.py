@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.cached import rule_of
+from foredeck.context.compacting import Wish
 from foredeck.context.economics import prices_of
 from foredeck.context.items import Item
 from foredeck.context.request import Model, Outcome, Request
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
+from foredeck.model.compactions import AskedBy
 
 Params = Mapping[str, Any]
 
@@ -53,6 +55,23 @@ def _item(
     if item.key.address not in stored:
         blobs.update(own)
     return item
+
+
+def to_wish(params: Params) -> Wish:
+    """The request behind `session/compact`; what it tells of messages is not stored as such."""
+    unused: dict[str, bytes] = {}
+    reasons: dict[str, AskedBy] = {"manual": "user", "overflow": "overflow"}
+    return Wish(
+        by=reasons.get(str(params.get("reason")), "threshold"),
+        items=[to_item(message, None, unused) for message in params.get("messages") or ()],
+        previous=str(params.get("previous") or ""),
+        instructions=str(params.get("instructions") or ""),
+        tokens=int(params.get("tokens") or 0),
+        reserve=int(params.get("reserve") or 0),
+        new_chars=int(params.get("new_chars") or 0),
+        time_ms=int(params.get("time_ms") or 0),
+        model=to_model(params.get("model")),
+    )
 
 
 def to_model(model: Params | None) -> Model | None:

@@ -1,0 +1,199 @@
+"""What the engine says when the host wants to compact, and the object that comes of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta, timezone
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.driver import START_MS, Host
+from context.messages import assistant, calls, lines, result, user
+from context.scenes import ask, bash, context_tool, finish
+from foredeck.context import transcript
+from foredeck.context.items import Item
+from foredeck.context.summary import Stretch, summarise
+from foredeck.context.transcript import Names, split_turns
+from foredeck.errors import ToolError
+from foredeck.hosts.pi.messages import Message, to_item
+
+
+def compact(host: Host, reason: str = "threshold", keep: int = 2, **more: Any) -> dict[str, Any]:
+    """Ask as the shim does, about all but the last `keep` messages."""
+    return host.engine.compact(
+        {
+            "session": host.session_id,
+            "reason": reason,
+            "messages": host.messages[: len(host.messages) - keep],
+            "tokens": 190_000,
+            "reserve": 16_384,
+            "model": host.model,
+            "time_ms": host.now_ms,
+            **more,
+        }
+    )
+
+
+def work(host: Host) -> None:
+    ask(host, "Fix the parser.")
+    host.add(assistant(calls("r", "read", path="a.py")), result("r", "read", lines(30)))
+    host.call()
+    bash(host, "c1")
+    finish(host, "It is fixed. Next step: the tests.")
+    ask(host, "Now the tests.")
+    finish(host, "They pass.")
+
+
+def test_it_is_cancelled_while_there_is_room(host: Host) -> None:
+    work(host)
+    learn(host)
+    assert compact(host) == {"action": "cancel"}
+
+
+def learn(host: Host) -> None:
+    """Three answers with the provider's count, so that the estimate is one no more."""
+    for number in range(4):
+        sent = ask(host, f"Question {number}. " + "word " * 800)
+        tokens = int(sent.stats["chars_sent"] / 3.5)
+        host.add(assistant(f"Answer {number}.", usage={"input": tokens, "output": 9}))
+    ask(host)
+
+
+def test_the_hosts_count_holds_while_nothing_was_measured(host: Host) -> None:
+    work(host)
+    assert compact(host)["action"] == "summary"
+
+
+def test_new_messages_count(host: Host) -> None:
+    work(host)
+    learn(host)
+    assert compact(host, new_chars=900_000)["action"] == "summary"
+
+
+def test_what_folds_counts_as_gone(host: Host) -> None:
+    ask(host)
+    bash(host, "big", lines(14_000))
+    finish(host)
+    learn(host)
+    assert compact(host, new_chars=200_000) == {"action": "cancel"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "more", "action"),
+    [
+        ("overflow", {}, "summary"),
+        ("manual", {}, "host"),
+        ("manual", {"instructions": "Mind the tests."}, "host"),
+    ],
+)
+def test_who_writes_by_default(host: Host, reason: str, more: Any, action: str) -> None:
+    work(host)
+    assert compact(host, reason, **more)["action"] == action
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "more", "action"),
+    [
+        ({"manual": "foredeck"}, "manual", {}, "summary"),
+        ({"manual": "foredeck"}, "manual", {"instructions": "Mind."}, "host"),
+        ({"automatic": "model"}, "threshold", {}, "host"),
+        ({"automatic": "model"}, "overflow", {}, "host"),
+    ],
+)
+def test_who_writes_by_configuration(
+    new_host: NewHost, settings: dict[str, str], reason: str, more: Any, action: str
+) -> None:
+    host = new_host(compaction=settings)
+    work(host)
+    assert compact(host, reason, **more)["action"] == action
+
+
+def test_a_session_that_was_never_seen_has_room(host: Host) -> None:
+    host.add(user("Hello."), assistant("Hm."), user("And?"))
+    assert compact(host) == {"action": "cancel"}
+
+
+def test_the_same_messages_get_the_same_summary(new_host: NewHost) -> None:
+    host = new_host(compaction={"manual": "foredeck"})
+    work(host)
+    first = compact(host, "manual")
+    host.restart()
+    host.wait(100_000)
+    assert compact(host, "manual") == first
+    (made,) = host.store.query("compaction")
+    assert made.fields["asked_by"] == "user"
+    assert made.fields["time_ms"] == host.now_ms
+
+
+def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
+    work(host)
+    assert compact(host, "manual") == {"action": "host"}
+    host.engine.session_event({"session": "s", "kind": "compact", "summary": "All was well."})
+    host.compact("All was well.", keep=2)
+    host.add(user("Go on."))
+    sent = host.call()
+    (made,) = host.store.query("compaction")
+    assert (made.fields["written_by"], made.fields["asked_by"]) == ("model", "user")
+    ordinal = host.state.index.by_object[made.id]
+    assert f"[foredeck] What the summary above covers is @{ordinal}:" in sent.text(1)
+    shown = context_tool(host, "t1", "activate", f"@{ordinal}")
+    assert shown.text(len(shown.messages) - 1).endswith("All was well.")
+    shown = context_tool(host, "t2", "activate", f"@{ordinal} turns 1")
+    assert "--- user\nFix the parser.\n--- toolcall @4" in shown.text(len(shown.messages) - 1)
+
+
+def test_parts_that_are_not_there_are_refused(host: Host) -> None:
+    work(host)
+    ordinal = compact(host, "overflow")["details"]["foredeck"]["ordinal"]
+    for name, told in [
+        (f"@{ordinal} turns 8-9", "There are no turns 8-9 in it: it holds turns 1 to 1."),
+        ("@3 turns 1", "@3 is a file: only a chat has turns."),
+        ("@3 chars 99999", "@3 has"),
+    ]:
+        with pytest.raises(ToolError, match=told.split("(")[0]):
+            host.tool("t", "activate", id=name)
+
+
+def items(*messages: Message) -> list[Item]:
+    return [to_item({"timestamp": START_MS, **m}, None, {}) for m in messages]
+
+
+def stretch(*messages: Message) -> Stretch:
+    zone = timezone(timedelta(hours=1))
+    handles = {"r": 3, "e": 4, "t": 5, "ok": 6}
+    files = {"src/a.py": (7, {"char_count": 4120}), "old.py": (8, {"state": "deleted"})}
+    names = Names(handles.get, "/repo", zone)
+    return Stretch(split_turns(items(*messages), 1), names, 9, files.get, "", (3,))
+
+
+STORY = [
+    user("Fix the parser\nin src/a.py, please."),
+    assistant("I look.", calls("r", "read", path="src/a.py")),
+    result("r", "read", lines(9)),
+    assistant(calls("e", "edit", path="src/a.py"), calls("t", "bash", command="npm test")),
+    result("e", "edit", "ok"),
+    result("t", "bash", "Error: bad\nCommand exited with code 1", failed=True),
+    assistant("Changed. The test still fails; next step: mend it."),
+    user("Then mend it.", timestamp=START_MS + 8_000_000),
+    assistant(calls("w", "write", path="old.py", content="x")),
+]
+
+
+def test_a_summary_in_full(snapshot: SnapshotAssertion) -> None:
+    told = summarise(stretch(*STORY), 8000)
+    assert f"{told.long}\n\n{told.short}" == snapshot
+
+
+def test_turns_word_for_word(snapshot: SnapshotAssertion) -> None:
+    story = stretch(*STORY)
+    assert "\n".join(transcript.markdown(t, story.names) for t in story.turns) == snapshot
+
+
+@pytest.mark.parametrize("chars", [300, 700, 1500])
+def test_a_summary_is_bounded(chars: int, snapshot: SnapshotAssertion) -> None:
+    long = [m for n in range(90) for m in (user(f"Question {n}. "), assistant(f"Answer {n}."))]
+    told = summarise(stretch(*STORY, *long), chars).long
+    assert len(told) <= chars
+    assert told == snapshot

@@ -1,0 +1,136 @@
+"""Compaction in the real Pi: at its threshold, by the user, after a refused prompt, without us."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.bench.scripted import call
+from foredeck.bench.scripted.steps import Step
+from harness import Pi
+from observed import answered, messages, results, session_of, stored
+
+SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
+TALK = "a word or two more " * 600
+"""About 2,850 tokens by the scripted model's count."""
+
+
+def compactions(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in entries if entry["type"] == "compaction"]
+
+
+def records(pi: Pi) -> list[dict[str, Any]]:
+    """What the store has of compactions, oldest first."""
+    with stored(pi) as store:
+        found = store.query("compaction", {"session": session_of(store)})
+        return [dict(head.fields) for head in sorted(found, key=lambda h: h.fields["call"])]
+
+
+def handle(pi: Pi) -> str:
+    """The handle of the newest compaction."""
+    with stored(pi) as store:
+        members = [m for m in store.query("member") if m.fields["object_type"] == "compaction"]
+        return f"@{max(m.fields['ordinal'] for m in members)}"
+
+
+def test_at_the_threshold_chat_is_summed_up_without_a_model(pi: Pi) -> None:
+    script: list[Step] = [f"Answer {n}. {TALK}" for n in range(6)]
+    script += [
+        lambda _: call("activate", id=f"{handle(pi)} turns 2"),
+        "found",
+    ]
+    model = pi.serve(script, context_window=20_000, settings=SMALL)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(7):
+        rpc.prompt(f"Question {number}")
+    assert model.violations == []
+    (entry,) = compactions(rpc.entries())
+    assert entry["fromHook"] is True
+    assert entry["summary"].startswith("[foredeck] Turns 1-")
+    assert "- turn 1: Question 0" in entry["summary"]
+    last = answered(model)[-1]
+    assert entry["summary"] in last.request.text
+    assert "Question 1\n--- assistant\nAnswer 1." in results(last)[-1]
+    (record,) = records(pi)
+    assert (record["asked_by"], record["written_by"]) == ("threshold", "foredeck")
+    assert not [r for r in model.requests if r.side]
+
+
+def test_at_the_threshold_what_can_be_folded_goes_before_chat_does(pi: Pi) -> None:
+    script: list[Step] = []
+    for number in range(8):
+        script += [call("bash", command=f"seq {number}000 {number}900"), f"Answer {number}."]
+    model = pi.serve(script, context_window=12_000, settings=SMALL)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(8):
+        rpc.prompt(f"Question {number}")
+    assert model.violations == []
+    assert compactions(rpc.entries()) == []
+    assert any(event.get("type") == "compaction_start" for event in rpc.events)
+    assert "toolcall_ref" in answered(model)[-1].request.text
+    assert records(pi) == []
+
+
+def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(pi: Pi) -> None:
+    script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
+    script += [lambda _: call("activate", id=f"{handle(pi)} turns 1-2"), "found", "on"]
+    model = pi.serve(script, settings=SMALL)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(3):
+        rpc.prompt(f"Question {number}")
+    assert "## Goal" in rpc.compact("mind the tests")["summary"]
+    rpc.prompt("What was it?")
+    rpc.prompt("And on.")
+    assert model.violations == []
+    (record,) = records(pi)
+    assert (record["asked_by"], record["written_by"]) == ("user", "model")
+    assert record["instructions"] == "mind the tests"
+    assert f"[foredeck] What the summary above covers is {handle(pi)}" in (
+        answered(model)[-1].request.text
+    )
+    assert "Question 0\n--- assistant\nAnswer 0." in results(answered(model)[-1])[-1]
+    before, after = answered(model)[-2:]
+    assert messages(after)[: len(messages(before))] == messages(before)
+
+
+def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
+    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on"], settings=SMALL)
+    rpc = pi.rpc(foredeck=True, environment={"FOREDECK_COMPACTION__MANUAL": "foredeck"})
+    for number in range(3):
+        rpc.prompt(f"Question {number}")
+    assert rpc.compact()["summary"].startswith("[foredeck] Turns 1-")
+    rpc.prompt("Go on.")
+    assert model.violations == []
+    assert not [r for r in model.requests if r.side]
+    assert records(pi)[0]["asked_by"] == "user"
+
+
+def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi: Pi) -> None:
+    """Pi believes in a larger window than the provider has."""
+    script: list[Step] = [f"Answer {n}. {TALK}" for n in range(4)] + ["went through", "on"]
+    model = pi.serve(script, context_window=200_000, settings=SMALL, window=11_000)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(5):
+        rpc.prompt(f"Question {number} {TALK if number < 2 else ''}")
+    refused = [r for r in model.requests if r.status == 400]
+    assert len(refused) == 1
+    assert model.violations == []
+    assert "went through" in str(rpc.entries()[-1])
+    record = records(pi)[0]
+    assert record["asked_by"] == "overflow"
+    assert record["refused"]["chars"] > 0
+    assert len(compactions(rpc.entries())) == 1
+    assert "Question 4" in answered(model)[-1].request.text
+
+
+@pytest.mark.parametrize("away", [{"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"}])
+def test_without_the_engine_pi_compacts_in_its_own_way(pi: Pi, away: dict[str, str]) -> None:
+    model = pi.serve(
+        [f"Answer {n}. {TALK}" for n in range(7)], context_window=20_000, settings=SMALL
+    )
+    rpc = pi.rpc(foredeck=True, environment=away)
+    for number in range(7):
+        rpc.prompt(f"Question {number}")
+    assert model.violations == []
+    assert [entry["summary"][:7] for entry in compactions(rpc.entries())] == ["## Goal"]

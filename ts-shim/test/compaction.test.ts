@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { registerCompaction } from "../compaction.ts";
+import { Harness } from "./support/harness.ts";
+
+let harness: Harness | null = null;
+afterEach(async () => {
+  await harness?.close();
+  harness = null;
+});
+
+/** Fires Pi's event; the fake engine answers with `answer`. */
+async function compact(answer: unknown, reason = "threshold", mode = "good"): Promise<unknown> {
+  harness = new Harness(mode);
+  harness.begin();
+  let handler: (event: unknown, ctx: unknown) => Promise<unknown> = async () => "none";
+  const pi = { on: (_name: string, given: typeof handler) => (handler = given) };
+  registerCompaction(pi as never, harness.shim);
+  const preparation = {
+    messagesToSummarize: [{ role: "user", content: "a" }],
+    turnPrefixMessages: [{ role: "user", content: "b" }],
+    previousSummary: "before",
+    tokensBefore: 900.4,
+    firstKeptEntryId: "e7",
+    settings: { reserveTokens: 100 },
+  };
+  const customInstructions = answer === undefined ? undefined : JSON.stringify(answer);
+  return handler({ preparation, reason, customInstructions }, harness.ctx);
+}
+
+test("the engine's summary becomes Pi's compaction", async () => {
+  const details = { foredeck: { ordinal: 4 } };
+  const result = await compact({ action: "summary", summary: "All.", details });
+  const compaction = { summary: "All.", firstKeptEntryId: "e7", tokensBefore: 900.4, details };
+  assert.deepEqual(result, { compaction });
+  const { params } = harness?.requests("session/compact")[0] ?? {};
+  assert.deepEqual(
+    { ...(params as object), time_ms: 0, model: null, instructions: null },
+    {
+      session: "s1",
+      reason: "threshold",
+      messages: [
+        { role: "user", content: "a" },
+        { role: "user", content: "b" },
+      ],
+      previous: "before",
+      instructions: null,
+      tokens: 900,
+      reserve: 100,
+      new_chars: 0,
+      model: null,
+      time_ms: 0,
+    },
+  );
+});
+
+test("a threshold may be cancelled, an overflow never is", async () => {
+  assert.deepEqual(await compact({ action: "cancel" }), { cancel: true });
+  await harness?.close();
+  assert.equal(await compact({ action: "cancel" }, "overflow"), undefined);
+});
+
+for (const answer of [undefined, { action: "host" }, { action: "summary" }, { summary: "x" }, []]) {
+  test(`Pi does it itself after ${JSON.stringify(answer)}`, async () => {
+    assert.equal(await compact(answer), undefined);
+  });
+}
+
+test("Pi does it itself where the engine cannot be had", async () => {
+  assert.equal(await compact({ action: "cancel" }, "threshold", "refuse-start"), undefined);
+});
