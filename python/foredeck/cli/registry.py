@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
+    "bench wire": "send the engine what no host should, and see that it lives",
     "xtdb": "install, start, stop and look after the XTDB node",
     "doctor": "check this machine and say what to do about each finding",
 }
