@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
 # looks for new ones.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("random", deadline=None)
+# On a busy machine everything is slow.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", patient, derandomize=True)
+settings.register_profile("random", patient)
 settings.load_profile(os.environ.get("FOREDECK_TEST_EXAMPLES", "repeatable"))
 
 CHECKOUT = Path(__file__).resolve().parent.parent

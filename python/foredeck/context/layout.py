@@ -15,8 +15,15 @@ from foredeck.context.digests import Size
 from foredeck.context.gauge import Gauge
 from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
+from foredeck.context.quoting import looks_like_ours
 from foredeck.context.sets import Sets
-from foredeck.context.wording import args_display, handle, not_text, reference, unlabelled
+from foredeck.context.wording import (
+    args_display,
+    handle,
+    not_text,
+    reference,
+    unlabelled,
+)
 from foredeck.sources import parse_read_range
 
 HANDLE_FROM_CHARS = 200
@@ -91,7 +98,8 @@ def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
     if is_garbled(item):
         line = text_block(not_text(label, len(item.text)))
         return Part("full", [line], placed.subject, placed.version, None, placed.text_hash)
-    needs_handle = head is not None or not own or item.chars >= HANDLE_FROM_CHARS
+    long = item.chars >= HANDLE_FROM_CHARS
+    needs_handle = head is not None or not own or long or looks_like_ours(item.text)
     blocks = [text_block(label), *own] if needs_handle else None
     return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
 

@@ -15,7 +15,9 @@ from foredeck.model.documents import SessionDocument, session_object_id
 def attach_notices(session: Session, scene: Scene) -> None:
     """Put what is pending on the newest message, as a block of its own, and forget it.
 
-    The newest message must be new in this call: what was sent is never touched.
+    On a result it stands first: what follows a line of ours may be anybody's text and pretend, what
+    comes first cannot. The user's text stays first. The newest message must be new in this call:
+    what was sent is never touched.
     """
     conversation = scene.conversation
     index = len(conversation) - 1
@@ -28,8 +30,9 @@ def attach_notices(session: Session, scene: Scene) -> None:
     if not lines:
         return
     part = conversation.parts[index]
-    blocks = list(part.blocks if part.blocks is not None else keep_all(item))
-    blocks.append(text_block("\n".join(lines)))
+    own = part.blocks if part.blocks is not None else keep_all(item)
+    notice = text_block("\n".join(lines))
+    blocks = [*own, notice] if item.kind == "user" else [notice, *own]
     scene.render(index, replace(part, blocks=blocks))
 
 

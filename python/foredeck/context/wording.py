@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from foredeck.context.quoting import on_one_line
+
 ARGS_CHARS = 100
 
 
@@ -26,6 +28,7 @@ def contained(name: str) -> str:
 
 def unlabelled(ordinal: int, tool: str, args: str) -> str:
     """The name of a visible result under which no handle stands: it went out without us."""
+    tool = on_one_line(tool)
     told = f"{tool} {json.dumps(args, ensure_ascii=False)}" if args else tool
     return f"@{ordinal} ({told})"
 
@@ -67,7 +70,7 @@ def reference(
     """
     parts = [
         f"toolcall_ref id=@{ordinal}",
-        f"tool={fields.get('tool') or 'unknown'}",
+        f"tool={on_one_line(fields.get('tool') or 'unknown')}",
         f"status={fields.get('status') or 'ok'}",
     ]
     args = fields.get("args_display")
@@ -97,12 +100,13 @@ def whole_call(arguments: Mapping[str, Any], result: str) -> str:
 
 def changed_on_disk(ordinal: int, path: str) -> str:
     """A visible file that something other than the agent has changed."""
+    path = on_one_line(path)
     return f"[foredeck] @{ordinal} {path} changed on disk: the copy above is old."
 
 
 def deleted_on_disk(ordinal: int, path: str) -> str:
     """A visible file that something other than the agent has deleted."""
-    return f"[foredeck] @{ordinal} {path} was deleted on disk."
+    return f"[foredeck] @{ordinal} {on_one_line(path)} was deleted on disk."
 
 
 def no_result() -> str:
@@ -144,16 +148,16 @@ def _relative(text: str, cwd: str) -> str:
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     """One object as metadata: in the pool of layout `pools`, and among candidates."""
     kind = fields.get("type")
-    name = f" name={fields['nickname']}" if fields.get("nickname") else ""
+    name = f" name={on_one_line(fields['nickname'])}" if fields.get("nickname") else ""
     if kind == "file":
-        path = (fields.get("source") or {}).get("path", "")
+        path = on_one_line((fields.get("source") or {}).get("path", ""))
         state = fields.get("state") or "text"
         note = "" if state == "text" else f" {state}"
         return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}{name}"
     if kind == "toolcall":
         args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         return (
-            f"@{ordinal} toolcall tool={fields.get('tool')} "
+            f"@{ordinal} toolcall tool={on_one_line(fields.get('tool') or 'unknown')} "
             f"status={fields.get('status') or 'ok'} args={args}{name}"
         )
     if kind == "compaction":

@@ -1,0 +1,24 @@
+"""Keeping what others wrote apart from what foredeck says (docs/context.md).
+
+Lines of ours stand first in a message. What follows them is anybody's text, and may pretend: what
+comes first never can.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_OURS = re.compile(r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<@\d+:)", re.MULTILINE)
+_BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+"""What some reader takes for the end of a line, and what no one can see."""
+
+
+def looks_like_ours(text: str) -> bool:
+    """Whether a line of a text could be taken for one of `wording`."""
+    return _OURS.search(text) is not None
+
+
+def on_one_line(name: str) -> str:
+    """A path or a name that somebody else chose, so that it cannot begin a line of its own."""
+    return json.dumps(name) if _BREAKS.search(name) else name
