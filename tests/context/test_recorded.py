@@ -23,6 +23,7 @@ from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import (
     anchored,
+    compactions,
     fitting,
     gauge,
     layout,
@@ -39,6 +40,7 @@ from foredeck.context import (
 
 USERS = (
     anchored,
+    compactions,
     fitting,
     layout,
     notices,
