@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import groupby
 
 from foredeck.context.layout import Layout, Scene, reference_part
@@ -115,7 +115,7 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
     """
     conversation = scene.conversation
     folded: set[int] = set()
-    for index in sorted(_foldable(scene), key=lambda i: (conversation.last_use(i), i)):
+    for index in _least_used(scene):
         if scene.gauge.prompt(conversation, fixed_chars) <= tokens:
             break
         if not allowed_from(conversation, index):
@@ -133,6 +133,26 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
 def may_go(scene: Scene) -> int:
     """Characters that folding everything would save, where that may be done now."""
     return sum(_saving(scene, index) for index in _permitted(scene, set(_foldable(scene))))
+
+
+def foldable_chars(scene: Scene, due: Mapping[Spot, int]) -> tuple[int, bool]:
+    """What `fold` and `fold_down` together could take out of the prompt at this call, and
+    whether sealed reasoning holds back some of what they would like to."""
+    permitted = _permitted(scene, {spot.message for spot in due})
+    savings = {spot: chars for spot, chars in due.items() if spot.message in permitted}
+    held = len(savings) < len(due)
+    for index in _least_used(scene):
+        if not allowed_from(scene.conversation, index):
+            held = True
+            break
+        savings.setdefault(Spot(index), _saving(scene, index))
+    return sum(savings.values()), held
+
+
+def _least_used(scene: Scene) -> list[int]:
+    """Contents that may go if they must, the least recently used first."""
+    conversation = scene.conversation
+    return sorted(_foldable(scene), key=lambda i: (conversation.last_use(i), i))
 
 
 def _foldable(scene: Scene) -> list[int]:

@@ -21,6 +21,7 @@ REASONS: dict[str, str] = {
     "layout": "another layout was configured",
     "pays": "it pays",
     "look-back": "the provider's cache would not have found what stood there anyway",
+    "no-cache": "the model has no prompt cache, so writing anew costs nothing more",
     "high-water": "the prompt would have passed the high-water mark of the window",
     "window": "the prompt would not have fitted the window",
     "off": "foredeck was switched off",

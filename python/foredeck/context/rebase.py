@@ -12,7 +12,9 @@ from typing import Literal
 
 from foredeck.context.conversation import Conversation
 
-Reason = Literal["cold", "model", "history", "layout", "high-water"]
+Reason = Literal[
+    "cold", "model", "history", "layout", "high-water", "pays", "look-back", "no-cache"
+]
 
 CHARS_PER_TOKEN = 3.5
 """An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.context.cached import HEAD, NOTHING, Reach
 from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase, calls_until
-from foredeck.context.folding import collapsible, fold, fold_down, shed
+from foredeck.context.folding import collapsible, fold, fold_down, foldable_chars, shed
 from foredeck.context.layout import Layout, Scene
 from foredeck.context.parts import Spot
 from foredeck.context.rebase import (
@@ -90,6 +90,10 @@ def _rebase(
         _let_go(session, wanted)
         return _shed(session, scene, call, rules.water)
     reason, first = reason_to_rebase(call.moment, rules.water), 0
+    if reason == "high-water" and _is_futile(scene, call, rules.water, due):
+        # Sealed reasoning stands behind nearly everything: what could go now, one result at a
+        # time, is what came last. A compaction does more, and is made before the window is full.
+        reason = None
     if reason is None and call.rewritten is not None:
         reason, first = "history", call.rewritten
     offer, session.rebase_in = None, None
@@ -107,13 +111,17 @@ def _rebase(
         return {"kind": "append"}
     _expire(session, folded)
     changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
-    free = offer is not None and call.reach.hit(call.start) <= offer.index and call.warm
-    told = {
-        "kind": "rebase",
-        "reason": reason or ("look-back" if free else "pays"),
-        "from": changed_from,
-    }
+    if offer is not None:
+        reason = _reason_of(call, offer)
+    told = {"kind": "rebase", "reason": reason, "from": changed_from}
     return told if offer is None else {**told, **offer.to_decision()}
+
+
+def _reason_of(call: Call, offer: Offer) -> Reason:
+    """Why a rebase pays: what it changes may not be cached in any case."""
+    if call.reach.rule == "none":
+        return "no-cache"
+    return "pays" if call.reach.hit(call.start) > offer.index else "look-back"
 
 
 def _let_go(session: Session, wanted: Collection[Spot]) -> None:
@@ -145,6 +153,14 @@ def _fold_more(
     if not window or not (reason == "high-water" or tokens > water.high * window):
         return set()
     return fold_down(scene, layout, int(water.low * window), call.fixed_chars)
+
+
+def _is_futile(scene: Scene, call: Call, water: Water, due: Mapping[Spot, int]) -> bool:
+    """Whether what may not be changed now keeps the prompt so near the high-water mark that it
+    would be there again soon: nearer than half of the way down to the low one."""
+    enough = (water.high + water.low) / 2 * (call.moment.window or 0)
+    chars, held = foldable_chars(scene, due)
+    return held and call.moment.tokens - scene.gauge.tokens(chars) > enough
 
 
 def _expire(session: Session, folded: Collection[int]) -> None:
