@@ -20,6 +20,7 @@ from foredeck.bench.measure_engine import (
 from foredeck.bench.measure_growth import Growth, folder_bytes, grow
 from foredeck.bench.measure_hook import hook_figures
 from foredeck.bench.measure_session import WorkSession
+from foredeck.errors import StoreUnavailable
 
 STARTS = 7
 MEMORY_CALLS = 2000
@@ -38,6 +39,10 @@ class Measurement:
     folder: Path
     transcripts: list[Path] = field(default_factory=list)
     advance: Advance = lambda _note: None
+    sizes: tuple[int, ...] = ()
+    """Numbers of objects at which both stores are measured; none: they are not."""
+    agents: tuple[int, ...] = ()
+    """Numbers of agents that commit at once to two nodes."""
 
     @cached_property
     def _growth(self) -> Growth:
@@ -77,7 +82,7 @@ class Measurement:
         yield timing("resume", text, self._growth.resume, 150)
 
     def store(self) -> Iterator[Figure]:
-        """Size of the store over the size of Pi's own session file, and whether it grows."""
+        """Size of the store over that of Pi's own session file; both stores at sizes asked for."""
         growth = self._growth
         ratio = {
             length: growth.store_bytes[length] / growth.transcript_bytes[length]
@@ -90,6 +95,20 @@ class Measurement:
         yield Figure("store_ratio", text, long, "x", 1.5, more={"at_1000_calls": half, **sizes})
         if self.transcripts:
             yield self.recorded_ratio()
+        if self.sizes:
+            from foredeck.bench.measure_store import both_stores
+
+            yield from both_stores(self.folder / "stores", list(self.sizes), self.advance)
+
+    def cluster(self) -> Iterator[Figure]:
+        """Two XTDB nodes over one Postgres."""
+        from foredeck.bench.measure_cluster import cluster_figures
+
+        try:
+            yield from cluster_figures(self.folder / "cluster", self.agents, self.advance)
+        except StoreUnavailable as error:
+            text = "two nodes, one Postgres: commit of a call"
+            yield Figure("cluster_commit", text, None, "ms", note=str(error))
 
     def recorded_ratio(self) -> Figure:
         """The store's size on recorded sessions, each replayed on a store of its own."""
@@ -166,22 +185,33 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
     "pipe": Measurement.pipe,
     "hook": Measurement.hook,
     "memory": Measurement.memory,
+    "cluster": Measurement.cluster,
 }
 """Every measurement by name."""
+ON_REQUEST = ("cluster",)
+"""Those that only run when they are named."""
 
 
 def measure(
-    names: Sequence[str], transcripts: list[Path] | None = None, advance: Advance | None = None
+    names: Sequence[str],
+    transcripts: list[Path] | None = None,
+    advance: Advance | None = None,
+    *,
+    sizes: tuple[int, ...] = (),
+    agents: tuple[int, ...] = (),
 ) -> list[Figure]:
-    """The figures of these measurements (of all for none), in the order of `MEASURES`.
+    """The figures of these measurements, in the order of `MEASURES`; for none, of all but those
+    `ON_REQUEST`. `sizes` and `agents` as `Measurement` has them.
 
     Raises `ForedeckError` where an engine process fails.
     """
+    wanted = names or [name for name in MEASURES if name not in ON_REQUEST]
     with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
-        measurement = Measurement(Path(folder), transcripts or [], advance or (lambda _note: None))
+        told = advance or (lambda _note: None)
+        measurement = Measurement(Path(folder), transcripts or [], told, sizes, agents)
         return [
             figure
             for name, function in MEASURES.items()
-            if not names or name in names
+            if name in wanted
             for figure in function(measurement)
         ]

@@ -27,6 +27,9 @@ RESUMES = 5
 DAY_MS = 86_400_000
 
 
+Settings = dict[str, Any]
+
+
 class TimedStore:
     """A store that notes how long each commit took, in seconds."""
 
@@ -53,6 +56,8 @@ class Growth:
     observe: list[float] = field(default_factory=list)
     commit: list[float] = field(default_factory=list)
     resume: list[float] = field(default_factory=list)
+    resume_elsewhere: list[float] = field(default_factory=list)
+    """With nothing on this machine; only where the database is another's."""
     store_bytes: dict[int, int] = field(default_factory=dict)
     transcript_bytes: dict[int, int] = field(default_factory=dict)
 
@@ -62,18 +67,23 @@ class Growth:
 
 
 def grow(
-    folder: Path, advance: Callable[[int], None], lengths: tuple[int, ...] = LENGTHS
+    folder: Path,
+    advance: Callable[[int], None],
+    lengths: tuple[int, ...] = LENGTHS,
+    settings: Settings | None = None,
 ) -> Growth:
     """Grow a session to the greatest of `lengths`; `advance` is told of calls that are done.
 
     The engine is closed at `RESUMED_CALLS`, where resuming is measured, and at the end.
+    `settings` of the configuration name a database; without them it is a file in `folder`.
     """
     growth = Growth()
     work = WorkSession(folder / "work")
     home, caller = folder / "home", Caller(work.id)
     done = 0
     for length in sorted({*lengths, min(RESUMED_CALLS, max(lengths))}):
-        with closing(_Run(home, work, caller, growth)) as run:
+        config = Config(home=home, **(settings or {}))
+        with closing(_Run(config, work, caller, growth)) as run:
             for step in work.steps(length - done):
                 run.step(step)
                 advance(1)
@@ -81,16 +91,16 @@ def grow(
         growth.store_bytes[length] = folder_bytes(home)
         growth.transcript_bytes[length] = work.transcript_bytes
         if length == RESUMED_CALLS:
-            growth.resume = _resumes(folder, work, caller.messages)
+            _measure_resumes(growth, folder, work, caller.messages, settings)
     return growth
 
 
 class _Run:
     """One engine's part of the session."""
 
-    def __init__(self, home: Path, work: WorkSession, caller: Caller, growth: Growth) -> None:
-        self._store = TimedStore(open_store(Config(home=home)))
-        self._engine = Engine(Config(home=home), store=cast("Store", self._store))
+    def __init__(self, config: Config, work: WorkSession, caller: Caller, growth: Growth) -> None:
+        self._store = TimedStore(open_store(config))
+        self._engine = Engine(config, store=cast("Store", self._store))
         self._caller = caller
         self._growth = growth
         caller.restart()
@@ -113,25 +123,40 @@ class _Run:
         self._caller.answered(answer)
 
 
-def _resumes(folder: Path, work: WorkSession, messages: list[Any]) -> list[float]:
+def _measure_resumes(
+    growth: Growth,
+    folder: Path,
+    work: WorkSession,
+    messages: list[Any],
+    settings: Settings | None,
+) -> None:
     """Seconds to resume the session as it stands, a day later, each time from the same state."""
-    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
-    time_ms = START_MS + DAY_MS
-    new = [{**asked, "timestamp": time_ms}]
-    taken = []
     gc.collect()
     gc.freeze()  # as the engine does at its start: what is here already is not its to look at
     for number in range(RESUMES):
         home = folder / f"resumed-{number}"
-        shutil.copytree(folder / "home", home)
-        began = time.perf_counter()
-        with closing(Engine(Config(home=home))) as engine:
-            engine.open_session(_opened(work))
-            engine.assemble(Caller(work.id, messages).request(new, time_ms))
-            taken.append(time.perf_counter() - began)
-        shutil.rmtree(home)
+        if settings is None:
+            shutil.copytree(folder / "home", home)
+            growth.resume.append(_resume(Config(home=home), work, messages))
+        else:
+            # A copy of what this machine holds would write transactions that are there already.
+            here = Config(home=folder / "home", **settings)
+            growth.resume.append(_resume(here, work, messages))
+            elsewhere = Config(home=home, **settings)
+            growth.resume_elsewhere.append(_resume(elsewhere, work, messages))
+        shutil.rmtree(home, ignore_errors=True)
     gc.unfreeze()
-    return taken
+
+
+def _resume(config: Config, work: WorkSession, messages: list[Any]) -> float:
+    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+    time_ms = START_MS + DAY_MS
+    began = time.perf_counter()
+    with closing(Engine(config)) as engine:
+        engine.open_session(_opened(work))
+        new = [{**asked, "timestamp": time_ms}]
+        engine.assemble(Caller(work.id, messages).request(new, time_ms))
+        return time.perf_counter() - began
 
 
 def _opened(work: WorkSession) -> dict[str, Any]:
