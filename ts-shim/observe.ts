@@ -1,4 +1,7 @@
-/** Tells the engine of every tool, of every kind, also those that scripts call in code mode. */
+/**
+ * Tells the engine of every tool, of every kind, also those that scripts call in code mode, and of
+ * the answer that ends a run.
+ */
 
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "./shim.ts";
@@ -18,6 +21,11 @@ export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
     shim.safely("tool_result", () => {
       if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
     });
+  });
+  // The last answer of a run is in no message list until the user goes on, if ever.
+  pi.on("turn_end", (event) => {
+    if (event.message.role !== "assistant" || event.toolResults.length > 0) return;
+    shim.event("answer", { message: event.message, entry: event.messageEntryId ?? null });
   });
 }
 

@@ -19,7 +19,7 @@ from foredeck.context.digests import Size
 from foredeck.context.economics import Terms
 from foredeck.context.layouts import make_layout
 from foredeck.context.listing import describe_session, name_object
-from foredeck.context.observing import observe
+from foredeck.context.observing import observe, take_answer
 from foredeck.context.policies import make_policy
 from foredeck.context.reasons import why
 from foredeck.context.rebase import Water
@@ -30,6 +30,7 @@ from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools import ContextTools
 from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
+from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.sources import FileSource, ToolEvent
@@ -211,6 +212,16 @@ class Engine:
         log.debug("session event %s", params.get("kind"))
         if params.get("kind") == "compact" and params.get("summary"):
             finish(self._current(params), str(params["summary"]))
+        message = params.get("message")
+        if params.get("kind") == "answer" and isinstance(message, dict):
+            self._take_answer(self._current(params), message, params.get("entry"))
+
+    def _take_answer(self, session: Session, message: dict[str, Any], entry: str | None) -> None:
+        try:
+            take_answer(session, to_item(message, entry, session.workspace.blobs))
+        except Exception:
+            self._forget()
+            raise
 
     def reconcile(self, paths: Iterable[str] | None = None) -> None:
         """Look at files that may have changed: those named, or all that the session tracks."""

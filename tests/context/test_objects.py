@@ -382,3 +382,25 @@ def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> No
     host.entries[1] = None
     host.call()
     assert [entry for entry, _ in host.shown(1).record["keys"]] == ["s-e1", None]
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
+def test_the_last_answer_is_stored_when_it_is_given_and_once(host: Host, restart: bool) -> None:
+    ask(host, "A question.")
+    finish(host, "The answer.")
+    told = {"session": "s", "kind": "answer", "message": host.messages[-1], "entry": "s-e2"}
+    host.engine.session_event(told)
+    host.engine.session_event(told)
+    (turn,) = host.store.query("turn")
+    assert turn.fields["user_turn"] == 1
+    assert load_message(turn.fields["assistant"], host.store.blob)["content"][0]["text"] == (
+        "The answer."
+    )
+    assert load_message(turn.fields["user"], host.store.blob)["content"] == "A question."
+    if restart:
+        host.restart()
+    ask(host, "Another.")
+    assert len(host.store.query("turn")) == 1
+    chat = host.store.head("chat:s")
+    assert chat is not None
+    assert chat.fields["turn_count"] == 1

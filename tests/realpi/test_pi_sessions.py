@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from foredeck.bench.scripted import Request, ToolCall, call
 from foredeck.bench.scripted.steps import Step
+from foredeck.model.messages import load_message
+from foredeck.store.protocol import Store
 from harness import Pi, one_version
 from observed import (
     answered,
@@ -274,3 +277,23 @@ def test_new_and_switched_sessions_keep_apart(pi: Pi) -> None:
         assert len(calls_of(store, first["sessionId"])) == 5
         assert len(calls_of(store, second["sessionId"])) == 2
     assert rpc.notifications() == []
+
+
+def test_the_last_answer_is_stored_before_anybody_asks_again(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([*WORK, "more"])
+    assert pi.print("work", foredeck=True).code == 0
+    with stored(pi) as store:
+        assert "worked" in said_last(store)
+    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    with stored(pi) as store:
+        assert "more" in said_last(store)
+        answers = [turn.fields["assistant"] for turn in store.query("turn")]
+    assert len(answers) == len(set(answers)) == 5
+
+
+def said_last(store: Store) -> str:
+    """What the newest turn of the only session says, as JSON."""
+    turns = sorted(store.query("turn"), key=lambda head: int(head.id.rsplit(":", 1)[1]))
+    return json.dumps(load_message(turns[-1].fields["assistant"], store.blob))

@@ -59,7 +59,7 @@ def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
         assert [tool["name"] for tool in prompt.tools] == list(model.requests[0].request.tools)
         chat = store.get(wrapper.chat_ref, ChatDocument)
         assert chat is not None
-        assert (chat.locked, chat.session_ref, chat.turn_count) == (True, session, 4)
+        assert (chat.locked, chat.session_ref, chat.turn_count) == (True, session, 5)
 
 
 def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
@@ -93,9 +93,10 @@ def test_turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
             ["edit"],
             [],
             ["pin"],
+            [],
         ]
-        (read, bash), (edit,), _, _ = calls
-        assert [turn["user_turn"] for turn in turns] == [1, 1, 1, 2]
+        (read, bash), (edit,), *_ = calls
+        assert [turn["user_turn"] for turn in turns] == [1, 1, 1, 2, 2]
         assert {c.chat_ref for found in calls for c in found} == {f"chat:{session}"}
         for turn, found in zip(turns, calls, strict=True):
             assert all(c.turn_ref == turn["id"] for c in found)

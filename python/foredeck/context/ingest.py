@@ -63,7 +63,8 @@ class Ingest:
             self._objects = {
                 call.id: self._object_id(call, results.get(call.id), turn_id) for call in item.calls
             }
-            self._put_turn(item, turn_id)
+            if item.calls or not self._is_taken(item):
+                self._put_turn(item, turn_id)
         self._user, self._others = None, []
 
     def other(self, item: Item) -> None:
@@ -107,6 +108,11 @@ class Ingest:
             provenance=Provenance(origin=session.id, generator="system"),
         )
         session.workspace.put(chat.seal())
+
+    def _is_taken(self, item: Item) -> bool:
+        """Whether an answer got its turn when it was given (`observing.take_answer`)."""
+        where = {"session": self._session.id, "assistant": item.key.address}
+        return bool(self._session.store.query("turn", where))
 
     def _put_turn(self, item: Item, turn_id: str) -> None:
         session = self._session

@@ -1,4 +1,4 @@
-"""What a tool leaves behind, taken in as soon as it has run.
+"""What a tool leaves behind, and the last answer of a run, taken in as soon as they are there.
 
 The host tells of a tool before its result is in any message list. The files are looked at then,
 while they are as the tool left them, and the result is stored, so that it cannot get lost.
@@ -6,6 +6,7 @@ while they are as the tool left them, and the result is stored, so that it canno
 
 from __future__ import annotations
 
+from foredeck.context.ingest import Ingest
 from foredeck.context.items import Block, Call, Item, Key
 from foredeck.context.notices import keep_untold
 from foredeck.context.session import Observation, Session
@@ -53,6 +54,25 @@ def observe(
         keep_untold(session)
     token = None if workspace.empty else workspace.commit()
     session.observed[call_id] = Observation(found, token, full, is_new)
+
+
+def take_answer(session: Session, item: Item) -> None:
+    """The answer that ends a run: its turn, which no request may ever tell of.
+
+    Committed before this returns. Does nothing where the session does not stand before it.
+    """
+    conversation = session.conversation
+    if item.kind != "assistant" or item.calls or not len(conversation):
+        session.workspace.blobs.clear()
+        return
+    ingest = Ingest(session)
+    for before in conversation.items[conversation.last_assistant() + 1 :]:
+        if before.kind not in ("result", "assistant"):
+            ingest.other(before)
+    item.turn = conversation.turn
+    ingest.assistant(item, {}, new=True)
+    ingest.finish()
+    session.workspace.discard_known()
 
 
 def _note(session: Session, sighting: Sighting) -> None:
