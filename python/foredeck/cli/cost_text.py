@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""
 
-_HEAD = ("call", "time", "plain", "prompt", "cached", "uncached", "cost", "plain's", "what", "lost")
+_HEAD = ("call", "time", "plain", "prompt", "cached", "reported", "cost", "plain's", "what", "lost")
+_NOTE = """
+plain, prompt: tokens of plain Pi's prompt and of foredeck's; cached: what of it the cache's rule
+lets be found, reported: what the provider says was found; cost, plain's: in uncached input tokens;
+lost: tokens that the call before had left in the cache and this one did not find, by cause."""
 
 
 def cost_text(name: str, account: Account, *, every_call: bool = False) -> str:
@@ -48,14 +52,15 @@ def _calls(account: Account, *, every_call: bool) -> str:
     lines = account.lines
     if len(lines) > ALL_CALLS and not every_call:
         lines = [line for line in lines if line.lost or line.kind == "rebase"]
-    told = table([_HEAD, *map(_call, lines)])
+    is_ours = account.reported == "ours"
+    told = table([_HEAD, *(_call(line, is_ours=is_ours) for line in lines)]) + _NOTE
     left = len(account.lines) - len(lines)
     return (
         f"{told}\n{counted(left, 'further call')} lost nothing (--all shows them)" if left else told
     )
 
 
-def _call(line: Line) -> tuple[str, ...]:
+def _call(line: Line, *, is_ours: bool) -> tuple[str, ...]:
     ours = line.ours
     return (
         str(line.call),
@@ -63,7 +68,7 @@ def _call(line: Line) -> tuple[str, ...]:
         _k(line.plain.tokens),
         _k(ours.tokens),
         _k(ours.cached),
-        _k(ours.tokens - ours.cached),
+        _k(line.reported.read) if line.reported and is_ours else "-",
         _k(ours.cost),
         _k(line.plain.cost),
         f"{line.kind} ({line.reason})" if line.reason else line.kind,

@@ -11,8 +11,13 @@ from foredeck.cli.comparison import print_comparison
 from foredeck.cli.output import coloured, counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
 
 _NAME_WIDTH = 44
+
+
+class PlotError(ForedeckError):
+    """The picture cannot be written."""
 
 
 def _run(args: Namespace) -> int:
@@ -48,8 +53,24 @@ def _run(args: Namespace) -> int:
         print_json(result)
     else:
         _print_text(result, args.cache)
+    if args.plot is not None:
+        _plot(args.plot, result, args.cache)
     total = result["total"]
     return 1 if total["errors"] or total["invalid_prompts"] else 0
+
+
+def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
+    from foredeck.bench.economics.plot import frontier_svg
+
+    sessions, calls = result["total"]["sessions"], result["total"]["calls"]
+    title = (
+        f"Cost against evidence: {counted(sessions, 'recorded session')}, "
+        f"{counted(calls, 'call')}, cache: {cache}"
+    )
+    try:
+        file.write_text(frontier_svg(result["table"], title), encoding="utf-8")
+    except OSError as error:
+        raise PlotError(f"{file} cannot be written: {error.strerror or error}.") from error
 
 
 def _print_text(result: dict[str, Any], cache: str) -> None:
@@ -208,6 +229,12 @@ def _configure(parser: ArgumentParser) -> None:
         default=200_000,
         help="context window of the recorded models, which no recording tells (default: "
         "%(default)s)",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="write a picture of the comparison, cost against each evidence, as SVG",
     )
     parser.add_argument(
         "--set",

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 UNKNOWN_TOKENS = 1200
 """Of an image whose size or provider is not known."""
 
-HEADER_CHARS = 4 * 65_536
-"""Base64 characters that are looked at: a JPEG tells its size after its metadata."""
+HEADER_CHARS = (64, 4096, 4 * 65_536)
+"""Base64 characters that are looked at, as long as need be: a JPEG tells its size after its
+metadata."""
 
 
 class Pixels(NamedTuple):
@@ -63,20 +64,25 @@ def _google(size: Pixels) -> int:
 
 def pixels_of(data: str) -> Pixels | None:
     """Size of a PNG, JPEG, GIF or WebP file given as base64; None for anything else."""
-    head = data[:HEADER_CHARS]
-    try:
-        raw = base64.b64decode(head[: len(head) - len(head) % 4])
-        if raw.startswith(b"\x89PNG\r\n\x1a\n"):
-            return Pixels(*struct.unpack(">II", raw[16:24]))
-        if raw.startswith((b"GIF87a", b"GIF89a")):
-            return Pixels(*struct.unpack("<HH", raw[6:10]))
-        if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
-            return _webp(raw)
-        if raw.startswith(b"\xff\xd8"):
-            return _jpeg(raw)
-    except (binascii.Error, struct.error, ValueError, IndexError):
-        pass
+    for length in HEADER_CHARS:
+        head = data[:length]
+        try:
+            return _size(base64.b64decode(head[: len(head) - len(head) % 4]))
+        except (binascii.Error, struct.error, ValueError, IndexError):
+            if len(data) <= length:
+                break
     return None
+
+
+def _size(raw: bytes) -> Pixels | None:
+    """From a file's first bytes; an error where they are too few."""
+    if raw.startswith(b"\x89PNG\r\n\x1a\n"):
+        return Pixels(*struct.unpack(">II", raw[16:24]))
+    if raw.startswith((b"GIF87a", b"GIF89a")):
+        return Pixels(*struct.unpack("<HH", raw[6:10]))
+    if raw.startswith(b"RIFF") and raw[8:12] == b"WEBP":
+        return _webp(raw)
+    return _jpeg(raw) if raw.startswith(b"\xff\xd8") else None
 
 
 def _webp(raw: bytes) -> Pixels | None:
