@@ -13,7 +13,7 @@ PANEL_WIDTH, PANEL_HEIGHT = 395, 330
 TOP = 70
 LEFTS = (65, 550)
 DEAREST = 150.0
-"""Percent of plain Pi's cost at the right edge; what is dearer stands there, with its cost."""
+"""Percent of plain Pi's cost; what is dearer stands at the edge of the panel, with its figures."""
 
 LABEL_HEIGHT, CHAR_WIDTH = 13, 6.3
 
@@ -45,7 +45,9 @@ class Point:
     def label(self) -> str:
         """The name, without what is the same for most."""
         name = self.name.removeprefix("anchored, ")
-        return f"{name} ({self.cost:.0f}%)" if self.cost > DEAREST else name
+        if self.cost <= DEAREST:
+            return name
+        return f"{name} (cost {self.cost:.0f}, in view {self.evidence:.0f})"
 
 
 def frontier_svg(rows: Sequence[Mapping[str, Any]], title: str) -> str:
@@ -84,11 +86,12 @@ class _Panel:
         self._left = left
         self._points = points
         self._axis = axis
-        costs = [min(DEAREST, cost) for p in points for cost in (p.cost, p.all_in)]
-        self._x0 = 10 * math.floor((min(costs, default=100) - 3) / 10)
-        self._x1 = min(DEAREST, 10 * math.ceil((max(costs, default=100) + 1) / 10))
-        lowest = min((p.evidence for p in points), default=90)
-        self._y0 = 5 * math.floor((lowest - 1) / 5)
+        near = [point for point in points if point.cost <= DEAREST]
+        costs = [cost for p in near for cost in (p.cost, min(DEAREST, p.all_in))]
+        self._x0 = 10 * math.floor((min(costs, default=100) - 2) / 10)
+        self._x1 = 10 * math.ceil((max(costs, default=100) + 1) / 10)
+        lowest = min((p.evidence for p in near), default=95)
+        self._y0 = min(95, math.floor(lowest - 1))
         self._y1 = 100.5
 
     def draw(self) -> Iterator[str]:
@@ -108,7 +111,7 @@ class _Panel:
         return self._left + share * PANEL_WIDTH
 
     def _y(self, evidence: float) -> float:
-        share = (evidence - self._y0) / (self._y1 - self._y0)
+        share = (max(evidence, self._y0) - self._y0) / (self._y1 - self._y0)
         return TOP + (1 - share) * PANEL_HEIGHT
 
     def _axes(self) -> Iterator[str]:
@@ -122,7 +125,7 @@ class _Panel:
             yield f'<path d="M{x:.1f} {TOP}V{bottom}" stroke="#e5e7eb"/>'
             yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{cost}</text>'
         step = 5 if self._y1 - self._y0 > 12 else 1
-        for evidence in range(int(self._y0), 101, step):
+        for evidence in range(-(-self._y0 // step) * step, 101, step):
             y = self._y(evidence)
             yield f'<path d="M{self._left} {y:.1f}H{self._left + PANEL_WIDTH}" stroke="#e5e7eb"/>'
             yield f'<text x="{self._left - 6}" y="{y + 4:.1f}" text-anchor="end">{evidence}</text>'
