@@ -10,6 +10,18 @@ import { isRecord } from "./context/messages.ts";
 import type { SessionParams } from "./engine/protocol.ts";
 import type { Shim } from "./shim.ts";
 
+/** Names the session of a Pi to the processes that it starts: a subagent is linked by it. */
+const OWN_SESSION = "FOREDECK_SESSION";
+/** Who started this process, read before its own session is named; Pi loads modules anew. */
+const STARTED_BY = Symbol.for("foredeck.started_by");
+
+/** The session whose agent started this Pi process, or null. */
+function startedBy(): string | null {
+  const known = globalThis as { [STARTED_BY]?: string | null };
+  if (known[STARTED_BY] === undefined) known[STARTED_BY] = process.env[OWN_SESSION] || null;
+  return known[STARTED_BY] ?? null;
+}
+
 /** Registers the handlers. */
 export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
   pi.on("session_start", (event, ctx) => {
@@ -33,6 +45,8 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
 
 function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): SessionParams {
   const { sessionManager } = ctx;
+  const starter = startedBy();
+  process.env[OWN_SESSION] = sessionManager.getSessionId();
   const parentFile = sessionManager.getHeader?.()?.parentSession;
   return {
     session: sessionManager.getSessionId(),
@@ -40,6 +54,7 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
     cwd: ctx.cwd,
     reason: event.reason,
     parent: parentFile ? sessionIdIn(parentFile) : null,
+    started_by: starter,
   };
 }
 

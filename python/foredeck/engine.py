@@ -266,6 +266,7 @@ class Engine:
             cwd=cwd,
             host_file=asked.get("file"),
             parent=asked.get("parent"),
+            started_by=asked.get("started_by"),
             recall=_recorded(source) if self._recorded else None,
         )
         if self._call_soon is not None and self._config.sources.watch:

@@ -33,6 +33,8 @@ export interface SessionParams {
   cwd: string;
   reason: string;
   parent: string | null;
+  /** The session whose agent started this Pi, by a command or as a subagent. */
+  started_by?: string | null;
   /** Calls that the session had when this Pi first opened it; left out that first time. */
   calls?: number;
 }

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
+    "bench agents": "let several agents work on one database, and see what is lost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
     "xtdb": "install, start, stop and look after the XTDB node",

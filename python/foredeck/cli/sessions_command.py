@@ -41,6 +41,7 @@ def _session(store: Store, head: Head) -> dict[str, Any]:
         "first_ms": min(times),
         "last_ms": max(times),
         "parent": fields.get("parent_session"),
+        "started_by": fields.get("started_by"),
         "host_file": fields.get("host_file"),
     }
 
@@ -56,6 +57,8 @@ def _print_text(sessions: list[dict[str, Any]]) -> None:
 
 def _row(session: dict[str, Any]) -> tuple[str, ...]:
     parent = f" (from {session['parent']})" if session["parent"] else ""
+    if session["started_by"]:
+        parent += f" (started by {session['started_by']})"
     return (
         session["session"],
         when(session["first_ms"]),
@@ -75,7 +78,8 @@ COMMAND = Command(
     description=(
         "List the stored sessions, newest first: id, times of the first and the last model call,\n"
         "number of calls and of objects in the session's index, the folder it worked in, and the\n"
-        "session it was forked from. Times are local; with --json in milliseconds since 1970."
+        "session it was forked from or whose agent started it. Times are local; with --json in\n"
+        "milliseconds since 1970."
     ),
     example="foredeck sessions",
     configure=_configure,

@@ -18,6 +18,7 @@ RESERVED = frozenset(
         "FOREDECK_NODE",
         "FOREDECK_PI",
         "FOREDECK_PYTHON",
+        "FOREDECK_SESSION",
     }
 )
 """Variables of the shim, the scripts and the command line: not configuration keys."""

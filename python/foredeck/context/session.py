@@ -159,6 +159,7 @@ def open_session(
     cwd: str,
     host_file: str | None = None,
     parent: str | None = None,
+    started_by: str | None = None,
     recall: Recall | None = None,
 ) -> Session:
     """Load a session, or begin it: its wrapper, chat and system prompt objects are made then."""
@@ -184,7 +185,7 @@ def open_session(
         compactions=_put_away(store, [session, *sorted(ancestors)]),
     )
     if chat is None:
-        _begin(opened, host_file)
+        _begin(opened, host_file, started_by)
     else:
         opened.system = _system_pin(opened)
         opened.notices = _untold(store.head(session_object_id(session)))
@@ -211,7 +212,7 @@ def _system_pin(session: Session) -> Pin | None:
     return None if ordinal is None else session.index.entries[ordinal].pin
 
 
-def _begin(session: Session, host_file: str | None) -> None:
+def _begin(session: Session, host_file: str | None, started_by: str | None) -> None:
     """The documents that every session has; a forked one inherits its parent's index."""
     origin = Provenance(origin=session.id, generator="system")
     prompt = SystemPromptDocument(
@@ -226,6 +227,7 @@ def _begin(session: Session, host_file: str | None) -> None:
         cwd=session.cwd,
         host_file=host_file,
         parent_session=session.parent,
+        started_by=started_by,
         provenance=origin,
     ).seal()
     for document in (wrapper, prompt, chat):

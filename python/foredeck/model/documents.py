@@ -209,7 +209,9 @@ class SessionDocument(Document):
     cwd: str = ""
     host_file: str | None = None
     parent_session: str | None = None
-    """Session id that this one was forked or cloned from, or whose agent started this one."""
+    """Session id that this one was forked or cloned from."""
+    started_by: str | None = None
+    """Id of the session whose agent started this one's host: a subagent's link to its parent."""
     untold: dict[str, str] | None = None
     """Handles of files that have changed on disk, with what the model has still to be told."""
 

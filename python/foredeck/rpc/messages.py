@@ -55,6 +55,8 @@ class SessionOpen(Params):
     cwd: Name
     reason: Literal["startup", "reload", "new", "resume", "fork"]
     parent: str | None
+    started_by: str | None = None
+    """The session whose agent started this host process; None where nobody's did."""
     calls: Count | None = None
     """Calls that the session had when the host opened it first; None that first time."""
 

@@ -78,7 +78,7 @@ class EngineHost:
         Returns the bytes of what goes to the provider. Raises `EngineFailed` where no engine
         can be had.
         """
-        self._ready()
+        self.ready()
         timer = killing()
         try:
             answer = self._ask(step)
@@ -108,7 +108,7 @@ class EngineHost:
         deadline = time.monotonic() + PATIENCE_S
         for attempt in count():
             try:
-                self._ready()
+                self.ready()
                 assert self._engine is not None
                 if attempt == 0:
                     self._engine.observe(self.caller.session, step.observed)
@@ -127,7 +127,8 @@ class EngineHost:
                 time.sleep(RETRY_PAUSE_S)
         raise AssertionError("counting does not end")
 
-    def _ready(self) -> None:
+    def ready(self) -> None:
+        """Start an engine and open the session, where none runs."""
         if self._engine is not None:
             return
         deadline = time.monotonic() + PATIENCE_S
