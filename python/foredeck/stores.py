@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,17 @@ def _link(config: Config, tell: Tell) -> Link:
         return OwnLink(config.home, xtdb.topology, xtdb.namespace, xtdb.timeout_ms, tell)
     token = None if xtdb.token_file is None else _read_token(xtdb.token_file)
     return ServerLink(xtdb.url, token, xtdb.namespace, xtdb.timeout_ms)
+
+
+def erase(config: Config, ids: Sequence[str], blobs: Sequence[str]) -> None:
+    """Take documents and blobs out of the configured store for good; of XTDB out of the local
+    copy and out of the database. Raises `StoreUnavailable`."""
+    if config.store == "xtdb":
+        with closing(open_database(config)) as database:
+            database.erase(ids, blobs)
+    file = copy_file(config) if config.store == "xtdb" else config.sqlite_file
+    with closing(open_sqlite(file, busy_timeout_ms=config.sqlite.busy_timeout_ms)) as store:
+        store.erase(ids, blobs)
 
 
 def open_database(config: Config) -> XtdbStore:

@@ -42,7 +42,9 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
                 "first_ms": START_MS + 1000,
                 "last_ms": START_MS + 9000,
                 "parent": None,
+                "started_by": None,
                 "host_file": None,
+                "gone": False,
             }
         ]
     }

@@ -21,6 +21,8 @@ COMMANDS: dict[str, str] = {
     "import": "read a session that was exported",
     "migrate": "copy everything from one store to another, SQLite or XTDB",
     "query": "ask the store in XTDB a Datalog query",
+    "forget": "erase a session and what belongs to it alone",
+    "vacuum": "give the space of what was erased back to the disk",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
@@ -39,6 +41,8 @@ _SHARED = {
     "diff": "history",
     "export": "transfer",
     "import": "transfer",
+    "forget": "forget",
+    "vacuum": "forget",
 }
 """Commands that share a module, where COMMANDS has them by name."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import counted, print_json, table, when
+from foredeck.cli.output import counted, print_json, short_count, table, when
+from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 
@@ -15,8 +17,11 @@ if TYPE_CHECKING:
 
 
 def _run(args: Namespace) -> int:
-    with opened_store(args) as store:
-        sessions = [_session(store, head) for head in store.query("session")]
+    with opened_store(args) as store, Progress("looking at session") as progress:
+        sessions = []
+        for head in store.query("session"):
+            sessions.append(_session(store, head, sized=args.size))
+            progress.advance()
     sessions.sort(key=lambda session: (session["last_ms"], session["first_ms"]), reverse=True)
     if args.json:
         print_json({"sessions": sessions})
@@ -25,15 +30,17 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _session(store: Store, head: Head) -> dict[str, Any]:
+def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
     from foredeck.model.records import call_id
+    from foredeck.store.forgetting import size_of
 
     fields = head.fields
-    id = fields["session_id"]
+    id, file = fields["session_id"], fields.get("host_file")
     calls = len(store.query("call", {"session": id}))
     records = store.heads([call_id(id, 1), call_id(id, calls)])
     times = [record.fields["time_ms"] for record in records.values()] or [head.time_ms]
-    return {
+    size = {"size_bytes": size_of(store, id)} if sized else {}
+    return size | {
         "session": id,
         "cwd": fields.get("cwd") or "",
         "calls": calls,
@@ -42,7 +49,8 @@ def _session(store: Store, head: Head) -> dict[str, Any]:
         "last_ms": max(times),
         "parent": fields.get("parent_session"),
         "started_by": fields.get("started_by"),
-        "host_file": fields.get("host_file"),
+        "host_file": file,
+        "gone": file is not None and not Path(file).exists(),
     }
 
 
@@ -50,15 +58,23 @@ def _print_text(sessions: list[dict[str, Any]]) -> None:
     if not sessions:
         print("No session is stored yet.")
         return
+    sized = "size_bytes" in sessions[0]
     head = ("session", "first call", "last call", "calls", "objects", "folder")
-    print(table([head, *map(_row, sessions)]))
+    rows = [(*_row(s), *([f"{short_count(s['size_bytes'])}B"] if sized else [])) for s in sessions]
+    print(table([(*head, *(["text"] if sized else [])), *rows]))
     print(f"\n{counted(len(sessions), 'session')}; `foredeck show SESSION` shows the last prompt.")
+    if any(session["gone"] for session in sessions):
+        print(
+            "Pi's file of those marked as gone was deleted; `foredeck forget SESSION` erases them."
+        )
 
 
 def _row(session: dict[str, Any]) -> tuple[str, ...]:
     parent = f" (from {session['parent']})" if session["parent"] else ""
     if session["started_by"]:
         parent += f" (started by {session['started_by']})"
+    if session["gone"]:
+        parent += " (gone)"
     return (
         session["session"],
         when(session["first_ms"]),
@@ -70,6 +86,11 @@ def _row(session: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--size",
+        action="store_true",
+        help="tell how much text each session refers to, with what it shares with others",
+    )
     add_json_flag(parser)
     add_config_flags(parser)
 
@@ -79,7 +100,7 @@ COMMAND = Command(
         "List the stored sessions, newest first: id, times of the first and the last model call,\n"
         "number of calls and of objects in the session's index, the folder it worked in, and the\n"
         "session it was forked from or whose agent started it. Times are local; with --json in\n"
-        "milliseconds since 1970."
+        "milliseconds since 1970. `(gone)`: Pi's own file of the session was deleted."
     ),
     example="foredeck sessions",
     configure=_configure,

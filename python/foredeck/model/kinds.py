@@ -11,7 +11,13 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
-from foredeck.model.records import CallDocument, MemberDocument, NicknameDocument, TurnDocument
+from foredeck.model.records import (
+    CallDocument,
+    ForgottenDocument,
+    MemberDocument,
+    NicknameDocument,
+    TurnDocument,
+)
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,
@@ -24,6 +30,7 @@ KINDS: dict[str, type[Document]] = {
     "member": MemberDocument,
     "nickname": NicknameDocument,
     "call": CallDocument,
+    "forgotten": ForgottenDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 

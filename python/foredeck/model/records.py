@@ -79,6 +79,21 @@ class NicknameDocument(Document):
     object: str | None
 
 
+class ForgottenDocument(Document):
+    """What is left of a session that its user had forgotten: that it was, and how much went."""
+
+    type: str = "forgotten"
+    provenance: Provenance = Field(default_factory=_by_foredeck)
+    session: str
+    documents: int
+    blobs: int
+
+
+def forgotten_id(session: str) -> str:
+    """Id of the tombstone of a session."""
+    return f"forgotten:{session}"
+
+
 class CallDocument(Document):
     """What one model call was made of; everything that a restarted engine must not recompute.
 

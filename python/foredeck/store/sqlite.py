@@ -333,6 +333,57 @@ class SqliteStore:
         with self._translated():
             self._db.close()
 
+    # Erasing
+
+    def erase(self, ids: Iterable[str], blobs: Iterable[str]) -> None:
+        """Take documents with all their versions, and blobs, out of the file for good.
+
+        Their bytes are overwritten, in the log too. Only for what a user has asked for
+        (`store/forgetting.py`); everything else is kept for ever.
+        """
+        with self._translated():
+            self._db.execute("PRAGMA secure_delete = ON")
+            try:
+                with self._transaction():
+                    for id in ids:
+                        self._erase_document(codec.id_column(id))
+                    self._db.executemany(
+                        "DELETE FROM blob WHERE hash = ?", [(d,) for d in raw_digests(blobs)]
+                    )
+            finally:
+                self._db.execute("PRAGMA secure_delete = OFF")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _erase_document(self, id: str | bytes) -> None:
+        row = self._db.execute(
+            f"{HISTORY} WHERE d.id = ? ORDER BY {ORDER} DESC LIMIT 1", (id,)
+        ).fetchone()
+        if row is None:
+            return
+        (number,) = self._db.execute("SELECT number FROM document WHERE id = ?", (id,)).fetchone()
+        keys = codec.lookup_keys(head_of_row(row).fields)
+        self._db.executemany(
+            "DELETE FROM lookup WHERE key = ? AND document = ?", [(key, number) for key in keys]
+        )
+        self._db.execute("DELETE FROM version WHERE document = ?", (number,))
+        self._db.execute("DELETE FROM document WHERE number = ?", (number,))
+
+    def vacuum(self) -> tuple[int, int]:
+        """Give the file's free space back to the disk; bytes before and after.
+
+        Raises `StoreUnavailable` while another process uses the file.
+        """
+        with self._translated():
+            before = self._bytes()
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return before, self._bytes()
+
+    def _bytes(self) -> int:
+        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+        (size,) = self._db.execute("PRAGMA page_size").fetchone()
+        return int(pages) * int(size)
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         with translated(self.path, self._busy_timeout_ms):

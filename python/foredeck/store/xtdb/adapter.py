@@ -25,6 +25,8 @@ from foredeck.store.xtdb.writing import Writer
 
 D = TypeVar("D", bound=Document)
 
+MOST_EVICTED = 5000
+"""In one transaction."""
 DEFAULT_NAMESPACE = "foredeck"
 
 
@@ -156,6 +158,20 @@ class XtdbStore:
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
         return self._reader.transactions(tokens)
+
+    def erase(self, ids: Iterable[str], blobs: Iterable[str]) -> None:
+        """Evict documents with all their versions, and blobs: from every node of this database.
+
+        Only for what a user has asked for (`store/forgetting.py`).
+        """
+        eids = []
+        for id in ids:
+            late = (self._names.late(id, head.token) for head in self.history(id))
+            eids += [self._names.document(id), *late]
+        eids += [self._names.blob(digest) for digest in blobs]
+        for start in range(0, len(eids), MOST_EVICTED):
+            chunk = eids[start : start + MOST_EVICTED]
+            self._client.commit([["evict", eid] for eid in chunk])
 
     def latest(self) -> Token | None:
         """See `Store.latest`."""

@@ -1,0 +1,172 @@
+"""`foredeck forget` and `foredeck vacuum`: the only commands that take anything away."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.find import find_session
+from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store
+from foredeck.errors import ForedeckError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.forgetting import Forgetting
+    from foredeck.store.protocol import Store
+
+
+class NotConfirmed(ForedeckError):
+    """The user has not said yes."""
+
+    exit_code = 2
+
+
+def _forget(args: Namespace) -> int:
+    from foredeck.store.forgetting import plan_forgetting
+
+    config = resolve_config(args).config
+    with opened_store(args) as store, Progress("looking through the store") as progress:
+        session = find_session(store, args.session)
+        progress.advance(note=session)
+        plan = plan_forgetting(store, session)
+        if args.dry_run:
+            return _report(args, plan, erased=False)
+        _confirm(args, plan)
+        _require_no_journal(store)
+        _bury(store, plan)
+        # After the tombstone: what a crash interrupts here can be done again, by the same command.
+        _erase(config, plan)
+    return _report(args, plan, erased=True)
+
+
+def _confirm(args: Namespace, plan: Forgetting) -> None:
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise NotConfirmed("nothing was erased: say --yes, or --dry-run to see what would go")
+    print(_told(plan, "would go"))
+    if input("This cannot be undone. Erase it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise NotConfirmed("nothing was erased")
+
+
+def _require_no_journal(store: Store) -> None:
+    """What waits for XTDB would come back there after it was erased."""
+    figures = getattr(store, "figures", None)
+    if figures is not None and figures.entries:
+        raise StoreUnavailable(
+            f"{counted(figures.entries, 'commit')} still to go to XTDB: start it (`foredeck xtdb "
+            "up`), let Pi run for a moment, and try again"
+        )
+
+
+def _bury(store: Store, plan: Forgetting) -> None:
+    """The tombstone: written first, so that an interrupted erasure is known for what it is."""
+    from foredeck.model.records import ForgottenDocument, forgotten_id
+    from foredeck.store.protocol import Batch
+
+    tombstone = ForgottenDocument(
+        id=forgotten_id(plan.session),
+        session=plan.session,
+        documents=len(plan.documents),
+        blobs=len(plan.blobs),
+    )
+    store.commit(Batch(puts=[tombstone.seal()]))
+
+
+def _erase(config: Config, plan: Forgetting) -> None:
+    from foredeck.stores import erase
+
+    # The session's own object goes last: as long as it is there the command can be repeated.
+    ids = [id for id in plan.documents if not id.startswith("session:")]
+    last = [id for id in plan.documents if id.startswith("session:")]
+    erase(config, [*ids, *last], plan.blobs)
+
+
+def _report(args: Namespace, plan: Forgetting, *, erased: bool) -> int:
+    if args.json:
+        print_json(
+            {
+                "session": plan.session,
+                "erased": erased,
+                "documents": len(plan.documents),
+                "blobs": len(plan.blobs),
+                "bytes": plan.bytes,
+                "kept": plan.kept,
+            }
+        )
+    else:
+        print(_told(plan, "erased" if erased else "would go"))
+        if erased:
+            print("`foredeck vacuum` gives the space back to the disk.")
+    return 0
+
+
+def _told(plan: Forgetting, what: str) -> str:
+    kept = f"; {counted(plan.kept, 'object')} shared with other sessions stay" if plan.kept else ""
+    return (
+        f"Session {plan.session}: {counted(len(plan.documents), 'document')} and "
+        f"{counted(len(plan.blobs), 'text')} ({short_count(plan.bytes)}B) {what}{kept}."
+    )
+
+
+def _vacuum(args: Namespace) -> int:
+    from foredeck.store.sqlite import open_sqlite
+    from foredeck.stores import copy_file
+
+    config = resolve_config(args).config
+    with opened_store(args):  # it must be there
+        pass
+    file = copy_file(config) if config.store == "xtdb" else config.sqlite_file
+    with closing(open_sqlite(file)) as store:
+        before, after = store.vacuum()
+    if args.json:
+        print_json({"file": str(file), "bytes_before": before, "bytes_after": after})
+    else:
+        print(f"{file}: {short_count(before)}B, now {short_count(after)}B.")
+    return 0
+
+
+def _configure_forget(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="its id, or the start of it")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go; erase nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+def _configure_vacuum(parser: ArgumentParser) -> None:
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMANDS = {
+    "forget": Command(
+        description=(
+            "Erase a session for good: its chat, its calls and tool outputs, and the files and\n"
+            "texts that no other session has met. What is shared stays, and so do calls that a\n"
+            "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
+            "store's file and its log, and of XTDB the local copy and the database; copies on\n"
+            "other machines, exports and backups are not reached. Close Pi in that session first.\n"
+            "Pi's own session file is Pi's: delete it there."
+        ),
+        example="foredeck forget 0199 --dry-run",
+        configure=_configure_forget,
+        run=_forget,
+    ),
+    "vacuum": Command(
+        description=(
+            "Give the space of what was erased back to the disk. Takes as long as copying the\n"
+            "store's file, and needs as much free space; no Pi with foredeck may be at work. With\n"
+            "XTDB it is the local copy that shrinks; XTDB compacts its own files by itself."
+        ),
+        example="foredeck vacuum",
+        configure=_configure_vacuum,
+        run=_vacuum,
+    ),
+}

@@ -1,0 +1,191 @@
+"""Erasing: what goes, what stays, and that it is gone from the file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from context.driver import Host
+from context.messages import lines, user
+from context.scenes import ask, bash
+from foredeck.bench.crash.homes import prepared
+from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.model.records import ForgottenDocument, forgotten_id
+from foredeck.store.journal.store import JournaledStore
+from foredeck.stores import open_copy, open_database
+from store.xtdb_node import installed_home, runtime
+
+__all__ = ["runtime"]
+
+SECRET = "a private word that only this session holds: xyzzy"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Two sessions, a fork of the first, and text of every kind; all engines have ended."""
+    home = tmp_path / "home"
+    for session in ("first", "second"):
+        host = Host(home, session=session)
+        host.add(user(f"{session}: {SECRET if session == 'first' else 'hello'}"))
+        host.call()
+        bash(host, f"{session}-1", lines(30, f"output of {session}"))
+        bash(host, f"{session}-2", lines(30, "what both have seen"))
+        ask(host)
+        host.close()
+    return home
+
+
+def forget(home: Path, session: str, *more: str) -> int:
+    return main(["forget", session, "--home", str(home), *more])
+
+
+def bytes_in(home: Path) -> bytes:
+    """Everything in the state folder."""
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "second", "--home", str(home)]) == 0
+    before = capsys.readouterr().out
+    assert forget(home, "first", "--yes", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["session"], told["erased"]) == ("first", True)
+    assert told["documents"] > 8
+    assert told["blobs"] > 3
+    assert main(["show", "second", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == before
+    assert main(["show", "first", "--home", str(home)]) == 4
+    assert forget(home, "first", "--yes") == 4
+    with_store = Host(home, session="second")
+    store = with_store.store
+    tombstone = store.get(forgotten_id("first"), ForgottenDocument)
+    assert tombstone is not None
+    assert (tombstone.documents, tombstone.blobs) == (told["documents"], told["blobs"])
+    assert not [
+        h
+        for kind in ("call", "turn", "member")
+        for h in store.query(kind)
+        if h.fields["session"] == "first"
+    ]
+    assert not store.query("toolcall", {"chat_ref": "chat:first"})
+    with_store.close()
+
+
+def test_a_dry_run_erases_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = bytes_in(home)
+    assert forget(home, "first", "--dry-run") == 0
+    assert "would go" in capsys.readouterr().out
+    assert bytes_in(home) == before
+
+
+def test_without_a_yes_nothing_is_erased(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
+    assert forget(home, "first") == 2
+    assert "--yes" in capsys.readouterr().err
+    assert main(["show", "first", "--home", str(home)]) == 0
+
+
+def test_texts_that_others_share_stay(home: Path) -> None:
+    assert forget(home, "first", "--yes") == 0
+    host = Host(home, session="second")
+    store = host.store
+    (shared,) = [h for h in store.query("toolcall") if h.id == "second-2"]
+    assert store.blob(shared.fields["text_hash"]) == lines(30, "what both have seen").encode()
+    host.close()
+
+
+def test_the_text_is_gone_from_the_file(home: Path) -> None:
+    with closing(sqlite3.connect(home / "foredeck.db")) as db:
+        stored = {
+            bytes(hash): bytes(data) for hash, data in db.execute("SELECT hash, data FROM blob")
+        }
+    assert forget(home, "first", "--yes") == 0
+    with closing(sqlite3.connect(home / "foredeck.db")) as db:
+        left = {bytes(hash) for (hash,) in db.execute("SELECT hash FROM blob")}
+    erased = {data for hash, data in stored.items() if hash not in left}
+    assert erased
+    everything = bytes_in(home)
+    assert not [data for data in erased if data[:64] in everything or data[-64:] in everything]
+
+
+def test_a_fork_keeps_what_it_goes_on_from(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parent = Host(home, session="third")
+    bash(parent, "t1", lines(30, "before the fork"))
+    ask(parent)
+    fork = parent.fork("fourth")
+    bash(fork, "t2", lines(30, "after the fork"))
+    fork.close()
+    parent.close()
+    assert main(["show", "fourth", "--home", str(home)]) == 0
+    before = capsys.readouterr().out
+    assert forget(home, "third", "--yes") == 0
+    capsys.readouterr()
+    assert main(["show", "fourth", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == before
+
+
+def test_a_forgotten_session_can_begin_anew(home: Path) -> None:
+    assert forget(home, "first", "--yes") == 0
+    host = Host(home, session="first")
+    host.add(user("begin anew"))
+    assert SECRET not in host.call().text(0)
+    assert host.state.log.newest == 1
+    host.close()
+
+
+def test_vacuum_gives_space_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert forget(home, "first", "--yes") == 0
+    capsys.readouterr()
+    assert main(["vacuum", "--home", str(home), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["bytes_after"] < told["bytes_before"]
+    assert main(["show", "second", "--home", str(home)]) == 0
+
+
+def test_sessions_tell_their_size(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "--size", "--json", "--home", str(home)]) == 0
+    sizes = {s["session"]: s["size_bytes"] for s in json.loads(capsys.readouterr().out)["sessions"]}
+    assert all(size > 1000 for size in sizes.values())
+    assert main(["sessions", "--size", "--home", str(home)]) == 0
+    assert "B\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("runtime")
+def test_a_session_goes_from_xtdb_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    with prepared(home, "xtdb", installed_home()):
+        for session in ("first", "second"):
+            host = Host(home, session=session, store="xtdb")
+            bash(host, f"{session}-1", lines(30, f"output of {session}"))
+            host.close()
+        config = Config(home=home, store="xtdb")
+        with closing(open_copy(config)) as store:
+            store.start()
+            wait_until_delivered(store)
+        assert forget(home, "first", "--yes", "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["erased"]
+        with closing(open_database(config)) as database:
+            assert database.query("call", {"session": "first"}) == []
+            assert database.head("first-1") is None
+            assert database.query("call", {"session": "second"})
+            assert database.head("second-1") is not None
+        assert main(["show", "second", "--home", str(home)]) == 0
+        assert main(["show", "first", "--home", str(home)]) == 4
+
+
+def wait_until_delivered(store: JournaledStore) -> None:
+    """Until XTDB has everything; the test's timeout ends it."""
+    while store.figures.entries:
+        time.sleep(0.05)
