@@ -17,7 +17,7 @@ from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
 
-from .documents import AWKWARD, PROVENANCE, batch, file, note
+from .documents import AWKWARD, AWKWARD_IDS, PROVENANCE, batch, file, note
 from .factory import StoreFactory
 
 
@@ -183,6 +183,19 @@ class VersionContract:
         assert [head.id for head in store.query("note", {"nickname": text})] == [put.id]
         assert list(store.heads([put.id])) == [put.id]
         assert [change.id for change in store.changes_since(None)] == [put.id]
+
+    def test_awkward_ids_stay_apart(self, store: Store) -> None:
+        tokens = [
+            store.commit(batch(*(note(id, f"{n} {id}", object=id) for id in AWKWARD_IDS)))
+            for n in range(2)
+        ]
+        assert list(store.heads(AWKWARD_IDS)) == AWKWARD_IDS
+        for id in AWKWARD_IDS:
+            assert contents(store, id) == [f"0 {id}", f"1 {id}"]
+            assert [head.token for head in store.history(id)] == tokens
+            assert [head.id for head in store.query("note", {"object": id})] == [id]
+        changes = [change.id for change in store.changes_since(tokens[0])]
+        assert sorted(changes) == sorted(AWKWARD_IDS)
 
     @pytest.mark.parametrize(
         "value",

@@ -27,6 +27,31 @@ AWKWARD = [
 ]
 """Texts that some layer between Python and a disk is known to change."""
 
+AWKWARD_IDS = [
+    "",
+    ".",
+    "..",
+    "a/b//c/",
+    "a:b:c",
+    "a.b.",
+    "~",
+    "~" + "0" * 64,
+    "?eid=b&history=true#c",
+    "%2F%00+",
+    "foredeck/doc/a",
+    ":keyword",
+    "\\N{}[]()",
+    "nil",
+    "0",
+    " a ",
+    "\0\u2028\x7f",
+    "\ud83d",
+    "\U0001f600漢",
+    "x" * 401,
+    "/very" * 5_000,
+]
+"""Ids that mean something to some layer: in addresses, EDN, names of keys, or by their length."""
+
 
 def note(id: str, content: str | None = "text", **fields: Any) -> Document:
     """A document of a type that no adapter knows."""

@@ -290,6 +290,11 @@ class XtdbClient:
             )
         if answer.status_code == 503:
             raise StoreUnavailable(f"XTDB at {self.url} is busy: too many requests are waiting")
+        if answer.status_code == 500 and "ingester aborted" in answer.text:
+            raise StoreUnavailable(
+                f"XTDB at {self.url} has stopped indexing, its disk may be full: `foredeck xtdb "
+                "logs` says why; make room, then `foredeck xtdb down` and `up`"
+            )
         if answer.status_code == 500 and _BELOW.search(answer.text):
             raise StoreUnavailable(
                 f"XTDB at {self.url} cannot reach what keeps its data: {answer.text[:500]}"

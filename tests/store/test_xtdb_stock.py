@@ -1,0 +1,70 @@
+"""The store on a server that somebody else runs: XTDB's own, which asks for no token, waits for
+nothing by itself, and has no other functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from foredeck.errors import StoreError
+from foredeck.store.xtdb import open_xtdb
+from foredeck.store.xtdb.client import OutcomeUnknown, XtdbClient
+from foredeck.store.xtdb.node import NodeFolder
+
+from .contract import CommitContract, VersionContract, store
+from .documents import batch, note
+from .factory import StoreFactory
+from .stock_server import StockServer, stock_server
+from .xtdb_node import memory_node, opener, runtime
+
+__all__ = ["memory_node", "runtime", "store"]
+
+
+@pytest.fixture
+def stock(memory_node: NodeFolder) -> Iterator[StockServer]:
+    """A server as XTDB comes."""
+    with stock_server(memory_node) as server:
+        yield server
+
+
+@pytest.fixture
+def factory(memory_node: NodeFolder, stock: StockServer) -> Iterator[StoreFactory]:
+    """An empty namespace on it."""
+    options = opener(memory_node).keywords | {"token": None}
+    made = StoreFactory(partial(open_xtdb, stock.url, **options))
+    yield made
+    made.close_all()
+
+
+class TestVersions(VersionContract):
+    """Versions, history and as-of reads."""
+
+
+class TestCommits(CommitContract):
+    """Atomic commits, compare-and-put, blobs."""
+
+
+def test_two_stores_race_by_the_clock(factory: StoreFactory) -> None:
+    one, two = factory.open(), factory.open()
+    for n in range(10):
+        one.commit(batch(note("a", f"one {n}")))
+        two.commit(batch(note("a", f"two {n}")))
+    assert len(one.history("a")) == 20
+    assert len(two.changes_since(None)) == 20
+
+
+def test_an_await_ends(stock: StockServer) -> None:
+    client = XtdbClient(stock.url, timeout_ms=600)
+    with closing(client), pytest.raises(OutcomeUnknown, match="has not indexed"):
+        client.await_tx(10**9)
+
+
+def test_a_query_that_fails_while_it_runs_is_no_empty_answer(stock: StockServer) -> None:
+    with (
+        closing(XtdbClient(stock.url)) as client,
+        pytest.raises(StoreError, match="failed while it ran"),
+    ):
+        client.ask('{:query {:find [?s] :where [[(subs "ab" 9) ?s]]} :in-args []}')
