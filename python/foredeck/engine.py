@@ -24,6 +24,7 @@ from foredeck.context.policies import make_policy
 from foredeck.context.reasons import why
 from foredeck.context.rebase import Water
 from foredeck.context.reconcile import take_sightings
+from foredeck.context.reports import unpriced
 from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.status import cost_so_far, status_line
@@ -121,7 +122,9 @@ class Engine:
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
         status = status_line(session.log.records[session.current or ""])
-        return {**wire, "status": {"text": status}, "notices": []}
+        told = unpriced(session)
+        notices = [] if told is None else [{"level": "info", "text": told}]
+        return {**wire, "status": {"text": status}, "notices": notices}
 
     @property
     def decision(self) -> Mapping[str, Any]:

@@ -210,3 +210,27 @@ def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
     two = ask(host)
     assert two.record["cache"]["reported"] == [one.call, 700, 200, 5]
     assert "reported" not in one.record["cache"]
+
+
+def test_a_model_without_prices_is_told_of_once(host: Host, monkeypatch: Any) -> None:
+    told: list[str] = []
+    ask_engine = host.engine.assemble
+
+    def assemble(params: dict[str, Any]) -> dict[str, Any]:
+        answer = ask_engine(params)
+        told.extend(notice["text"] for notice in answer["notices"])
+        return answer
+
+    monkeypatch.setattr(host.engine, "assemble", assemble)
+    for _ in range(2):
+        ask(host)
+        finish(host)
+    assert len(told) == 1
+    assert told[0].startswith("No prices are known of anthropic/m1: a token read from its cache")
+    assert host.model is not None
+    host.model = {**host.model, "cost": {"input": 3, "cacheRead": 0.3, "cacheWrite": 3.75}}
+    ask(host)
+    host.model = {**host.model, "id": "m2"}
+    finish(host)
+    ask(host)
+    assert len(told) == 1

@@ -6,6 +6,7 @@ from foredeck.context.alignment import Alignment
 from foredeck.context.gauge import Calibrator
 from foredeck.context.items import IMAGE_CHARS
 from foredeck.context.session import Session
+from foredeck.model.records import calibration_id
 
 
 def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) -> list[int] | None:
@@ -30,3 +31,20 @@ def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) 
     calibrator.learn(answer.model, chars, answer.usage.total - tokens)
     usage = answer.usage
     return [record["ordinal"], usage.read, usage.written, usage.fresh]
+
+
+def unpriced(session: Session) -> str | None:
+    """What to tell the user where the newest call's model has no prices: at its first call, once
+    in a store. None where there is nothing to tell."""
+    record = session.log.records.get(session.current or "")
+    model = record["model"] if record else {}
+    name = model.get("name") or ""
+    if not model.get("guessed") or session.workspace.head(calibration_id(name)) is not None:
+        return None
+    names = [other["model"].get("name") for other in session.log.records.values()]
+    if names.count(name) > 1:
+        return None
+    return (
+        f"No prices are known of {name}: a token read from its cache counts {model['read']:g}, a "
+        f"written one {model['write']:g} of an input token. `cost` in Pi's models.json sets them."
+    )

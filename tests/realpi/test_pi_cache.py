@@ -1,0 +1,78 @@
+"""What Anthropic's cache, simulated on Pi's own requests, holds; beside what was predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foredeck.bench.scripted import Recorded, call
+from foredeck.bench.scripted.steps import Step
+from harness import Pi
+from observed import calls_of, stored
+
+EAGER = {
+    "FOREDECK_POLICY": "last-n",
+    "FOREDECK_LAST_N__RESULTS": "3",
+    "FOREDECK_REBASE__RENT_FACTOR": "0",
+    "FOREDECK_REBASE__GUARD": "10",
+}
+"""So that a short session has several rebases."""
+
+
+def markers(recorded: Recorded) -> list[dict[str, Any]]:
+    """Blocks of a request that carry a cache marker, in the order of the prompt."""
+    body = recorded.request.body
+    contents = [m["content"] for m in body["messages"] if isinstance(m["content"], list)]
+    blocks = [*body.get("tools", ()), *body["system"], *(b for c in contents for b in c)]
+    return [block for block in blocks if "cache_control" in block]
+
+
+def parallel(count: int) -> Step:
+    """Many commands in one answer."""
+    return [call("bash", command=f"echo {number}") for number in range(count)]
+
+
+def test_one_more_marker_finds_what_the_look_back_misses(pi: Pi) -> None:
+    steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
+    plain = pi.serve(steps)
+    assert pi.print("go").code == 0
+    ours = pi.serve(steps)
+    assert pi.print("go", foredeck=True).code == 0
+    assert ours.violations == plain.violations == []
+    before, after = plain.requests[-1], ours.requests[-1]
+    assert before.usage
+    assert after.usage
+    assert before.usage.read < before.usage.ideal, "25 calls and their results are 50 blocks"
+    assert after.usage.read == after.usage.ideal
+    assert len(markers(after)) == len(markers(before)) + 1 <= 4
+    marked = markers(after)[-2]
+    assert "2000" in str(marked["content"])
+    assert marked["cache_control"] == markers(after)[-1]["cache_control"]
+
+
+def test_other_requests_stay_as_they_are(pi: Pi) -> None:
+    steps: list[Step] = [[call("bash", command="seq 2000")], parallel(25), "done"]
+    model = pi.serve(steps, api="openai-completions")
+    assert pi.print("go", foredeck=True).code == 0
+    assert not any("cache_control" in str(r.request.body) for r in model.requests)
+
+
+def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
+    steps: list[Step] = [
+        [call("bash", command=f"seq {start} {start + 400}")] for start in range(1000, 1009)
+    ]
+    model = pi.serve([*steps[:4], parallel(25), *steps[4:], "done"])
+    assert pi.print("go", foredeck=True, environment=EAGER).code == 0
+    assert all(len(markers(recorded)) <= 4 for recorded in model.requests)
+    with stored(pi) as store:
+        records = [head.fields for head in calls_of(store)]
+    assert len(records) == len(model.requests)
+    assert sum(record["decision"]["kind"] == "rebase" for record in records) >= 2
+    for record, recorded in zip(records, model.requests, strict=True):
+        told, usage = record["cache"], recorded.usage
+        assert usage is not None
+        predicted = told["read"] / (told["read"] + told["written"] + told["fresh"])
+        assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
+    reported = [record["cache"]["reported"] for record in records[1:]]
+    assert [counts[1] for counts in reported] == [r.usage.read for r in model.requests[:-1]]
