@@ -17,6 +17,7 @@
     xtdb.query
     xtdb.jdbc
     xtdb.jdbc.psql
+    foredeck.node.postgres
     xtdb.kafka])
 
 (defn -main [classes]

@@ -1,0 +1,77 @@
+(ns foredeck.node.postgres
+  "XTDB's log and documents in Postgres, in fewer steps than xtdb-jdbc takes. Tables and contents
+  are the same, so that nodes with either can share a database.
+
+  xtdb-jdbc asks for each document whether it is there before it inserts it, one after the other
+  in one transaction; meanwhile nobody can append to the log, which locks the table. Here all
+  documents are one statement. And it looks for new transactions ten times a second, whatever it
+  is told, which is what a commit then mostly waits for."
+  (:require [juxt.clojars-mirrors.nextjdbc.v1v2v674.next.jdbc :as jdbc]
+            [juxt.clojars.mirrors.nippy.v3v4v2.taoensso.nippy :as nippy]
+            [xtdb.codec :as c]
+            [xtdb.db :as db]
+            [xtdb.document-store :as ds]
+            [xtdb.jdbc :as xtdb-jdbc]
+            [xtdb.system :as sys]
+            [xtdb.tx.subscribe :as subscribe])
+  (:import (java.sql Connection PreparedStatement)))
+
+(set! *warn-on-reflection* true)
+
+(def ^:private insert
+  "INSERT INTO tx_events (event_key, v, topic, compacted)
+   SELECT d.k, d.v, 'docs', 0 FROM unnest(?::text[], ?::bytea[]) AS d(k, v)
+   WHERE NOT EXISTS (SELECT 1 FROM tx_events e WHERE e.event_key = d.k AND e.compacted = 0)")
+
+(defn- insert-absent! [pool id-and-docs]
+  (with-open [connection ^Connection (jdbc/get-connection pool)
+              statement ^PreparedStatement (.prepareStatement connection insert)]
+    (let [ids (into-array String (map (comp str key) id-and-docs))
+          docs (into-array (Class/forName "[B") (map (comp nippy/freeze val) id-and-docs))]
+      (.setArray statement 1 (.createArrayOf connection "text" ids))
+      (.setArray statement 2 (.createArrayOf connection "bytea" docs))
+      (.executeUpdate statement))))
+
+(defn- replaces?
+  "Whether a document takes the place of one with the same hash: what is evicted, and what a
+  transaction function was called with."
+  [[_ doc]]
+  (or (c/evicted-doc? doc)
+      (some #(and (keyword? %) (= "crux.db.fn" (namespace %))) (keys doc))))
+
+(defrecord Documents [pool plain]
+  db/DocumentStore
+  (submit-docs [_ id-and-docs]
+    (let [{replacing true, others false} (group-by (comp boolean replaces?) id-and-docs)]
+      (when replacing
+        (db/submit-docs plain replacing))
+      (when others
+        (insert-absent! pool others))))
+  (fetch-docs [_ ids]
+    (db/fetch-docs plain ids)))
+
+(defn ->document-store
+  "As `xtdb.jdbc/->document-store`."
+  {::sys/deps {:connection-pool `xtdb-jdbc/->connection-pool
+               :document-cache 'xtdb.cache/->cache}}
+  [{{:keys [pool dialect]} :connection-pool :as options}]
+  (ds/->cached-document-store
+   (assoc options :document-store (->Documents pool (xtdb-jdbc/->JdbcDocumentStore pool dialect)))))
+
+(defrecord Log [plain poll-sleep-duration]
+  db/TxLog
+  (submit-tx [_ tx-events] (db/submit-tx plain tx-events))
+  (submit-tx [_ tx-events options] (db/submit-tx plain tx-events options))
+  (open-tx-log [_ after-tx-id options] (db/open-tx-log plain after-tx-id options))
+  (latest-submitted-tx [_] (db/latest-submitted-tx plain))
+  (subscribe [this after-tx-id f]
+    (subscribe/handle-polling-subscription
+     this after-tx-id {:poll-sleep-duration poll-sleep-duration} f)))
+
+(defn ->tx-log
+  "As `xtdb.jdbc/->tx-log`, with :poll-sleep-duration between two looks for new transactions."
+  {::sys/deps {:connection-pool `xtdb-jdbc/->connection-pool}
+   ::sys/args {:poll-sleep-duration {:spec ::sys/duration, :default "PT0.02S", :required? true}}}
+  [{:keys [connection-pool poll-sleep-duration]}]
+  (->Log (xtdb-jdbc/->tx-log {:connection-pool connection-pool :fetch-size 1024})
+         poll-sleep-duration))
