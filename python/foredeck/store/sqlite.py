@@ -127,6 +127,12 @@ class SqliteStore:
 
     # Writing
 
+    def set_synchronous(self, synchronous: Synchronous) -> None:
+        """What the commits to come wait for, as in `open_sqlite`. A commit that waits for the disk
+        brings all that were before it there, too."""
+        with self._translated():
+            self._db.execute(f"PRAGMA synchronous = {synchronous}")
+
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
         check_blobs(batch.blobs)

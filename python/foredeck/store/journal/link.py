@@ -34,8 +34,9 @@ class Link(Protocol):
     def is_new(self) -> bool:
         """Whether nothing can have been stored there yet."""
 
-    def check(self) -> None:
-        """Raise `StoreUnavailable` where waiting cannot help: no such node, a wrong token."""
+    def check(self, *, first: bool) -> None:
+        """Raise `StoreUnavailable` where waiting cannot help: no such node, or, looked at when
+        nothing was ever read from there (`first`), a wrong token."""
 
     def check_error(self, error: StoreError | None) -> None:
         """Raise the error that `connect` has ended with where trying again cannot help."""
@@ -64,8 +65,10 @@ class ServerLink:
         """See `Link.is_new`: that is not known of others' servers."""
         return False
 
-    def check(self) -> None:
+    def check(self, *, first: bool) -> None:
         """See `Link.check`."""
+        if not first:
+            return
         try:
             self._open(_CHECK_MS).close()
         except StoreUnavailable as error:
@@ -124,7 +127,7 @@ class OwnLink:
         """See `Link.is_new`."""
         return not self.shared and not self._folder.data.exists()
 
-    def check(self) -> None:
+    def check(self, *, first: bool) -> None:  # noqa: ARG002
         """See `Link.check`. Java is not started for this: that takes longer than all the rest."""
         if not runtime_folder(self._home).is_dir() and self._folder.running() is None:
             find_runtime(self._home)

@@ -36,6 +36,8 @@ PATIENCE = 2.0
 """How many seconds the first read of an engine waits to learn what others have written."""
 CLOSE_SECONDS = 1.5
 """How long closing waits for what is on its way to XTDB."""
+_DURABLE = frozenset({"call"})
+"""Types of documents that are on the disk, not only with the system, when a commit returns."""
 _IDLE_SECONDS = 0.3
 _REST_SECONDS = 10.0
 """How long nobody is asked again after XTDB did not answer."""
@@ -59,13 +61,12 @@ def open_journaled(
     `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
     """
-    link.check()
     # Made before the journal's tables are, and by whoever comes first.
     open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
     journal = Journal(file, bounds, busy_timeout_ms)
+    link.check(first=not journal.has_followed)
     copy = open_sqlite(
         file,
-        synchronous="full",
         busy_timeout_ms=busy_timeout_ms,
         clock=clock,
         within=journal.add,
@@ -104,6 +105,7 @@ class JournaledStore:
         self._link = link
         self._started = False
         self._closed = False
+        self._has_written = False
         self._settled = link.is_new() or (not link.shared and journal.has_followed)
         self._taking: SqliteStore | None = None
         self._remote: XtdbStore | None = None
@@ -128,6 +130,12 @@ class JournaledStore:
         `batch.expect` is decided on the local copy, with all that is known to be in XTDB.
         """
         self._bring([*(document.id for document in batch.puts), *batch.expect], needed=False)
+        if not self._has_written:
+            self._journal.renew_tokens()
+            self._has_written = True
+        # What leads up to a prompt lies in the same log, and is on the disk with its call record.
+        durable = origin is not None or any(put.type in _DURABLE for put in batch.puts)
+        self._copy.set_synchronous("full" if durable else "normal")
         token = self._copy.commit(batch, origin=origin)
         self.start()
         self._worker.wake()

@@ -17,11 +17,11 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store import codec
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token
-from foredeck.store.schema import POSITION_BITS
+from foredeck.store.schema import POSITION_BITS, new_store_id
 from foredeck.store.sqlite_errors import translated
 from foredeck.store.sqlite_read import select_in
 
-WAITING, DELIVERED, REFUSED = 0, 1, 2
+_WAITING, DELIVERED, REFUSED = range(3)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal (
@@ -99,6 +99,9 @@ class Journal:
             self._db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
             # What is lost with the power is found again by delivering twice, which is harmless.
             self._db.execute("PRAGMA synchronous = normal")
+            # Half of what the store allows: the delivering thread copies the log into the file,
+            # so that no commit of the engine has to.
+            self._db.execute("PRAGMA wal_autocheckpoint = 2000")
             self._db.executescript(_TABLES)
         self._seen: tuple[int, bool] | None = None
         self._has_foreign = False
@@ -106,6 +109,11 @@ class Journal:
     def close(self) -> None:
         """Let go of the file; calling it twice is fine."""
         self._db.close()
+
+    def renew_tokens(self) -> None:
+        """Begin new tokens, so that those of a copied state folder are never made twice."""
+        with self._translated():
+            self._db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (new_store_id(),))
 
     # Within the transactions of the store
 
@@ -153,18 +161,21 @@ class Journal:
         digests = [blobs[start : start + 32].hex() for start in range(0, len(blobs), 32)]
         return Entry(number, Origin(Token(token), time_ms), documents, digests)
 
-    def delivered(self, number: int) -> None:
-        """XTDB has it."""
-        self._settle(DELIVERED, None, number)
+    def delivered(self, numbers: Sequence[int]) -> None:
+        """XTDB has these."""
+        if numbers:
+            with self._translated(), self._transaction():
+                self._db.executemany(
+                    f"UPDATE journal SET state = {DELIVERED} WHERE number = ?",
+                    ((number,) for number in numbers),
+                )
 
     def refuse(self, number: int, reason: str) -> None:
         """XTDB will not have it: set aside, so that what comes after it is not held up."""
-        self._settle(REFUSED, reason[:1000], number)
-
-    def _settle(self, state: int, reason: str | None, number: int) -> None:
         with self._translated():
             self._db.execute(
-                "UPDATE journal SET state = ?, reason = ? WHERE number = ?", (state, reason, number)
+                f"UPDATE journal SET state = {REFUSED}, reason = ? WHERE number = ?",
+                (reason[:1000], number),
             )
 
     def retry_refused(self) -> None:

@@ -31,11 +31,13 @@ log = logging.getLogger(__name__)
 Tell = Callable[[str, str], None]
 """Says something to the user: a level (`info`, `warning`, `error`) and a text."""
 
-_SETTLE = 0.015
-"""Seconds after a commit in which the engine's answer goes out before the delivery competes."""
+_SETTLE, _LONGEST_SETTLE = 0.1, 1.0
+"""Delivery waits for so many seconds without a commit, and no longer than the second figure: a
+tool's result and the model call after it come close together, and the agent waits for both."""
+_BUSY_MS = 10_000
 _POLL = 1.0
 _HEALTH = 5.0
-_PAGE = 100
+_PAGE = 20
 _CHANGES = 2_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _TELL_AFTER = 2.0
@@ -140,7 +142,7 @@ class Worker:
 
     def _attend(self, remote: XtdbStore, copy: _Copy) -> None:
         """Deliver and follow until this engine ends. Raises `StoreError` when XTDB is lost."""
-        checked = time.monotonic()
+        checked = followed = time.monotonic()
         while True:
             copy.try_lock()
             left = copy.locked and self._deliver(remote, copy)
@@ -148,17 +150,21 @@ class Worker:
                 return
             if not left:
                 self._wait()
-            if time.monotonic() - checked > _HEALTH:
-                checked = time.monotonic()
+            now = time.monotonic()
+            if now - checked > _HEALTH:
+                checked = now
                 self._check_health(remote)
-            if self._link.shared and not self._stopping:
+            if self._link.shared and not self._stopping and now - followed > _POLL * 0.9:
+                followed = now
                 self._follow(remote, copy)
 
     def _wait(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._work or self._stopping, _POLL)
-            if self._work and not self._stopping:
-                self._changed.wait_for(lambda: self._stopping, _SETTLE)
+            until = time.monotonic() + _LONGEST_SETTLE
+            while self._work and not self._stopping and time.monotonic() < until:
+                self._work = False
+                self._changed.wait_for(lambda: self._work or self._stopping, _SETTLE)
             self._work = False
 
     def _sleep(self, seconds: float) -> bool:
@@ -171,17 +177,22 @@ class Worker:
     def _deliver(self, remote: XtdbStore, copy: _Copy) -> bool:
         """Deliver a page of what waits; whether there may be more."""
         entries = copy.journal.waiting(_PAGE)
-        for entry in entries:
-            if self._stopping and time.monotonic() > self._until:
-                return False
-            try:
-                remote.commit(copy.load(entry), origin=entry.origin)
-            except (StoreError, ValueError) as error:
-                if _may_pass(error):
-                    raise
-                self._refused(entry, error, copy)
-            else:
-                copy.journal.delivered(entry.number)
+        done: list[int] = []
+        try:
+            for entry in entries:
+                if self._stopping and time.monotonic() > self._until:
+                    return False
+                try:
+                    remote.commit(copy.load(entry), origin=entry.origin)
+                except (StoreError, ValueError) as error:
+                    if _may_pass(error):
+                        raise
+                    self._refused(entry, error, copy)
+                else:
+                    done.append(entry.number)
+        finally:
+            # In one go: what is delivered twice because this was not reached does no harm.
+            copy.journal.delivered(done)
         return len(entries) == _PAGE
 
     def _refused(self, entry: Entry, error: Exception, copy: _Copy) -> None:
@@ -281,8 +292,10 @@ class _Copy:
 
     def __init__(self, file: Path, bounds: Bounds, busy_timeout_ms: int) -> None:
         self.locked = False
-        self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_timeout_ms)
-        self.journal = Journal(file, bounds, busy_timeout_ms)
+        # Nobody waits for this thread, so it has more patience than the engine.
+        patience_ms = max(_BUSY_MS, busy_timeout_ms)
+        self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=patience_ms)
+        self.journal = Journal(file, bounds, patience_ms)
         self._lock = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
 
     def __enter__(self) -> _Copy:
