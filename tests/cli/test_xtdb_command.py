@@ -98,18 +98,21 @@ def test_text_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is installed" in capsys.readouterr().out
 
 
-def test_a_command_starts_the_node_at_first_and_then_reads_the_copy(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_command_starts_the_node_where_its_copy_may_lack_something(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    folder = own_node_folder(home)
     assert main(["sessions"]) == 0
-    node = own_node_folder(home).running()
+    assert folder.running() is None, "nothing can be there yet"
+    _, up = told(capsys, "up")
+    told(capsys, "down")
+    assert main(["sessions"]) == 0
+    node = stop(folder)
     assert node is not None
-    os.kill(node.pid, signal.SIGKILL)
-    while own_node_folder(home).running() is not None:
-        pass
+    assert node.pid != up["pid"]
     assert main(["sessions"]) == 0
-    assert own_node_folder(home).running() is None
+    assert folder.running() is None
 
 
 def test_a_server_of_somebody_else_is_used_by_its_address(

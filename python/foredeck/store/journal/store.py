@@ -74,7 +74,7 @@ def open_journaled(
     say = tell or (lambda _level, _text: None)
     worker = Worker(file, bounds, link, say, busy_timeout_ms)
     store = JournaledStore(copy, journal, worker, link, say, patience, busy_timeout_ms)
-    if not lazy or link.shared or not journal.has_followed:
+    if not lazy or not store.has_all:
         store.start()
     return store
 
@@ -106,7 +106,9 @@ class JournaledStore:
         self._started = False
         self._closed = False
         self._has_written = False
-        self._settled = link.is_new() or (not link.shared and journal.has_followed)
+        self.has_all = link.is_new() or (not link.shared and journal.has_followed)
+        """Whether nobody else can have written anything, as far as was known at the start."""
+        self._settled = self.has_all
         self._taking: SqliteStore | None = None
         self._remote: XtdbStore | None = None
         self._rest_until = 0.0
