@@ -21,6 +21,7 @@ from foredeck.bench.measure_engine import (
     run_step,
 )
 from foredeck.bench.measure_growth import grow
+from foredeck.bench.measure_policy import digest_figures
 from foredeck.bench.measure_session import MAX_RESULT, WorkSession, transcript_line
 from foredeck.bench.transcripts import load_transcript
 from foredeck.cli.bench_command import NAMES
@@ -102,13 +103,25 @@ def test_growing_tells_times_and_sizes_for_each_length(
     done: list[int] = []
     growth = grow(tmp_path, done.append, (6, 20))
     assert sum(done) == 20
-    assert len(growth.assemble) == len(growth.commit) == len(growth.observe) == 20
+    assert (
+        len(growth.assemble)
+        == len(growth.commit)
+        == len(growth.observe)
+        == len(growth.policy)
+        == 20
+    )
     assert all(commit > 0 for commit in growth.commit)
     assert len(growth.resume) == 2
     assert list(growth.store_bytes) == [6, 12, 20]
     assert growth.transcript_bytes[6] < growth.transcript_bytes[20]
     assert len(growth.last(growth.assemble, 6)) == 3
     assert {path.name for path in tmp_path.iterdir()} == {"home", "work"}
+
+
+def test_digests_are_measured_by_kind() -> None:
+    figures = list(digest_figures())
+    assert [figure.name for figure in figures] == ["digest_file", "digest_search", "digest_log"]
+    assert all(figure.goal == 2 and figure.value for figure in figures)
 
 
 def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:

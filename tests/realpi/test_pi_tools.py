@@ -334,16 +334,31 @@ def test_without_an_engine_a_tool_says_how_to_go_on(pi: Pi, tmp_path: Path, tool
 
 
 @one_version
-def test_a_copied_fold_marker_is_refused(pi: Pi) -> None:
+def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: Pi) -> None:
     """Models imitate what they see: our marker must not end up in a file."""
-    marker = "<@12: 4,120 chars, folded by foredeck>"
+    written = lines("real")
 
-    def second(request: Request) -> Reply:
+    def copies(request: Request) -> Reply:
+        marker = request.find(r"<@\d+: [\d,]+ chars, folded by foredeck>")
+        return Reply((call("write", path="a.txt", content=marker),))
+
+    def again(request: Request) -> Reply:
         assert errors_of(request) == 1
-        return Reply((call("write", path="a.txt", content="real text\n"),))
+        assert (pi.repo / "a.txt").read_text() == written
+        return Reply((call("write", path="b.txt", content="other text\n"),))
 
-    run(pi, [call("write", path="a.txt", content=marker), second, "done"])
-    assert (pi.repo / "a.txt").read_text() == "real text\n"
+    steps = [call("bash", command=f"echo {number}") for number in range(3)]
+    model = pi.serve([call("write", path="a.txt", content=written), *steps, copies, again, "done"])
+    short = {
+        "FOREDECK_ADAPTIVE__PATIENCE_EDITED": "1",
+        "FOREDECK_REBASE__RENT_FACTOR": "0",
+        "FOREDECK_REBASE__GUARD": "10",
+    }
+    ended = pi.print("go", foredeck=True, environment=short)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert model.steps_left == 0
+    assert (pi.repo / "a.txt").read_text() == written
+    assert (pi.repo / "b.txt").read_text() == "other text\n"
 
 
 def errors_of(request: Request) -> int:

@@ -19,6 +19,7 @@ from foredeck.bench.measure_engine import (
 )
 from foredeck.bench.measure_growth import Growth, folder_bytes, grow
 from foredeck.bench.measure_hook import hook_figures
+from foredeck.bench.measure_policy import digest_figures
 from foredeck.bench.measure_session import WorkSession
 from foredeck.errors import StoreUnavailable
 
@@ -75,6 +76,13 @@ class Measurement:
         yield timing("commit", "the commit within it", taken, 2)
         observed = self._growth.last(self._growth.observe, 2000)
         yield timing("observe", "taking in a tool's result, before the call", observed)
+
+    def policy(self) -> Iterator[Figure]:
+        """Asking the policy what may go, and digests of what goes."""
+        taken = self._growth.last(self._growth.policy, 2000)
+        yield timing("policy", "asking the policy, at 2,000 tool calls", taken, 5)
+        self.advance("digests")
+        yield from digest_figures()
 
     def resume(self) -> Iterator[Figure]:
         """Resuming a session of 1,000 calls."""
@@ -180,6 +188,7 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
     "start": Measurement.start,
     "assemble": Measurement.assemble,
     "commit": Measurement.commit,
+    "policy": Measurement.policy,
     "resume": Measurement.resume,
     "store": Measurement.store,
     "pipe": Measurement.pipe,

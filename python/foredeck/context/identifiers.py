@@ -27,9 +27,10 @@ def identifiers(text: str) -> frozenset[str]:
             continue
         if _counts(word):
             found.add(word)
-        tail = word.rpartition("/")[2]
-        if tail is not word and _counts(tail) and _TELLING.search(tail):
-            found.add(tail)
+        if "/" in word:
+            tail = word.rpartition("/")[2]
+            if _counts(tail) and _TELLING.search(tail):
+                found.add(tail)
     return frozenset(found)
 
 

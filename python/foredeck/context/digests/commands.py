@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _EXIT = re.compile(r"(?:Command exited with code|exit code:?) (\d+)\s*\Z", re.IGNORECASE)
 _SUMMARY = re.compile(
-    r"^.*\b\d+ (?:passed|failed|passing|failing|tests? (?:passed|failed)|errors?\b).*$"
-    r"|^test result: .*$|^(?:FAIL|ok|PASS)\s+\S+.*$|^Tests?:? +.*\d.*$",
-    re.MULTILINE,
+    r".*\b\d+ (?:passed|failed|passing|failing|tests? (?:passed|failed)|errors?\b)"
+    r"|test result: |(?:FAIL|ok|PASS)\s+\S|Tests?:? +.*\d"
 )
 _FAILURE = re.compile(
-    r"^(?:FAILED |--- FAIL: |\s*(?:✗|✕|×) "
-    r"|.*\berror(?:\[\w+\]|\s+TS\d+)?: |\w*(?:Error|Exception): ).*$",
-    re.MULTILINE,
+    r"FAILED |--- FAIL: |\s*(?:✗|✕|×) "
+    r"|.*\berror(?:\[\w+\]|\s+TS\d+)?: |\w*(?:Error|Exception): "
 )
+_SUMMARY_WORDS = ("pass", "fail", "error", "test result: ", "FAIL", "ok", "PASS", "Test")
+_FAILURE_WORDS = ("FAIL", "✗", "✕", "×", "rror", "Exception: ")
+"""A line without any of these need not be tried: looking for words is many times faster."""
+
 MAX_FAILURES = 2
 LINE_CHARS = 120
 
@@ -25,19 +27,26 @@ def command_facts(arguments: Mapping[str, Any], text: str) -> str:
     """Exit code, the last summary line of a test run, and the first failures; empty if none."""
     del arguments
     told: list[str] = []
-    code = _EXIT.search(text)
+    code = _EXIT.search(text, max(0, len(text) - LINE_CHARS))
     if code:
         told.append(f"exit code {code[1]}")
-    summaries = [found[0] for found in _SUMMARY.finditer(text)]
-    if summaries:
-        told.append(_short(summaries[-1]))
-    for found in _FAILURE.finditer(text):
-        line = _short(found[0])
+    lines = text.split("\n")
+    summary = next(_matching(lines[::-1], _SUMMARY, _SUMMARY_WORDS), None)
+    if summary is not None:
+        told.append(summary)
+    for line in _matching(lines, _FAILURE, _FAILURE_WORDS):
         if line not in told:
             told.append(line)
         if len(told) >= MAX_FAILURES + 2:
             break
     return "; ".join(told)
+
+
+def _matching(lines: list[str], pattern: re.Pattern[str], words: tuple[str, ...]) -> Iterator[str]:
+    """Lines that begin as the pattern says, cut short."""
+    for line in lines:
+        if any(word in line for word in words) and pattern.match(line):
+            yield _short(line)
 
 
 def _short(line: str) -> str:

@@ -17,7 +17,7 @@ def unheld_names(text: str, held: Set[str], chars: int) -> str:
     names = identifiers(text) - held
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
     told, room = [], chars - len(_HEAD)
-    for name in sorted(names - tails, key=lambda name: (len(name), name)):
+    for name in sorted(sorted(names - tails), key=len):
         room -= len(name) + 1
         if room < 0:
             break
