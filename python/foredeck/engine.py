@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from foredeck import __version__
@@ -29,14 +30,15 @@ from foredeck.context.rewriting import Rules
 from foredeck.context.session import Recall, Session, open_session
 from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools import ContextTools
-from foredeck.errors import Conflict, OutOfSync, ToolError, UnknownSession
+from foredeck.errors import Conflict, OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.sources import FileSource, ToolEvent
+from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
-from foredeck.stores import open_filesystems, open_source, open_store
+from foredeck.stores import open_beside, open_filesystems, open_source, open_store
 from foredeck.watch import SessionWatch, Soon
 
 PROTOCOL = 1
@@ -67,7 +69,10 @@ class Engine:
         self._call_soon = call_soon
         self._recorded = recorded
         self._notify = notify or (lambda _level, _text: None)
-        self._store = store or open_store(config, tell=self._notify)
+        self._warnings: list[str] = []
+        self._is_given = store is not None
+        self._inode = inode_of(config.sqlite_file)
+        self._store = store or self._open_store()
         self._session: Session | None = None
         self._assembler: Assembler | None = None
         self._watch: SessionWatch | None = None
@@ -81,8 +86,30 @@ class Engine:
             "engine": __version__,
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
-            "warnings": [],
+            "warnings": self._warnings,
         }
+
+    def _open_store(self) -> Store:
+        """The configured store; a fresh one where that is damaged."""
+        try:
+            store = open_store(self._config, tell=self._notify)
+        except StoreDamaged as damage:
+            store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
+            self._warnings.append(text)
+        self._inode = inode_of(self._config.sqlite_file)
+        return store
+
+    def _begin_beside(self, damage: StoreDamaged) -> None:
+        """The store was found damaged at work: go on with a fresh one. Raises `StoreDamaged`."""
+        self._forget()
+        if self._is_given:
+            raise damage
+        with suppress(StoreError):
+            self._store.close()
+        self._store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
+        self._inode = inode_of(self._config.sqlite_file)
+        self._asked.pop("calls", None)
+        self._notify("error", text)
 
     def open_session(self, params: Params) -> dict[str, Any]:
         """Open a session, the one before is closed. Idempotent."""
@@ -113,6 +140,9 @@ class Engine:
             # Another process works on this session: go on from what it has stored.
             self._forget()
             raise OutOfSync("The session has gone on in another process.") from error
+        except StoreDamaged as damage:
+            self._begin_beside(damage)
+            raise OutOfSync("The store was damaged: a fresh one takes its place.") from damage
         except Exception:
             # What is in memory may be ahead of what is stored: begin anew from the store.
             self._forget()
@@ -248,7 +278,12 @@ class Engine:
 
     def _open(self) -> None:
         asked = self._asked
-        self._session = self._load(asked, str(asked.get("cwd") or ""))
+        cwd = str(asked.get("cwd") or "")
+        try:
+            self._session = self._load(asked, cwd)
+        except StoreDamaged as damage:
+            self._begin_beside(damage)
+            self._session = self._load(asked, cwd)
         if asked.get("calls") is None:
             asked["calls"] = self._session.opened_at
         self._session.opened_at = int(asked["calls"])

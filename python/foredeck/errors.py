@@ -7,6 +7,7 @@
     │   ├── Corrupt               stored bytes are not what their hash says
     │   ├── Missing               a version or blob that should be there is not
     │   └── StoreUnavailable      the store cannot be opened, or is busy for too long
+    │       └── StoreDamaged      its file is no store any more
     ├── OutOfSync                 the host speaks of messages that the engine does not hold
     ├── UnknownSession            no such session is open, or stored
     ├── ToolError                 a tool's own error, written for the model
@@ -54,6 +55,10 @@ class Missing(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store cannot be opened, or another process holds it for too long."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The store's file is damaged, or no database at all."""
 
 
 class OutOfSync(ForedeckError):

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.errors import ConfigError
+from foredeck.errors import ConfigError, StoreDamaged
 from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
+from foredeck.store.aside import put_aside
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite import open_sqlite
 
@@ -39,6 +40,27 @@ def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) 
         config.sqlite_file,
         synchronous=config.sqlite.synchronous,
         busy_timeout_ms=config.sqlite.busy_timeout_ms,
+    )
+
+
+def open_beside(
+    config: Config, damage: StoreDamaged, inode: int | None, *, tell: Tell | None = None
+) -> tuple[Store, str]:
+    """Put the damaged SQLite store aside and open a fresh one; with what to say to the user.
+
+    `inode` is that of the damaged file (`store.aside`). Raises `StoreDamaged` where it cannot be
+    put aside, or is not SQLite's.
+    """
+    if config.store != "sqlite":
+        raise damage
+    try:
+        aside = put_aside(config.sqlite_file, inode)
+    except OSError:
+        raise damage from None
+    kept = f"it is kept as {aside.name}" if aside else "it was put aside by another process"
+    return open_store(config, tell=tell), (
+        f"{config.sqlite_file} is damaged: {kept}, and a fresh store takes its place. Objects and "
+        "prompts of earlier sessions are in the old one; Pi's own session files are not touched."
     )
 
 

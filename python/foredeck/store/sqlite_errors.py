@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foredeck.errors import StoreUnavailable
+from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.store.location import holders
 
 _PRIMARY = 0xFF
 """The low byte of an extended SQLite result code names the kind of error."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 @contextmanager
@@ -20,11 +21,16 @@ def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
+        kind = StoreDamaged if _code(error) in _DAMAGED else StoreUnavailable
+        raise kind(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    code = _code(error)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return f"busy for {busy_timeout_ms} ms: {_holders(path)}"
     if code == sqlite3.SQLITE_FULL:
@@ -33,7 +39,7 @@ def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
         return "it cannot be written: check the permissions of the file and of its folder"
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return f"it cannot be opened ({error}): check that the folder exists and is writable"
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+    if code in _DAMAGED:
         return f"the file is damaged ({error}): restore a backup, or move it away to start anew"
     if code == sqlite3.SQLITE_IOERR:
         return f"reading or writing failed ({error}): check the disk and its free space"

@@ -1,0 +1,63 @@
+"""A damaged SQLite store is moved aside and kept, and a fresh one takes its place."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_COMPANIONS = ("", "-wal", "-shm")
+
+
+def put_aside(path: Path, inode: int | None = None) -> Path | None:
+    """Rename the store at `path` and what belongs to it; the new name.
+
+    None where another process has done so already: `inode` is that of the damaged file, and the
+    one at `path` is another by now. Raises OSError where it cannot be renamed.
+    """
+    with _alone(path):
+        try:
+            found = path.stat().st_ino
+        except FileNotFoundError:
+            return None
+        if inode is not None and found != inode:
+            return None
+        aside = _free_name(path)
+        for companion in _COMPANIONS:
+            source = path.with_name(path.name + companion)
+            if source.exists():
+                source.rename(aside.with_name(aside.name + companion))
+        return aside
+
+
+def inode_of(path: Path) -> int | None:
+    """What tells a file from one that was put in its place; None where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _free_name(path: Path) -> Path:
+    day = time.strftime("%Y-%m-%d")
+    names = (f"{path.name}.damaged-{day}{f'-{n}' if n else ''}" for n in range(1000))
+    return next(aside for name in names if not (aside := path.with_name(name)).exists())
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time: two that find the same damage must not both rename."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

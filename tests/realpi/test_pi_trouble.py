@@ -1,0 +1,88 @@
+"""A store that cannot be used: Pi goes on, the user gets a clear word, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from faults import TEXT, WORK, complaints
+from harness import Pi, one_version
+from observed import answered, assert_stable, calls_of, results, stored
+
+
+@pytest.fixture
+def work(pi: Pi) -> Pi:
+    (pi.repo / "a.txt").write_text(TEXT)
+    return pi
+
+
+def assert_pi_went_on(pi: Pi, word: str, **environment: str) -> None:
+    """The work is done as plain Pi would; the user hears of it, in words that help."""
+    model = pi.serve(WORK)
+    run = pi.print("work", foredeck=True, environment=environment)
+    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert any(word in line for line in complaints(run)), run.stderr
+    assert len(complaints(run)) <= 2
+    assert_stable(answered(model))
+    assert TEXT in results(model.requests[-1])[0]
+
+
+def test_a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one(work: Pi) -> None:
+    home = work.workspace.foredeck_home
+    (home / "foredeck.db").write_bytes(b"no database" * 4000)
+    assert_pi_went_on(work, "a fresh store takes its place")
+    (kept,) = home.glob("foredeck.db.damaged-*")
+    assert kept.read_bytes() == b"no database" * 4000
+    with stored(work) as store:
+        assert len(calls_of(store)) == len(WORK)
+
+
+@one_version
+def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
+    """Found out at work: the session goes on in a fresh store, and says so."""
+    model = work.serve([*WORK, "on"])
+    rpc = work.rpc(foredeck=True)
+    rpc.prompt("work")
+    home = work.workspace.foredeck_home
+    with closing(sqlite3.connect(home / "foredeck.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with (home / "foredeck.db").open("r+b") as file:
+        size = file.seek(0, 2)
+        for at in range(8192, size, 4096):
+            file.seek(at)
+            file.write(b"\xa5" * 4096)
+    rpc.kill_engine()
+    rpc.prompt("on")
+    assert model.violations == []
+    assert len(list(home.glob("foredeck.db.damaged-????-??-??"))) == 1
+    assert any("a fresh store takes its place" in text for text in rpc.notifications())
+    with stored(work) as store:
+        assert calls_of(store)
+
+
+@one_version
+def test_a_store_that_another_process_holds(work: Pi) -> None:
+    assert work.print("/foredeck", foredeck=True).code == 0
+    with closing(sqlite3.connect(work.workspace.foredeck_home / "foredeck.db")) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        assert_pi_went_on(work, "another process holds it")
+
+
+@one_version
+def test_a_state_folder_that_cannot_be_written(work: Pi, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert_pi_went_on(work, "file", FOREDECK_HOME=str(tmp_path / "file"))
+
+
+@one_version
+@pytest.mark.skipif(shutil.which("prlimit") is None, reason="needs prlimit")
+def test_a_disk_that_is_full(work: Pi, checkout: Path) -> None:
+    """The engine may not make its files any longer: as on a full disk, a write fails."""
+    engine = ["prlimit", "--fsize=150000", str(checkout / ".venv" / "bin" / "foredeck"), "engine"]
+    assert_pi_went_on(work, "Pi goes on", FOREDECK_ENGINE=json.dumps(engine))
