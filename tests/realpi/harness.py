@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from foredeck.bench.crash.homes import prepared
+from foredeck.bench.crash.homes import settings as store_settings
 from foredeck.bench.scripted import ScriptedModel, write_agent_dir
 from foredeck.bench.scripted.pi_process import (
     VERSIONS,
@@ -23,6 +26,11 @@ from foredeck.bench.scripted.steps import Script
 
 one_version = pytest.mark.parametrize("pi", VERSIONS[:1], indirect=True)
 """For what does not differ between versions of Pi: run on the oldest alone."""
+
+STORE: Literal["sqlite", "xtdb"] = (
+    "xtdb" if os.environ.get("FOREDECK_TEST_STORE") == "xtdb" else "sqlite"
+)
+"""The store of every run here; `foredeck bench lifecycle` sets it."""
 
 _PATIENT = {"FOREDECK_DEADLINE_MS": "30000"}
 """What is not about the deadline must not fail on a machine that is busy."""
@@ -40,6 +48,9 @@ class Pi:
         self.workspace = workspace
         self._checkout = checkout
         self._stack = ExitStack()
+        self._stack.enter_context(
+            prepared(workspace.foredeck_home, STORE, checkout / ".cache" / "xtdb")
+        )
 
     @property
     def version(self) -> str:
@@ -92,7 +103,7 @@ class Pi:
             *prompts,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment={**_PATIENT, **(environment or {})},
+            environment={**_PATIENT, **store_settings(STORE), **(environment or {})},
             timeout_s=timeout_s,
         )
 
@@ -110,7 +121,7 @@ class Pi:
             self.workspace,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment={**_PATIENT, **(environment or {})},
+            environment={**_PATIENT, **store_settings(STORE), **(environment or {})},
         )
         self._stack.callback(client.shutdown)
         return client

@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.store.protocol import Head, Store
 from foredeck.stores import open_store
-from harness import Pi
+from harness import STORE, Pi
 
 Json = dict[str, Any]
 
@@ -21,7 +21,8 @@ Json = dict[str, Any]
 @contextmanager
 def stored(pi: Pi) -> Iterator[Store]:
     """The store that the engine of this run writes; may be read while the engine runs."""
-    store = open_store(Config(home=pi.workspace.foredeck_home))
+    config = Config(home=pi.workspace.foredeck_home, store=STORE)
+    store = open_store(config, lazy=True)
     try:
         yield store
     finally:

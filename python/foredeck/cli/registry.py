@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
+    "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
     "xtdb": "install, start, stop and look after the XTDB node",
