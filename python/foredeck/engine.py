@@ -152,9 +152,7 @@ class Engine:
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
         status = status_line(session.log.records[session.current or ""])
-        told = unpriced(session)
-        notices = [] if told is None else [{"level": "info", "text": told}]
-        return {**wire, "status": {"text": status}, "notices": notices}
+        return {**wire, "status": {"text": status}, "notices": _notices(session)}
 
     @property
     def decision(self) -> Mapping[str, Any]:
@@ -366,6 +364,15 @@ class Engine:
 def _recorded(source: FileSource) -> Recall:
     """In a replay the tool's own words are all there is to tell of its files."""
     return lambda event, pending: source.after_tool(event, pending=pending)
+
+
+def _notices(session: Session) -> list[dict[str, str]]:
+    """What the user is told with an answer, once."""
+    words, session.words = session.words, []
+    told = unpriced(session)
+    if told is not None:
+        words.append(told)
+    return [{"level": "info", "text": text} for text in words]
 
 
 def settings_of(config: Config) -> Settings:

@@ -35,6 +35,9 @@ export interface HookHost {
   log(text: string): void;
 }
 
+/** So many messages at once may take the engine a second or more. */
+const MANY = 500;
+
 /** Why a call went out without the engine, for the user. */
 const TROUBLE: Record<string, string> = {
   timeout: "the engine did not answer in time",
@@ -184,6 +187,8 @@ export class ContextHook {
     const { engine, host } = this.deps;
     const { generation } = engine;
     if (keep === 0) this.forgetSent();
+    const fresh = call.list.length - keep;
+    if (fresh > MANY) host.status(`fd: taking in ${fresh} messages`);
     const { params, system, tools, told } = this.parameters(call, keep);
     const value = await this.request(params, call);
     const held = this.book.copy();

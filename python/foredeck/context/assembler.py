@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.context.adoption import told_of
 from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
 from foredeck.context.asking import Asked, ask
 from foredeck.context.branch import Fields
@@ -40,6 +41,9 @@ from foredeck.context.system import take_system
 from foredeck.context.uses import Uses
 from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
+
+ADOPTED = "adopted"
+"""Why a call of a history from before the session had foredeck is recorded as the host's."""
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
@@ -213,6 +217,8 @@ class Assembler:
             scene = self._scene()
             self._take_in(scene, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
+            if outcome.reason == ADOPTED:
+                self.session.words.append(told_of(alignment.items[:done]))
             layout = layout_before(self.session) or self.layout.name
             record_host_call(self.session, outcome, layout, self.policy.name)
         whole = min(done, whole)
@@ -439,5 +445,5 @@ def _before_us(session: Session, alignment: Alignment) -> list[Outcome]:
     for index in range(len(alignment.items) - 1, -1, -1):
         item = alignment.items[index]
         if item.kind == "assistant" and not item.void:
-            return [Outcome("off", messages=index, time_ms=item.time_ms, reason="adopted")]
+            return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
     return []

@@ -95,6 +95,8 @@ class Session:
     """Handles of files that something else has changed, with what happened to them."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """Stretches of chat that were put away, by id, oldest first; without their turns."""
+    words: list[str] = field(default_factory=list)
+    """What the user shall be told with the next answer."""
     compacting: object = None
     """What the host's model is about to sum up (`context.compacting.Wish`)."""
 

@@ -1,0 +1,38 @@
+"""What the user is told of a history that came about without us."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.messages import assistant, calls, result, user
+from foredeck.context.adoption import told_of
+from foredeck.hosts.pi.messages import Message, to_item
+
+HEAD = "foredeck has taken in "
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([user("a")], "1 message and 0 tool results from before it was on."),
+        (
+            [user("a"), assistant(calls("c", "bash")), result("c", "bash", "x")],
+            "3 messages and 1 tool result from before it was on. "
+            "Of files it knows what they hold now, not what they held then.",
+        ),
+        (
+            [user("a"), assistant(calls("c", "bash"))],
+            "2 messages and 0 tool results from before it was on. "
+            "1 tool call had no result in the session file.",
+        ),
+        (
+            [user("a"), result("c", "bash", "x"), {"role": "odd"}],
+            "3 messages and 1 tool result from before it was on. "
+            "Of files it knows what they hold now, not what they held then. "
+            "1 result had no tool call there, and cannot be sent. "
+            "1 message of other kinds went by as they are.",
+        ),
+    ],
+)
+def test_what_is_told(messages: list[Message], told: str) -> None:
+    assert told_of([to_item(message, None, {}) for message in messages]) == HEAD + told

@@ -1,0 +1,99 @@
+"""Session files from elsewhere: begun without foredeck, cut off, moved, of an older Pi."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from foredeck.bench.scripted import call
+from foredeck.bench.scripted.steps import Step
+from harness import Pi
+from observed import answered, assert_stable, calls_of, messages, stored
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+WORK: list[Step] = [
+    [call("read", path="a.txt"), call("bash", command="seq 300")],
+    call("edit", path="a.txt", edits=[{"oldText": "line 7:", "newText": "line seven:"}]),
+    "worked",
+]
+
+
+def plain_session(pi: Pi) -> Path:
+    """The file of a session that knew nothing of foredeck."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    assert pi.print("work", foredeck=False).code == 0
+    return pi.workspace.session_files()[-1]
+
+
+def elsewhere(pi: Pi, lines: list[str]) -> Path:
+    """Another file with these lines, in another folder."""
+    path = pi.workspace.root / "brought" / "old session.jsonl"
+    path.parent.mkdir()
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
+    model = pi.serve([*WORK, "on", "and on"])
+    plain_session(pi)
+    rpc = pi.rpc(foredeck=True, arguments=["--continue"])
+    rpc.prompt("Go on.")
+    rpc.prompt("And on.")
+    assert model.violations == []
+    (told,) = rpc.notifications()
+    assert told.startswith("foredeck has taken in 6 messages and 3 tool results from before")
+    before, after = answered(model)[2], answered(model)[3]
+    assert messages(after)[: len(messages(before))] == messages(before)
+    assert_stable(answered(model)[3:])
+
+
+def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
+    model = pi.serve([*WORK, "on", "more"])
+    lines = plain_session(pi).read_text().split("\n")
+    results = [n for n, line in enumerate(lines) if '"role":"toolResult"' in line]
+    # The first of two results is there, the second is cut in the middle of its line.
+    cut = [*lines[: results[1]], lines[results[1]][:80]]
+    path = elsewhere(pi, cut)
+    rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
+    rpc.prompt("Go on.")
+    rpc.prompt("More.")
+    assert model.violations == []
+    assert "No result: the call was interrupted." in answered(model)[-1].request.text
+    assert_stable(answered(model)[3:])
+    with stored(pi) as store:
+        assert {c.fields["tool"] for c in store.query("toolcall")} == {"read"}
+
+
+def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
+    model = pi.serve([*WORK, "on", "more"])
+    old = []
+    for line in plain_session(pi).read_text().split("\n"):
+        entry = json.loads(line) if line else {}
+        if entry.get("type") == "session":
+            entry.pop("version")
+        elif entry.get("type") != "message" or entry["message"].get("role") == "system":
+            continue
+        old.append(json.dumps({k: v for k, v in entry.items() if k not in ("id", "parentId")}))
+    header = json.loads(old[0])
+    old[0] = json.dumps({**header, "id": "0000-old-session", "cwd": str(pi.repo)})
+    path = elsewhere(pi, old)
+    rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
+    rpc.prompt("Go on.")
+    rpc.prompt("More.")
+    assert model.violations == []
+    assert_stable(answered(model)[3:])
+    with stored(pi) as store:
+        session = rpc.state()["sessionId"]
+        assert {c.fields["tool"] for c in store.query("toolcall")} == {"read", "bash", "edit"}
+        assert len(calls_of(store, session)) == 3
+
+
+def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
+    model = pi.serve([*WORK, "on", "plain", "plainer"])
+    (pi.repo / "a.txt").write_text(TEXT)
+    assert pi.print("work", foredeck=True).code == 0
+    assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    ended = pi.print("plainly", "more", foredeck=False, arguments=["--continue"])
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    assert "@" not in answered(model)[-1].request.text
+    assert "line 59: the quick brown fox" in answered(model)[-1].request.text
