@@ -209,6 +209,7 @@ test("session_start opens with file and parent; session_shutdown closes", async 
     cwd: harness.folder,
     reason: "fork",
     parent: "p1",
+    started_by: null,
   });
   assert.deepEqual(harness.requests("session/close")[0]?.params, { session: "s2", reason: "quit" });
 });
