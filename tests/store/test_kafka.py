@@ -1,0 +1,62 @@
+"""Two nodes over one Kafka broker, where FOREDECK_TEST_KAFKA names one (host:port)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import Conflict
+from foredeck.store.xtdb import XtdbStore, open_xtdb
+from foredeck.store.xtdb.node import private_node
+from foredeck.store.xtdb.runtime import Runtime
+
+from .documents import batch, note
+from .xtdb_node import runtime
+
+__all__ = ["runtime"]
+
+BROKER = os.environ.get("FOREDECK_TEST_KAFKA")
+
+pytestmark = pytest.mark.skipif(
+    BROKER is None, reason="needs a Kafka broker: FOREDECK_TEST_KAFKA=host:port"
+)
+
+Openers = tuple[partial[XtdbStore], partial[XtdbStore]]
+
+
+@pytest.fixture
+def openers(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Openers]:
+    """What opens one new namespace on each of two machines."""
+    monkeypatch.setenv("FOREDECK_XTDB_KAFKA", BROKER or "")
+    options = {"namespace": f"t{secrets.token_hex(8)}", "timeout_ms": 60_000}
+    with (
+        private_node(tmp_path / "one", runtime, "kafka") as one,
+        private_node(tmp_path / "two", runtime, "kafka") as two,
+    ):
+        made = []
+        for node in (one, two):
+            running = node.running()
+            assert running is not None
+            made.append(partial(open_xtdb, running.url, token=node.token(), **options))
+        yield made[0], made[1]
+
+
+def test_both_machines_tell_the_same_history(openers: Openers) -> None:
+    one, two = (make() for make in openers)
+    with closing(one), closing(two):
+        tokens = [(one, two)[n % 2].commit(batch(note("a", f"{n} " * 400))) for n in range(8)]
+        for store in (one, two):
+            with pytest.raises(Conflict):
+                store.commit(batch(note("a", "lost"), expect={"a": tokens[0]}))
+            store._client.catch_up()
+            assert [head.token for head in store.history("a")] == tokens
+            head = store.head("a", tokens[3])
+            assert head is not None
+            assert store.blob(head.fields["text_hash"]) == b"3 " * 400
+        assert list(one.changes_since(None)) == list(two.changes_since(None))
