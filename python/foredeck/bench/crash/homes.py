@@ -23,7 +23,7 @@ def settings(store: str) -> dict[str, str]:
 
 @contextmanager
 def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[None]:
-    """Make `home` ready for that store; what runs there is ended with the block.
+    """Make `home` ready for that store, its node running; that is ended with the block.
 
     `installed`: the state folder where the XTDB node is installed (default: the user's own).
     Raises `StoreUnavailable` where it is not.
@@ -32,7 +32,7 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
     if store == "sqlite":
         yield
         return
-    from foredeck.store.xtdb.node import stop
+    from foredeck.store.xtdb.node import start, stop
     from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
     from foredeck.store.xtdb.supervise import own_node_folder
 
@@ -41,6 +41,7 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
     link.parent.mkdir(mode=0o700, exist_ok=True)
     link.symlink_to(runtime.folder, target_is_directory=True)
     try:
+        start(own_node_folder(home), runtime)
         yield
     finally:
         stop(own_node_folder(home))
