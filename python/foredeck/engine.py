@@ -152,6 +152,8 @@ class Engine:
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
         status = status_line(session.log.records[session.current or ""])
+        if trouble := getattr(self._store, "trouble", ""):
+            status = f"{status}, {trouble}"
         return {**wire, "status": {"text": status}, "notices": _notices(session)}
 
     @property

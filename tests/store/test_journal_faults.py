@@ -111,6 +111,7 @@ class TestOwnNode:
                     assert contents(store, "a") == [str(n) for n in range(25)]
                     told.wait("transactions wait for XTDB")
                     assert store.figures.entries >= 10
+                    assert store.trouble == f"XTDB away, {store.figures.entries} wait"
                 finally:
                     kill(folder, signal.SIGCONT)
                 told.wait("answers again")
@@ -306,6 +307,7 @@ def test_a_refused_transaction_holds_nothing_up(
         with closing(Machine(path, link)(told)) as store:
             delivered(store)
             assert store.figures.refused == 1
+            assert store.trouble == "XTDB refused 1"
             assert "is a file here" in (store.figures.reason or "")
             told.wait("has refused a transaction")
             assert [head.token for head in remote.history("a")] == tokens

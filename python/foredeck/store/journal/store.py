@@ -124,6 +124,14 @@ class JournaledStore:
         """What waits for XTDB."""
         return self._journal.figures()
 
+    @property
+    def trouble(self) -> str:
+        """What a user should see at a glance: that XTDB is away, or has refused; else empty."""
+        figures = self.figures
+        if figures.refused:
+            return f"XTDB refused {figures.refused}"
+        return f"XTDB away, {figures.entries} wait" if self._worker.away else ""
+
     # Writing
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
