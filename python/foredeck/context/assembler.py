@@ -162,7 +162,7 @@ class Assembler:
             record = self.session.log.records.get(self.session.current or "") or {}
             if self.session.depth % KEEP_CALLS and changed_from >= call.start:
                 before = (record.get("cache") or {}).get("marked")
-            if before is None:
+            else:
                 soon = asked.first_to_go()
         return foresee(scene, call, changed_from, soon, before=before)
 

@@ -11,7 +11,8 @@ from foredeck.context.layout import Scene
 from foredeck.context.rewriting import Call
 
 KEEP_CALLS = 5
-"""For how many calls a marker stays where it is, if it can, before its place is chosen anew."""
+"""For how many calls a marker stays where it is, if it can, before its place is chosen anew: that
+costs asking the policy once more."""
 
 
 def foresee(
