@@ -190,10 +190,10 @@ class DigestsSection(Section):
     """`[digests]`: what is left of a folded result beside its reference line."""
 
     max_tokens: int = Field(
-        150, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
+        500, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
     )
     max_share: float = Field(
-        0.15, ge=0, le=1, description="Most of the result's own size that its digest may have."
+        0.1, ge=0, le=1, description="Most of the result's own size that its digest may have."
     )
 
 

@@ -35,8 +35,8 @@ KINDS: dict[str, Facts] = {
 class Size:
     """How long a digest may be: the smaller of the two. No characters: no digests."""
 
-    chars: int = 600
-    share: float = 0.15
+    chars: int = 2000
+    share: float = 0.1
     """Of the text that it stands for."""
 
     def limit(self, text: str) -> int:
