@@ -197,7 +197,7 @@ def big(host: Host, id: str, size: int = 4000) -> Sent:
 
 def watered(new_host: NewHost) -> Host:
     """A window of 40,000 characters: high water at 34,000, low at 24,000."""
-    host = new_host()
+    host = new_host(digests={"max_tokens": 150, "max_share": 0.15})
     host.set_window(int(40_000 / CHARS_PER_TOKEN))
     return host
 
