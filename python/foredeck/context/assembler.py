@@ -332,11 +332,11 @@ class Assembler:
     def _fit(self, scene: Scene, request: Request, window: int | None) -> dict[str, Any] | None:
         """The prompt into the window, where folding was not enough."""
         settings = self._settings
-        low = settings.rules.water.low
-        chars, now = settings.summary_chars, request.time_ms
-        return fit(
-            self.session, scene, Space(window, self._gauge, self._fixed_chars, low, chars, now)
-        )
+        size, low = self._fixed_chars, settings.rules.water.low
+        refused = bool(request.model and window != request.model.window)
+        summary, now = settings.summary_chars, request.time_ms
+        space = Space(window, self._gauge, size, low, summary, now, refused)
+        return fit(self.session, scene, space)
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""

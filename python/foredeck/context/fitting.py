@@ -23,6 +23,8 @@ from foredeck.context.session import Session
 
 SUMMARY_SHARE = 0.1
 """Of the window, at most, for a summary."""
+DOUBT = 1.25
+"""An estimate of tokens may be a fifth too high."""
 LEAST_CHARS = 400
 """Of a text that is cut, at least."""
 PASSES = 3
@@ -43,11 +45,20 @@ class Space:
     low_water: float
     summary_chars: int
     time_ms: int
+    refused: bool = False
+    """Whether the window is what the provider's refusal of a prompt has shown it to be."""
 
     @property
     def limit(self) -> int:
         """The most characters that may go out."""
         return int(room(self.window or 0) * self.gauge.rate)
+
+    @property
+    def bearable(self) -> int:
+        """The characters with which a request is still worth a try: counts are estimates, unless
+        the provider has refused one."""
+        doubt = 1.0 if self.refused else DOUBT
+        return int((self.window or 0) * self.gauge.rate * doubt)
 
     @property
     def goal(self) -> int:
@@ -64,8 +75,11 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
     if not space.window or _chars(session, space) <= space.limit:
         return None
-    decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
     bound = not allowed_from(session.conversation, 0)
+    if bound and _chars(session, space) <= space.bearable:
+        # It may still go through, and what sealed reasoning is bound to had better stay.
+        return None
+    decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
     until = _cut_point(session, space)
     if until:
         decision["compaction"] = _put_away(session, scene, until, space)
