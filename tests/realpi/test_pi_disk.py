@@ -102,7 +102,7 @@ def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> Non
     assert pi.print("go", foredeck=True).code == 0
     assert model.violations == []
     _, first, second = results(model.requests[-1])
-    assert first == f"next\n\n{announced(pi, 'a.txt')}"
+    assert first == f"{announced(pi, 'a.txt')}\nnext\n"
     assert second == "b\n"
     assert_stable(answered(model))
 
