@@ -23,16 +23,9 @@ def needs_pi(checkout: Path) -> None:
 
 
 def assert_sound(tally: Tally, rounds: int) -> None:
-    """Nothing that was acknowledged is lost or doubled, and nothing is left in the way.
-
-    Whether the next prompt is the same is for the bench to tell: an engine that is killed before
-    it has looked at a file knows what the file was from the tool's words alone, which happens
-    where the machine is busy.
-    """
+    """Nothing is lost, doubled or left in the way, and every prompt is as without the kills."""
     found = tally.to_json()
-    faults = ("missing", "lost_results", "doubled", "half_transactions", "refused_prompts")
-    left = ("orphans", "refused_starts")
-    assert {name: found[name] for name in faults + left if found[name]} == {}, found["examples"]
+    assert found["ok"], found["examples"]
     assert (found["rounds"], sum(found["killed"].values())) == (rounds, rounds)
     assert found["acknowledged"] >= rounds
     assert found["prompts"] > 0
@@ -40,17 +33,22 @@ def assert_sound(tally: Tally, rounds: int) -> None:
 
 def test_ten_rounds_on_sqlite(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     needs_pi(checkout)
-    main(["bench", "crash", "--rounds", "10", "--json"])
+    assert main(["bench", "crash", "--rounds", "10", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["rounds"], found["through_pi"], found["lost_results"]) == (10, 3, 0)
+    assert found["ok"]
+    assert (found["rounds"], found["through_pi"], found["differing_prompts"]) == (10, 3, 0)
 
 
 @pytest.mark.parametrize(("target", "rounds"), [("engine", 6), ("node", 4)])
 @pytest.mark.usefixtures("runtime")
 def test_ten_rounds_on_xtdb(checkout: Path, target: Target, rounds: int) -> None:
     needs_pi(checkout)
-    plan = Plan(rounds, "xtdb", target, installed=installed_home())
-    assert_sound(run_crash(plan), rounds)
+    tally = run_crash(Plan(rounds, "xtdb", target, installed=installed_home()))
+    if target == "engine" and tally.failures == tally.differing > 0:
+        pytest.xfail(
+            "an engine killed before it has looked at a file may count versions from later"
+        )
+    assert_sound(tally, rounds)
 
 
 def test_rounds_are_shared_between_targets() -> None:

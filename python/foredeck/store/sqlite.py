@@ -41,6 +41,7 @@ from foredeck.store.sqlite_read import (
     raw_digests,
     select_in,
 )
+from foredeck.store.sqlite_transaction import immediate
 from foredeck.store.sqlite_write import Writer
 from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
 
@@ -144,7 +145,7 @@ class SqliteStore:
         with self._translated():
             # Hashing and deflating are done before the lock is taken, and not for what is there.
             new_blobs = self._encode_new(blobs)
-            with self._transaction():
+            with immediate(self._db):
                 token = self._writer.write(versions, new_blobs, batch.expect, origin)
                 if self._within is not None:
                     self._within(self._db, batch, token)
@@ -160,17 +161,6 @@ class SqliteStore:
             for digest, data in blobs.items()
             if digest not in there
         }
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
     # Reading
 
@@ -350,7 +340,7 @@ class SqliteStore:
         with self._translated():
             self._db.execute("PRAGMA secure_delete = ON")
             try:
-                with self._transaction():
+                with immediate(self._db):
                     for id in ids:
                         self._erase_document(codec.id_column(id))
                     self._db.executemany(

@@ -20,6 +20,7 @@ from foredeck.store.protocol import Batch, Change, Origin, Token
 from foredeck.store.schema import POSITION_BITS, new_store_id
 from foredeck.store.sqlite_errors import translated
 from foredeck.store.sqlite_read import select_in
+from foredeck.store.sqlite_transaction import immediate
 
 _WAITING, DELIVERED, REFUSED = range(3)
 
@@ -320,14 +321,8 @@ class Journal:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._seen = None
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with immediate(self._db):
             yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
