@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
@@ -22,6 +22,7 @@ from foredeck.store.xtdb.node import NodeFolder, NodeInfo, private_node, start, 
 from foredeck.store.xtdb.runtime import Runtime
 
 from .documents import batch, note
+from .journaled import until
 from .xtdb_node import runtime
 
 __all__ = ["runtime"]
@@ -53,6 +54,27 @@ def test_it_is_found_again_and_stopped(folder: NodeFolder, runtime: Runtime) -> 
     assert folder.running() is None
     assert stop(folder) is None
     assert "stopped" in folder.log_file.read_text()
+
+
+def test_one_that_is_being_started_is_stopped(folder: NodeFolder, runtime: Runtime) -> None:
+    def go() -> None:
+        with suppress(StoreUnavailable):
+            start(folder, runtime, topology="rocksdb")
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    until(lambda: folder.starting() is not None)
+    stop(folder)
+    assert folder.is_free()
+    thread.join()
+    assert folder.running() is None
+
+
+def test_none_is_started_once_it_is_given_up(folder: NodeFolder, runtime: Runtime) -> None:
+    with pytest.raises(StoreUnavailable, match="any more"):
+        start(folder, runtime, given_up=lambda: True)
+    assert folder.is_free()
+    assert not folder.data.exists()
 
 
 def test_several_that_start_at_once_get_one_node(folder: NodeFolder, runtime: Runtime) -> None:

@@ -53,7 +53,8 @@ def opened(home: Path, store: str) -> Iterator[Store]:
     flags = [f"home={home}", f"store={store}"]
     flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
     config: Config = load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
-    found = open_store(config)
+    # The local copy is enough: no thread is left that looks after the node.
+    found = open_store(config, lazy=True)
     try:
         yield found
     finally:

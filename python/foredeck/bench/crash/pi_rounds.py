@@ -34,13 +34,15 @@ from foredeck.bench.crash.fuse import (
 )
 from foredeck.bench.crash.tally import Tally
 from foredeck.bench.scripted import Request, ScriptedModel, write_agent_dir
-from foredeck.bench.scripted.pi_process import PiInstall, Workspace
+from foredeck.bench.scripted.pi_process import MARK, PiInstall, Workspace
 from foredeck.bench.scripted.pi_rpc import RpcError, RpcPi
-from foredeck.bench.scripted.processes import wait_for_end
+from foredeck.bench.scripted.processes import wait_for_end, with_environment
 from foredeck.bench.scripted.steps import StepResult
 
 PATIENT_MS = 30_000
 """The shim's deadline: a busy machine must not look like a crash."""
+ORPHANED_S = 30.0
+"""How long an engine may take to notice that Pi is gone."""
 FIRST_CALLS = 1
 """The engine's first answers in a session are not aimed at: Pi keeps no file before one."""
 
@@ -124,8 +126,17 @@ class PiRounds:
     def _end(self) -> None:
         if self._pi is not None:
             self._pi.shutdown()
-        for process in self.workspace.leftovers():
-            if "crash.engine" in process.command or "--mode rpc" in process.command:
+        self._count_orphans()
+        # Nothing may write into the folder any more; a node that an engine started is among them.
+        self.workspace.end_leftovers()
+
+    def _count_orphans(self) -> None:
+        """Engines and Pis that have not ended with their hosts."""
+        started = with_environment(MARK, self.workspace.mark)
+        ours = [p for p in started if "crash.engine" in p.command or "--mode rpc" in p.command]
+        left = wait_for_end([p.pid for p in ours], ORPHANED_S)
+        for process in ours:
+            if process.pid in left:
                 self.tally.fault("orphans", process.command[:200])
 
     # ------------------------------------------------------------ rounds
@@ -222,9 +233,7 @@ class PiRounds:
         wait_for_end([killed.pid], 30.0)
         with suppress(RpcError):
             killed.shutdown()
-        for process in self.workspace.leftovers(30.0):
-            if "crash.engine" in process.command:
-                self.tally.fault("orphans", process.command[:200])
+        self._count_orphans()
         asked = len(self._model.requests)
         start = time.monotonic()
         self._pi = self._start("--continue")

@@ -52,7 +52,9 @@ def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -
     tally = Tally()
     for number, (victim, alone, through_pi) in enumerate(shares(plan)):
         chosen = random.Random(f"{plan.seed} {number}")
-        with tempfile.TemporaryDirectory(prefix="foredeck-crash-") as name:
+        with tempfile.TemporaryDirectory(
+            prefix="foredeck-crash-", ignore_cleanup_errors=True
+        ) as name:
             workspace = Workspace(Path(name) / "pi")
             with homes.prepared(workspace.foredeck_home, plan.store, plan.installed):
                 if alone:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.xtdb.node import stop
+from foredeck.store.xtdb.node import GivenUp, never, stop
 from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
 from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
 
@@ -41,8 +41,9 @@ class Link(Protocol):
     def check_error(self, error: StoreError | None) -> None:
         """Raise the error that `connect` has ended with where trying again cannot help."""
 
-    def connect(self) -> XtdbStore:
-        """Open the store, starting the node where it is ours. May take seconds."""
+    def connect(self, given_up: GivenUp = never) -> XtdbStore:
+        """Open the store, starting the node where it is ours and not yet `given_up`. May take
+        seconds."""
 
     def look(self) -> XtdbStore:
         """Open the store for reading, with little patience; starts nothing."""
@@ -81,7 +82,7 @@ class ServerLink:
         if isinstance(error, TokenRefused):
             raise error
 
-    def connect(self) -> XtdbStore:
+    def connect(self, given_up: GivenUp = never) -> XtdbStore:  # noqa: ARG002
         """See `Link.connect`."""
         return self._open(self.timeout_ms)
 
@@ -135,21 +136,21 @@ class OwnLink:
     def check_error(self, error: StoreError | None) -> None:
         """See `Link.check_error`: the node's token is in its own folder."""
 
-    def connect(self) -> XtdbStore:
+    def connect(self, given_up: GivenUp = never) -> XtdbStore:
         """See `Link.connect`. A node that ended while it was in use is started with a pause."""
         if not self._ran:
-            url = self._supervisor.ensure()
+            url = self._supervisor.ensure(given_up)
         elif (node := self._folder.running()) is not None:
             url = node.url
         elif self._folder.put_down():
             raise StoreUnavailable("`foredeck xtdb down` has stopped the node: `up` starts it")
         else:
-            url = self._revive()
+            url = self._revive(given_up)
         self._ran = True
         return self._open(url, self._timeout_ms)
 
-    def _revive(self) -> str:
-        url = self._supervisor.revive()
+    def _revive(self, given_up: GivenUp) -> str:
+        url = self._supervisor.revive(given_up)
         if not self._told:
             self._told = True
             self._tell(

@@ -59,6 +59,7 @@ class Worker:
         self._work = False
         self._stopping = False
         self._until = 0.0
+        self._left = False
         self._away_since: float | None = None
         self._told = False
         self._followed = False
@@ -105,6 +106,8 @@ class Worker:
         self._thread.join(min(_FIRST_PAUSE, seconds))
         while self._thread.is_alive() and not self.away and time.monotonic() < deadline:
             self._thread.join(0.02)
+        # It may still wait for an answer, or for a node: it starts none behind our back.
+        self._left = True
 
     # The thread
 
@@ -120,7 +123,7 @@ class Worker:
         pause = _FIRST_PAUSE
         while True:
             try:
-                remote = self._link.connect()
+                remote = self._link.connect(lambda: self._left)
             except StoreError as error:
                 self._lost(error, copy)
             else:

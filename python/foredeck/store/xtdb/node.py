@@ -16,7 +16,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,15 @@ START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 _POLL = 0.02
 _LOG_BYTES = 5 * 1024 * 1024
+
+
+GivenUp = Callable[[], bool]
+"""Whether whoever wanted a node is gone, so that none is to be started any more."""
+
+
+def never() -> bool:
+    """A `GivenUp` of those who wait to the end."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +124,24 @@ class NodeFolder:
         return note.exists()
 
     def running(self) -> NodeInfo | None:
-        """The node that runs here, if one does."""
+        """The node that runs here and has been ready, if one does."""
+        return None if self.is_free() else self._read_state()
+
+    def is_free(self) -> bool:
+        """Whether no process uses the folder: none runs or is being started, or looks into it
+        at rest."""
         if not self.root.is_dir():
-            return None
+            return True
         with self._lock(fcntl.LOCK_SH) as descriptor:
-            return self._read_state() if descriptor is None else None
+            return descriptor is not None
+
+    def starting(self) -> int | None:
+        """The process that is being started here, 0 where it is about to be; None where nothing
+        is, which only means something while the folder is not free."""
+        try:
+            return int(json.loads(self.state_file.read_text(encoding="utf-8"))["pid"])
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
 
     @contextmanager
     def at_rest(self) -> Iterator[bool]:
@@ -128,7 +150,7 @@ class NodeFolder:
         with self._lock(fcntl.LOCK_EX) as descriptor:
             if descriptor is not None:
                 # A killed node's: nobody is to take its process id for that of a running one.
-                self.ready_file.unlink(missing_ok=True)
+                self._forget()
             yield descriptor is not None
 
     def adopt_restored(self) -> Path | None:
@@ -168,8 +190,12 @@ class NodeFolder:
             pass
         return NodeInfo(pid, port, "unknown", written_ms)
 
+    def _forget(self) -> None:
+        self.state_file.unlink(missing_ok=True)
+        self.ready_file.unlink(missing_ok=True)
+
     def write_state(self, pid: int, topology: str) -> None:
-        """Write down what only the starter of a node knows."""
+        """Write down what only the starter of a node knows; `pid` 0 before there is a process."""
         started_ms = time.time_ns() // 1_000_000
         state = {"pid": pid, "topology": topology, "started_ms": started_ms}
         draft = self.state_file.with_suffix(".new")
@@ -198,17 +224,20 @@ def start(
     topology: str = "rocksdb",
     port: int = 0,
     until_eof: bool = False,
+    given_up: GivenUp = never,
 ) -> tuple[NodeInfo, bool, subprocess.Popen[bytes] | None]:
     """The node of `folder`: the one that runs, else a new one.
 
     Returns what it is, whether it was started by this call, and then its process. `until_eof`:
     the node ends when its standard input does, so with this process at the latest. Raises
-    `StoreUnavailable`, with the end of the log, when it does not start.
+    `StoreUnavailable`, with the end of the log, when it does not start, or where it is `given_up`.
     """
     folder.token()
     deadline = time.monotonic() + START_SECONDS
     while True:
         with folder._lock(fcntl.LOCK_EX) as descriptor:
+            if given_up():
+                raise StoreUnavailable("nobody needs the node any more")
             if descriptor is not None:
                 process = _spawn(folder, runtime, topology, port, until_eof, descriptor)
                 folder.write_state(process.pid, topology)
@@ -240,7 +269,7 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     folder.put_down(False)
     folder.ready_file.unlink(missing_ok=True)
-    folder.state_file.unlink(missing_ok=True)
+    folder.write_state(0, topology)
     shutil.rmtree(folder.tmp, ignore_errors=True)
     folder.tmp.mkdir(mode=0o700, parents=True)
     folder.adopt_restored()
@@ -323,24 +352,37 @@ def log_tail(log: Path, lines: int = 15) -> str:
 
 
 def stop(folder: NodeFolder) -> NodeInfo | None:
-    """Stop the node of `folder`; what it was, None where none runs.
+    """Stop the node of `folder`, also one that is just being started; what it was, None where
+    none was ready.
 
     It gets time to answer what it is working on; after `STOP_SECONDS` it is killed, which loses
-    nothing that was acknowledged.
+    nothing that was acknowledged. When this returns its process has ended.
     """
     info = folder.running()
-    if info is None:
-        return None
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.kill(info.pid, sign)
-        except ProcessLookupError:
-            break
-        if _wait(lambda: folder.running() is None, STOP_SECONDS):
-            break
-    folder.state_file.unlink(missing_ok=True)
-    folder.ready_file.unlink(missing_ok=True)
+    deadline = time.monotonic() + START_SECONDS
+    while (pid := _process_of(folder)) is not None:
+        if pid:
+            _end(folder, pid)
+        elif time.monotonic() > deadline:
+            raise StoreUnavailable(f"another process is starting the node in {folder.root}")
+        time.sleep(_POLL)
     return info
+
+
+def _process_of(folder: NodeFolder) -> int | None:
+    """The node's process, 0 where there is none yet, None where no node runs or will."""
+    if folder.is_free():
+        return None
+    ready = folder.running()
+    return folder.starting() if ready is None else ready.pid
+
+
+def _end(folder: NodeFolder, pid: int) -> None:
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.kill(pid, sign)
+        if _wait(folder.is_free, STOP_SECONDS):
+            return
 
 
 def _wait(done: Callable[[], Any], seconds: float) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.xtdb.node import NodeFolder, start
+from foredeck.store.xtdb.node import GivenUp, NodeFolder, never, start
 from foredeck.store.xtdb.runtime import find_runtime
 
 if TYPE_CHECKING:
@@ -57,13 +57,14 @@ class Supervisor:
         self._topology = topology
         self._starts: deque[float] = deque()
 
-    def ensure(self) -> str:
-        """The address of the node, which runs when this returns."""
+    def ensure(self, given_up: GivenUp = never) -> str:
+        """The address of the node, which runs when this returns; none is started once it is
+        `given_up`, then `StoreUnavailable` is raised."""
         runtime = find_runtime(self._home)
-        node, _, _ = start(self.folder, runtime, topology=self._topology)
+        node, _, _ = start(self.folder, runtime, topology=self._topology, given_up=given_up)
         return node.url
 
-    def revive(self) -> str:
+    def revive(self, given_up: GivenUp = never) -> str:
         """As `ensure`, after nobody has answered: with a pause that doubles each time, and
         `StoreUnavailable` for a node that keeps ending."""
         now = time.monotonic()
@@ -77,4 +78,4 @@ class Supervisor:
         if self._starts:
             time.sleep(_FIRST_PAUSE * 2 ** len(self._starts))
         self._starts.append(now)
-        return self.ensure()
+        return self.ensure(given_up)
