@@ -11,17 +11,31 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.bench.crash.homes import prepared
 from foredeck.bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
-from harness import Pi
+from harness import STORE, Pi
+
+
+@pytest.fixture(scope="session")
+def node_home(tmp_path_factory: pytest.TempPathFactory, checkout: Path) -> Iterator[Path | None]:
+    """The state folder of the XTDB node that all runs share; None where they use SQLite."""
+    if STORE == "sqlite":
+        yield None
+        return
+    home = tmp_path_factory.mktemp("node")
+    with prepared(home, STORE, checkout / ".cache" / "xtdb"):
+        yield home
 
 
 @pytest.fixture(params=VERSIONS)
-def pi(request: pytest.FixtureRequest, tmp_path: Path, checkout: Path) -> Iterator[Pi]:
+def pi(
+    request: pytest.FixtureRequest, tmp_path: Path, checkout: Path, node_home: Path | None
+) -> Iterator[Pi]:
     """The real Pi, once per supported version. Skips where `scripts/setup` has not run."""
     install = checkout_pi(checkout, request.param)
     if install is None:
         pytest.skip(f"Pi {request.param} is not installed: run scripts/setup")
-    harness = Pi(install, Workspace(tmp_path / "pi"), checkout)
+    harness = Pi(install, Workspace(tmp_path / "pi"), checkout, node_home)
     try:
         yield harness
     finally:

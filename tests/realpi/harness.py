@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import pytest
 
-from foredeck.bench.crash.homes import prepared
 from foredeck.bench.crash.homes import settings as store_settings
 from foredeck.bench.scripted import ScriptedModel, write_agent_dir
 from foredeck.bench.scripted.pi_process import (
@@ -23,9 +22,15 @@ from foredeck.bench.scripted.pi_process import (
 from foredeck.bench.scripted.pi_rpc import RpcPi
 from foredeck.bench.scripted.request import Api
 from foredeck.bench.scripted.steps import Script
+from foredeck.config import Config, load_config
+from foredeck.store.xtdb.supervise import own_node_folder
+from terminal import TerminalPi
 
-one_version = pytest.mark.parametrize("pi", VERSIONS[:1], indirect=True)
-"""For what does not differ between versions of Pi: run on the oldest alone."""
+_ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]
+
+one_version = pytest.mark.parametrize("pi", _ONE, indirect=True)
+"""For what does not differ between versions of Pi: run on the oldest alone, unless
+`foredeck bench lifecycle` runs it, which shows every case on all of them."""
 
 STORE: Literal["sqlite", "xtdb"] = (
     "xtdb" if os.environ.get("FOREDECK_TEST_STORE") == "xtdb" else "sqlite"
@@ -43,14 +48,29 @@ class Pi:
     loaded after it, in their order.
     """
 
-    def __init__(self, install: PiInstall, workspace: Workspace, checkout: Path) -> None:
+    def __init__(
+        self,
+        install: PiInstall,
+        workspace: Workspace,
+        checkout: Path,
+        node_home: Path | None = None,
+    ) -> None:
+        """`node_home`: the state folder of a running XTDB node, used under a name of its own."""
         self.install = install
         self.workspace = workspace
         self._checkout = checkout
         self._stack = ExitStack()
-        self._stack.enter_context(
-            prepared(workspace.foredeck_home, STORE, checkout / ".cache" / "xtdb")
-        )
+        self._store = store_settings(STORE)
+        if node_home is not None:
+            self._store["FOREDECK_XTDB__NAMESPACE"] = f"t{workspace.mark}"
+            own_node_folder(workspace.foredeck_home).root.symlink_to(
+                own_node_folder(node_home).root
+            )
+
+    def config(self) -> Config:
+        """The configuration of the engines that run here."""
+        flags = [f"home={self.workspace.foredeck_home}"]
+        return load_config(flags=flags, environ=self._store, user_file=Path(os.devnull)).config
 
     @property
     def version(self) -> str:
@@ -103,7 +123,7 @@ class Pi:
             *prompts,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment={**_PATIENT, **store_settings(STORE), **(environment or {})},
+            environment={**_PATIENT, **self._store, **(environment or {})},
             timeout_s=timeout_s,
         )
 
@@ -121,9 +141,26 @@ class Pi:
             self.workspace,
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
-            environment={**_PATIENT, **store_settings(STORE), **(environment or {})},
+            environment={**_PATIENT, **self._store, **(environment or {})},
         )
         self._stack.callback(client.shutdown)
+        return client
+
+    def terminal(
+        self,
+        *,
+        foredeck: bool = False,
+        extensions: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> TerminalPi:
+        """Start an interactive `pi` on a terminal; it is ended with the test if not before."""
+        client = TerminalPi(
+            self.install,
+            self.workspace,
+            extensions=self._loaded(foredeck, extensions),
+            environment={**_PATIENT, **self._store, **(environment or {})},
+        )
+        self._stack.callback(client.close)
         return client
 
     def close(self) -> None:

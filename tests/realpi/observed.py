@@ -9,11 +9,10 @@ from typing import Any
 
 from foredeck.bench.scripted import Recorded, ScriptedModel
 from foredeck.bench.scripted.reasoning import normalized
-from foredeck.config import Config
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.store.protocol import Head, Store
 from foredeck.stores import open_store
-from harness import STORE, Pi
+from harness import Pi
 
 Json = dict[str, Any]
 
@@ -21,8 +20,7 @@ Json = dict[str, Any]
 @contextmanager
 def stored(pi: Pi) -> Iterator[Store]:
     """The store that the engine of this run writes; may be read while the engine runs."""
-    config = Config(home=pi.workspace.foredeck_home, store=STORE)
-    store = open_store(config, lazy=True)
+    store = open_store(pi.config(), lazy=True)
     try:
         yield store
     finally:

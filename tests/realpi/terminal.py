@@ -1,0 +1,144 @@
+"""Pi in a terminal: what a person types, and what then stands on the screen."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+import pyte
+
+from foredeck.bench.scripted.pi_process import PiInstall, Workspace, pi_arguments
+
+ENTER, ESCAPE, UP, DOWN, CTRL_C, CTRL_D = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x03", "\x04"
+
+ROWS, COLUMNS = 60, 160
+_PRIVATE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b[_P^].*?\x1b\\", re.DOTALL)
+"""Sequences that the emulator does not know and would print."""
+_TORN = re.compile(rb"\x1b(\[[0-?]*[ -/]*|[_P^][^\x1b]*\x1b?)?$")
+"""The beginning of a sequence whose end comes with the next read."""
+
+
+class TerminalError(Exception):
+    """The screen never showed what was waited for, or Pi did not end."""
+
+
+class TerminalPi:
+    """An interactive Pi on a pseudo-terminal. Every wait is for something on the screen;
+    `timeout_s` bounds it."""
+
+    def __init__(
+        self,
+        install: PiInstall,
+        workspace: Workspace,
+        *,
+        extensions: Sequence[Path] = (),
+        environment: dict[str, str] | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._drawn = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._drawn)
+        self._changed = threading.Condition()
+        self._terminal, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        self._process = subprocess.Popen(
+            [*install.command, *pi_arguments(extensions, ())],
+            cwd=workspace.repo,
+            env={**workspace.environment(environment), "TERM": "xterm-256color"},
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+        )
+        os.close(inner)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Process id of Pi."""
+        return self._process.pid
+
+    def press(self, *keys: str) -> None:
+        """Press keys, one after the other."""
+        for key in keys:
+            os.write(self._terminal, key.encode())
+
+    def submit(self, line: str) -> None:
+        """Type a line and press Enter once the editor shows it."""
+        self.press(line)
+        self.wait_for(line)
+        self.press(ENTER)
+
+    def screen(self) -> str:
+        """The lines on the screen, as they stand."""
+        with self._changed:
+            return "\n".join(line.rstrip() for line in self._drawn.display)
+
+    def wait_for(self, text: str) -> str:
+        """Wait until this text is on the screen; returns all of it."""
+        return self.wait_until(lambda screen: text in screen, repr(text))
+
+    def wait_until(self, holds: Callable[[str], bool], what: str) -> str:
+        """Wait until something holds of the screen; returns it."""
+        deadline = time.monotonic() + self._timeout_s
+        while not holds(screen := self.screen()):
+            if not self._reader.is_alive() or time.monotonic() > deadline:
+                raise TerminalError(f"never on the screen: {what}\n{screen}")
+            with self._changed:
+                self._changed.wait(0.1)
+        return screen
+
+    def quit(self) -> int:
+        """Leave with Ctrl-D at an empty editor; returns Pi's exit status."""
+        self.press(CTRL_D)
+        return self._ended()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End Pi if it still runs."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._ended()
+
+    def _ended(self) -> int:
+        try:
+            code = self._process.wait(self._timeout_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise TerminalError(f"Pi did not end:\n{self.screen()}") from None
+        self._reader.join(self._timeout_s)
+        return code
+
+    def _read(self) -> None:
+        held = b""
+        while data := self._next():
+            whole = _PRIVATE.sub(b"", held + data)
+            torn = _TORN.search(whole)
+            held = whole[torn.start() :] if torn else b""
+            with self._changed:
+                self._stream.feed(whole[: len(whole) - len(held)])
+                self._changed.notify_all()
+        os.close(self._terminal)
+
+    def _next(self) -> bytes:
+        try:
+            return os.read(self._terminal, 1 << 16)
+        except OSError:  # nobody is left on the other side
+            return b""
