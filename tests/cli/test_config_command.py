@@ -71,15 +71,15 @@ def test_json_is_the_same_for_programs(folder: Path, capsys: pytest.CaptureFixtu
 def test_the_projects_file_is_read_when_trusted_and_said_when_not(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / ".pi" / "foredeck.toml").write_text("deadline_ms = 1234\n")
+    (folder / ".pi" / "foredeck.toml").write_text("seed_window.turns = 123\n")
     assert main(["config"]) == 0
     untrusted = capsys.readouterr().out
-    assert "3000" in untrusted
-    assert "not read: Pi reads it if you trust the project" in untrusted
+    assert "123" not in untrusted
+    assert "not read: it counts where Pi trusts the project" in untrusted
     assert main(["config", "--trusted"]) == 0
-    assert "1234" in capsys.readouterr().out
+    assert "123" in capsys.readouterr().out
     assert main(["config", "--trusted", "--project", str(folder.parent)]) == 0
-    assert "3000" in capsys.readouterr().out
+    assert "123" not in capsys.readouterr().out
 
 
 def test_a_configuration_that_cannot_be_used_is_exit_code_2(

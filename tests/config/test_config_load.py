@@ -58,17 +58,18 @@ def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -
         "deadline_ms = 1001\nlayout = 'pools'\n"
         "[seed_window]\nper_turn = 11\nturns = 12\n[rebase]\ncache_ttl_s = 60\n"
     )
-    layers.project_file.write_text("deadline_ms = 1002\n[seed_window]\nper_turn = 21\nturns = 22\n")
+    layers.project_file.write_text("policy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n")
     environ = {"FOREDECK_DEADLINE_MS": "1003", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
     resolved = layers.load("deadline_ms=1004", environ=environ)
     config = resolved.config
     assert config.layout == "pools"
     assert config.rebase.cache_ttl_s == 60
     assert (config.seed_window.turns, config.seed_window.per_turn) == (22, 31)
-    assert config.deadline_ms == 1004
+    assert (config.deadline_ms, config.policy) == (1004, "lean")
     assert {key: str(origin) for key, origin in resolved.origins.items() if origin.place} == {
         "layout": f"user: {layers.user_file}",
         "rebase.cache_ttl_s": f"user: {layers.user_file}",
+        "policy": f"project: {layers.project_file}",
         "seed_window.turns": f"project: {layers.project_file}",
         "seed_window.per_turn": "environment: FOREDECK_SEED_WINDOW__PER_TURN",
         "deadline_ms": "flag: --set deadline_ms",
@@ -86,9 +87,14 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
     "setting",
     [
         'store = "sqlite"',
-        'home = "/tmp/elsewhere"',
         'sqlite.synchronous = "normal"',
         "limits.max_line_bytes = 2000000",
+        "limits.activate_chars = 10000000",
+        "sources.watch = false",
+        "deadline_ms = 50",
+        'layout = "pools"',
+        'log_level = "debug"',
+        "rebase.guard = 10",
         '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
     ],
 )
@@ -101,6 +107,42 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
     layers.user_file.write_text(setting)
     layers.project_file.unlink()
     layers.load()
+
+
+def test_what_a_project_may_set_is_how_much_stays_in_view() -> None:
+    """A new key has to be weighed: what can a hostile repository do with it?"""
+    free = {key.name.partition(".")[0] for key in all_keys().values() if not key.user_only}
+    assert free == {"policy", "seed_window", "last_n", "adaptive", "digests", "compaction"}
+
+
+def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:
+    for file in (layers.user_file, layers.project_file):
+        file.write_text('home = "/tmp/elsewhere"')
+        assert layers.error() == (
+            f"{file}: 'home' cannot be set in a file, since the Pi extension has to know it "
+            "before it reads one; set FOREDECK_HOME in the environment"
+        )
+        file.unlink()
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/tty"])
+def test_a_link_to_a_device_is_not_read(layers: Layers, target: str) -> None:
+    layers.project_file.symlink_to(target)
+    assert layers.error() == f"{layers.project_file}: not a regular file"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("#" * 300_000, "larger than 262,144 bytes"),
+        ("policy = " + "[" * 100_000, "its values are nested too deeply"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(
+    layers: Layers, content: str, text: str
+) -> None:
+    layers.project_file.write_text(content)
+    assert layers.error() == f"{layers.project_file}: {text}"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +161,6 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
             "[seed_window]\nturns = 0",
             "seed_window.turns: must be greater than or equal to 1, not 0",
         ),
-        ("home = 'here'", "home: must be an absolute path"),
         ("store = 'mongo'", "store: must be 'sqlite' or 'xtdb', not 'mongo'"),
         ("[xtdb]\nurl = 'localhost:3000'", "must be an address that starts with http://"),
         ("[xtdb]\ntoken_file = 'token'", "xtdb.token_file: must be an absolute path"),

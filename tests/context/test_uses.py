@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.config.model import AdaptiveSection
+from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.adaptive import Adaptive
 from foredeck.context.conversation import Conversation
 from foredeck.context.identifiers import identifiers

@@ -2,7 +2,7 @@
 
 import { appendFileSync, closeSync, mkdirSync, openSync, renameSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 
 type Env = Record<string, string | undefined>;
 
@@ -10,7 +10,7 @@ type Env = Record<string, string | undefined>;
  * The state folder, absolute. The engine uses the same one (Python: `platformdirs`).
  *
  * `FOREDECK_HOME` names it outright, with `~` for the home folder; otherwise it is the platform's
- * own place.
+ * own place. No configuration file can: the engine itself lives there.
  */
 export function stateDir(
   env: Env = process.env,
@@ -20,8 +20,10 @@ export function stateDir(
   if (env.FOREDECK_HOME) return resolve(env.FOREDECK_HOME.replace(/^~(?=[\\/]|$)/, home));
   if (platform === "win32")
     return join(env.LOCALAPPDATA ?? join(home, "AppData", "Local"), "foredeck");
+  const given = env.XDG_STATE_HOME ?? "";
+  if (isAbsolute(given)) return join(given, "foredeck");
   if (platform === "darwin") return join(home, "Library", "Application Support", "foredeck");
-  return join(env.XDG_STATE_HOME || join(home, ".local", "state"), "foredeck");
+  return join(home, ".local", "state", "foredeck");
 }
 
 /** Makes a folder for this user only. @throws what the file system says. */

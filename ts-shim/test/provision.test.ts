@@ -245,6 +245,8 @@ test("the state folder is the platform's own, unless it is named", () => {
   assert.equal(stateDir({ FOREDECK_HOME: "x" }, "linux", "/h"), resolve("x"));
   assert.equal(stateDir({}, "linux", "/h"), join("/h", ".local", "state", "foredeck"));
   assert.equal(stateDir({ XDG_STATE_HOME: "/s" }, "linux", "/h"), join("/s", "foredeck"));
+  assert.equal(stateDir({ XDG_STATE_HOME: "/s" }, "darwin", "/h"), join("/s", "foredeck"));
+  assert.equal(stateDir({ XDG_STATE_HOME: "s" }, "linux", "/h"), stateDir({}, "linux", "/h"));
   const mac = join("/h", "Library", "Application Support", "foredeck");
   assert.equal(stateDir({}, "darwin", "/h"), mac);
   assert.equal(stateDir({ LOCALAPPDATA: "C:\\L" }, "win32", "/h"), join("C:\\L", "foredeck"));

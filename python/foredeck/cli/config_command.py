@@ -69,7 +69,7 @@ def _state(file: dict[str, Any]) -> str:
         return "not there"
     if file["read"]:
         return "read"
-    return "not read: Pi reads it if you trust the project, this command with --trusted"
+    return "not read: it counts where Pi trusts the project, and here with --trusted"
 
 
 def _dig(values: Any, key: str) -> Any:

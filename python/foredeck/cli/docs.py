@@ -108,6 +108,8 @@ def _key(key: Key) -> str:
 
 def _key_lines(key: Key) -> Iterator[str]:
     scope = "; not by a project" if key.user_only else ""
+    if key.outside_files:
+        scope = "; not in a file"
     yield f"- **`{key.name}`**: {key.type_text}, default {_default(key)}{scope}."
     yield f"  {key.description}"
     yield f"  `{environment_name(key.name)}`"

@@ -13,15 +13,9 @@ from foredeck.config.folders import (
     user_config_file,
 )
 from foredeck.config.load import Origin, Resolved, load_config
-from foredeck.config.model import (
-    Config,
-    LimitsSection,
-    Mount,
-    RebaseSection,
-    SeedWindowSection,
-    SourcesSection,
-    SqliteSection,
-)
+from foredeck.config.model import Config
+from foredeck.config.outside import LimitsSection, Mount, SourcesSection, SqliteSection
+from foredeck.config.prompt import RebaseSection, SeedWindowSection
 
 __all__ = [
     "Config",

@@ -16,7 +16,6 @@ RESERVED = frozenset(
         "FOREDECK_DEBUG",
         "FOREDECK_ENGINE",
         "FOREDECK_NODE",
-        "FOREDECK_PI",
         "FOREDECK_PYTHON",
         "FOREDECK_SESSION",
     }

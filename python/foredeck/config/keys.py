@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from foredeck.config.model import Config, UserOnly
+from foredeck.config.model import Config
+from foredeck.config.section import OutsideFiles, UserOnly
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Key:
     name: str
     field: FieldInfo
     user_only: bool
+    """A project's file may not set it."""
+    outside_files: bool
+    """No file may set it."""
 
     @property
     def description(self) -> str:
@@ -53,7 +57,7 @@ class Key:
 @cache
 def all_keys() -> dict[str, Key]:
     """Every key by its dotted name, in the order of the model."""
-    return {key.name: key for key in _walk(Config, "")}
+    return {key.name: key for key in _walk(Config, "", ())}
 
 
 @cache
@@ -72,14 +76,16 @@ def nearest(name: str) -> str | None:
     return found[0] if found else None
 
 
-def _walk(model: type[BaseModel], prefix: str) -> Iterator[Key]:
+def _walk(model: type[BaseModel], prefix: str, inherited: Sequence[Any]) -> Iterator[Key]:
     for name, field in model.model_fields.items():
-        kind = field.annotation
+        kind, marks = field.annotation, [*inherited, *field.metadata]
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _walk(kind, f"{prefix}{name}.")
+            yield from _walk(kind, f"{prefix}{name}.", marks)
         else:
-            user_only = any(isinstance(mark, UserOnly) for mark in field.metadata)
-            yield Key(f"{prefix}{name}", field, user_only)
+            user_only, outside_files = (
+                any(isinstance(mark, told) for mark in marks) for told in (UserOnly, OutsideFiles)
+            )
+            yield Key(f"{prefix}{name}", field, user_only, outside_files)
 
 
 _NAMES = {int: "integer", float: "number", bool: "true | false", str: "text", Path: "path"}

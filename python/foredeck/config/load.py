@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pydantic_core import ErrorDetails
 
 from foredeck.config.environment import (
     XTDB_URL,
+    environment_name,
     environment_values,
     key_name,
     split_flags,
@@ -26,7 +28,8 @@ from foredeck.config.environment import (
 )
 from foredeck.config.folders import project_config_file, user_config_file
 from foredeck.config.keys import all_keys, nearest, sections
-from foredeck.config.model import Config, Mount
+from foredeck.config.model import Config
+from foredeck.config.outside import Mount
 from foredeck.errors import ConfigError
 
 LayerKind = Literal["default", "user", "project", "environment", "flag"]
@@ -44,6 +47,9 @@ class Origin:
 
 
 DEFAULT = Origin("default", "")
+
+MAX_FILE_BYTES = 256 * 1024
+"""A longer file is no configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,8 @@ class _Layers:
         known = all_keys().get(key)
         if known is None:
             self.problems.append(f"{origin.place}: {_unknown(key)}")
+        elif origin.kind in ("user", "project") and known.outside_files:
+            self.problems.append(f"{origin.place}: {_not_in_a_file(key)}")
         elif origin.kind == "project" and known.user_only:
             self.problems.append(f"{origin.place}: {_not_by_project(key)}")
         else:
@@ -132,13 +140,27 @@ def _flag_values(flags: Iterable[str]) -> dict[str, str]:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(_text_of(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: its values are nested too deeply") from None
+
+
+def _text_of(path: Path) -> str:
+    """A configuration file's text. A project may bring along a link to a device, or anything."""
+    mode = path.stat().st_mode
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise ConfigError(f"{path}: not a regular file")
+    with path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES:,} bytes")
+    return data.decode("utf-8")
 
 
 def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
@@ -205,6 +227,13 @@ def _unknown(key: str) -> str:
 
 def _first_of(section: str) -> str:
     return next(key for key in all_keys() if key.startswith(f"{section}."))
+
+
+def _not_in_a_file(key: str) -> str:
+    return (
+        f"{key!r} cannot be set in a file, since the Pi extension has to know it before it reads "
+        f"one; set {environment_name(key)} in the environment"
+    )
 
 
 def _not_by_project(key: str) -> str:

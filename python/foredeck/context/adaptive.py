@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from foredeck.config.model import AdaptiveSection
+from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.policy import History, Holding, Loose, UseRule, Verdict
 
 CHARS_PER_TOKEN = 4

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from foredeck.config.model import AdaptiveSection, Config
+from foredeck.config.model import Config
+from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.adaptive import Adaptive
 from foredeck.context.policy import KeepAll, LastN, Policy, SeedWindow
 from foredeck.errors import ConfigError

@@ -1,0 +1,170 @@
+"""The sections about the prompt: what stays in it, what folds, when, and what takes its place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from foredeck.config.section import Section
+
+
+class SeedWindowSection(Section):
+    """`[seed_window]`: the policy `seed-window`."""
+
+    per_turn: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="Tool results of one user turn that stay active, newest first.",
+    )
+    turns: int = Field(
+        3, ge=1, le=1000, description="User turns, counted back from the newest, that keep any."
+    )
+
+
+class LastNSection(Section):
+    """`[last_n]`: the policy `last-n`."""
+
+    results: int = Field(
+        10, ge=1, le=100_000, description="Tool results that stay active, newest first."
+    )
+
+
+class AdaptiveSection(Section):
+    """`[adaptive]`: the policy `adaptive`. `lean` and `careful` take only the `fold_` keys.
+
+    Ages count model calls since the last use of a content of `reference_tokens`; larger content
+    goes earlier, smaller later.
+    """
+
+    patience: float = Field(
+        20, ge=1, le=10_000, description="Model calls that an unused tool result stays."
+    )
+    patience_edited: float = Field(
+        60,
+        ge=1,
+        le=10_000,
+        description="The same for reads and arguments of files that the session edits.",
+    )
+    patience_arguments: float = Field(
+        5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
+    )
+    idle_factor: float = Field(
+        0.6, gt=0, le=1, description="Factor for what the newest user turn has not used."
+    )
+    cold_factor: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="Factor while the provider's cache is cold, so that folding costs nothing.",
+    )
+    reference_tokens: int = Field(
+        1000,
+        ge=1,
+        le=100_000,
+        description="Size at which content stays as long as said above. Patience goes by the root "
+        "of this over the size.",
+    )
+    shortest_factor: float = Field(
+        0.3, gt=0, le=1, description="Least that a large size leaves of patience."
+    )
+    longest_factor: float = Field(
+        2.0, ge=1, le=1000, description="Most that a small size makes of patience."
+    )
+    min_names: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description="Rare identifiers of a content that an answer must hold to count as its use.",
+    )
+    max_holders: int = Field(
+        2,
+        ge=1,
+        le=100,
+        description="An identifier that more contents hold is not rare: it tells nothing of where "
+        "it was taken from.",
+    )
+    fold_arguments: bool = Field(
+        True,
+        description="Fold long arguments of earlier tool calls, on wires that allow it.",
+    )
+    fold_thinking: bool = Field(
+        True, description="Leave out thinking of earlier turns, on wires that allow it."
+    )
+
+
+class DigestsSection(Section):
+    """`[digests]`: what is left of a folded result beside its reference line."""
+
+    max_tokens: int = Field(
+        500, ge=0, le=10_000, description="Most tokens of a digest; 0 for no digests."
+    )
+    max_share: float = Field(
+        0.1, ge=0, le=1, description="Most of the result's own size that its digest may have."
+    )
+
+
+class RebaseSection(Section):
+    """`[rebase]`: when bytes that were already sent may be rendered anew."""
+
+    high_water: float = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="Share of the model's window above which content must go, least recently used "
+        "first.",
+    )
+    low_water: float = Field(
+        0.60, gt=0, le=1, description="Share of the window at which that stops."
+    )
+    cache_ttl_s: int | None = Field(
+        None,
+        ge=0,
+        le=7 * 86_400,
+        description="Seconds after which the provider's prompt cache counts as expired. Unset: "
+        "from the host's model record, else 300.",
+    )
+    cache: Literal["auto", "prefix", "markers"] = Field(
+        "auto",
+        description="How the provider's prompt cache finds what was sent before: any `prefix`, or "
+        "only up to where cache `markers` stood (Anthropic's rule). `auto`: by the model's wire.",
+    )
+    min_saving_tokens: int = Field(
+        30, ge=0, description="Content that would save fewer tokens than this is left alone."
+    )
+    rent_factor: float = Field(
+        2.0,
+        ge=0,
+        le=1000,
+        description="A rebase pays when reading what may go has cost this many times what "
+        "rewriting the rest would.",
+    )
+    guard: float = Field(
+        0.02,
+        ge=0,
+        le=10,
+        description="By what share a session may become dearer, at any moment, than with nothing "
+        "folded: a rebase that pays later waits until it would not.",
+    )
+
+
+class CompactionSection(Section):
+    """`[compaction]`: what takes the place of chat that does not fit any more."""
+
+    automatic: Literal["foredeck", "model"] = Field(
+        "foredeck",
+        description="Who writes the summary at the host's threshold, once folding does not help: "
+        "`foredeck`, from what is stored and without a model call, or the host's `model`.",
+    )
+    manual: Literal["foredeck", "model"] = Field(
+        "model",
+        description="The same for `/compact`. With instructions it is always the model.",
+    )
+    summary_tokens: int = Field(
+        2000,
+        ge=100,
+        le=50_000,
+        description="Most tokens of a summary that foredeck writes; never more than a tenth of "
+        "the model's window.",
+    )
