@@ -100,17 +100,33 @@ def test_missing_and_old_programs_are_found(
 ) -> None:
     folder = tmp_path / "bin"
     monkeypatch.setenv("PATH", str(folder))
-    missing = by_name(check_programs())
+    missing = by_name(check_programs(tmp_path))
     assert (missing["node"].status, missing["pi"].status) == ("problem", "problem")
     assert "npm install -g" in missing["pi"].advice
     fake_program(folder, "node", "v20.20.2")
     fake_program(folder, "pi", "0.73.1")
-    old = by_name(check_programs())
+    old = by_name(check_programs(tmp_path))
     assert old["node"].status == "problem"
     assert old["node"].text == f"20.20.2 at {folder}/node"
     assert old["pi"].status == "note"
     fake_program(folder, "node", "no version")
-    assert "does not say its version" in by_name(check_programs())["node"].text
+    assert "does not say its version" in by_name(check_programs(tmp_path))["node"].text
+
+
+@pytest.mark.usefixtures("programs")
+def test_without_a_pi_on_path_the_checkouts_own_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "node_modules" / ".bin"
+    own.mkdir(parents=True)
+    fake_program(own, "node", "v22.20.0")
+    fake_program(own, "pi", "1.5.2")
+    assert by_name(check_programs(tmp_path))["pi"].text == f"0.87.1 at {tmp_path}/bin/pi"
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    found = by_name(check_programs(tmp_path))
+    assert {found[name].status for name in ("node", "pi")} == {"ok"}
+    assert found["pi"].text.startswith(f"1.5.2 at {own}/pi (this checkout's own")
+    assert found["node"].text.startswith(f"22.20.0 at {own}/node (this checkout's own")
 
 
 def test_a_state_folder_to_be_made_is_no_finding_and_is_not_made(tmp_path: Path) -> None:

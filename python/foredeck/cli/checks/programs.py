@@ -18,14 +18,29 @@ NODE_MIN = (22, 19)
 PI_MIN = (0, 87)
 PI_PACKAGE = "@earendil-works/pi-coding-agent"
 ASK_SECONDS = 20
+OF_CHECKOUT = " (this checkout's own: there is no pi on PATH)"
 
 
-def check_programs() -> Iterator[Finding]:
-    """Python with its SQLite, Node, Pi."""
+CHECKOUT = Path(__file__).parents[4]
+"""The folder that this package runs from, where it is a checkout."""
+
+
+def check_programs(checkout: Path = CHECKOUT) -> Iterator[Finding]:
+    """Python with its SQLite, Node, Pi.
+
+    Pi is the one on PATH, which runs on the Node there; where there is none, those that
+    `scripts/setup` has put into the checkout.
+    """
     yield _python()
     yield _sqlite()
-    yield _node()
-    yield _pi()
+    bin_folder = checkout / "node_modules" / ".bin"
+    if shutil.which("pi") is None and shutil.which("pi", path=str(bin_folder)) is not None:
+        where = str(bin_folder)
+        yield _node(where, OF_CHECKOUT)
+        yield _pi(where, OF_CHECKOUT)
+    else:
+        yield _node()
+        yield _pi()
 
 
 def _python() -> Finding:
@@ -56,8 +71,8 @@ def _sqlite_options() -> set[str]:
         connection.close()
 
 
-def _node() -> Finding:
-    path = shutil.which("node")
+def _node(where: str | None = None, whose: str = "") -> Finding:
+    path = shutil.which("node", path=where)
     advice = f"Install Node {_dotted(NODE_MIN)} or later (https://nodejs.org); Pi needs it."
     if path is None:
         return problem("node", "not found on PATH", advice)
@@ -66,25 +81,29 @@ def _node() -> Finding:
         return problem("node", f"{path} does not say its version", advice)
     if version < NODE_MIN:
         return problem("node", f"{_dotted(version)} at {path}", advice)
-    return ok("node", f"{_dotted(version)} at {path}")
+    return ok("node", f"{_dotted(version)} at {path}{whose}")
 
 
-def _pi() -> Finding:
-    path = shutil.which("pi")
+def _pi(where: str | None = None, whose: str = "") -> Finding:
+    path = shutil.which("pi", path=where)
     install = f"Install it: npm install -g {PI_PACKAGE}"
     if path is None:
         return problem("pi", "not found on PATH", install)
-    version = _ask(path)
+    version = _ask(path, where)
     if version is None:
         return problem("pi", f"{path} does not start", f"Run `{path} --version` to see why.")
-    text = f"{_dotted(version)} at {path}"
+    text = f"{_dotted(version)} at {path}{whose}"
     if version < PI_MIN:
         return note("pi", f"{text}, older than {_dotted(PI_MIN)}: some of it may not work", install)
     return ok("pi", text)
 
 
-def _ask(program: str) -> tuple[int, ...] | None:
-    """The version that `program --version` prints, None if it prints none."""
+def _ask(program: str, where: str | None = None) -> tuple[int, ...] | None:
+    """The version that `program --version` prints, None if it prints none.
+
+    `where`: a folder whose programs it finds before those on PATH.
+    """
+    path = os.pathsep.join(filter(None, (where, os.environ.get("PATH"))))
     try:
         done = subprocess.run(
             [program, "--version"],
@@ -93,6 +112,7 @@ def _ask(program: str) -> tuple[int, ...] | None:
             text=True,
             timeout=ASK_SECONDS,
             cwd=Path(os.sep),  # a project's own settings must not change the answer
+            env={**os.environ, "PATH": path},
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
