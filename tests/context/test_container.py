@@ -11,6 +11,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, context_tool
 from context.sent import Sent
+from foredeck.errors import ToolError
 from foredeck.model.documents import FileDocument
 from foredeck.sources import default_filesystem_id
 
@@ -26,11 +27,12 @@ def repo(tmp_path: Path) -> Path:
     return repo
 
 
-@pytest.fixture
-def host(repo: Path, new_host: NewHost) -> Host:
+@pytest.fixture(params=["anchored"])
+def host(repo: Path, new_host: NewHost, request: pytest.FixtureRequest) -> Host:
     host = new_host(
         cwd="/workspace",
         disk=True,
+        layout=request.param,
         sources={
             "mounts": [{"prefix": "/workspace", "host_path": str(repo)}],
             "sandboxed": True,
@@ -78,3 +80,26 @@ def test_a_file_of_the_container_is_never_looked_for_here(host: Host, tmp_path: 
 def test_the_model_names_files_as_its_container_does(host: Host, name: str, tool: str) -> None:
     read(host, "r1", "/workspace/a.txt", TEXT)
     assert context_tool(host, "c1", tool, name).text(4).startswith("@3 ")
+
+
+def test_a_notice_names_the_file_as_the_container_does(host: Host, repo: Path) -> None:
+    read(host, "r1", "/workspace/a.txt", TEXT)
+    (repo / "a.txt").write_text(lines(30, "new"))
+    host.engine.reconcile()
+    sent = ask(host, "What now?")
+    notice = "[foredeck] @3 /workspace/a.txt changed on disk: the copy above is old."
+    assert notice in sent.text(len(sent.messages) - 1)
+    assert str(repo) not in str(sent.messages)
+
+
+def test_an_error_names_files_as_the_container_does(host: Host) -> None:
+    read(host, "r1", "/workspace/a.txt", TEXT)
+    with pytest.raises(ToolError, match=r"Nearest: @3 /workspace/a\.txt\."):
+        host.tool("c1", "activate", id="/workspace/b.txt")
+
+
+@pytest.mark.parametrize("host", ["pools"], indirect=True)
+def test_the_pool_names_files_as_the_container_does(host: Host, repo: Path) -> None:
+    sent = read(host, "r1", "/workspace/a.txt", TEXT)
+    assert f"@3 file /workspace/a.txt chars={len(TEXT)}" in sent.text(0)
+    assert str(repo) not in str(sent.messages)

@@ -16,7 +16,7 @@ from foredeck.context import wording
 from foredeck.context.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
-FILE = {"type": "file", "source": {"path": "/repo/a.py"}, "char_count": 120, "state": "text"}
+FILE = {"type": "file", "path": "/repo/a.py", "char_count": 120, "state": "text"}
 
 SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "handle": [((12,), {}), ((12, 3), {})],

@@ -78,6 +78,47 @@ def test_a_mounted_path_is_translated(path: str, host: str) -> None:
     assert found.path == found.local == posixpath.normpath(host.rstrip("/") + path)
 
 
+@given(path=paths, host=st.sampled_from(["/", "/srv/repo", "/srv/re po"]))
+def test_the_agents_name_of_a_mounted_file_leads_back_to_it(path: str, host: str) -> None:
+    filesystems = FilesystemMap(
+        BASE, [Mount("/workspace", host_path=host)], cwd="/", host_id="host", sandboxed=True
+    )
+    found = filesystems.locate("/workspace" + path, follow=False)
+    name = filesystems.agent_path(found.filesystem_id, found.path)
+    assert name == posixpath.normpath("/workspace" + path)
+    assert filesystems.locate(name, follow=False) == found
+
+
+def test_files_outside_the_mounts_are_called_as_they_are() -> None:
+    plain = FilesystemMap(BASE, cwd="/")
+    assert plain.agent_path(BASE, "/srv/a") == "/srv/a"
+    mapped = FilesystemMap("c1", [Mount("/w", "/srv")], cwd="/w", host_id=BASE, sandboxed=True)
+    assert mapped.agent_path("c1", "/etc/hosts") == "/etc/hosts"
+    assert mapped.agent_path("elsewhere", "/srv/a") == "/srv/a"
+
+
+@pytest.mark.parametrize(
+    ("cwd", "sandboxed", "name"),
+    [("/mnt/team", False, "/mnt/team/a"), ("/team", False, "/team/a"), ("/mnt", True, "/team/a")],
+)
+def test_a_shared_file_is_called_as_its_agent_reaches_it(
+    cwd: str, sandboxed: bool, name: str
+) -> None:
+    shared = Mount("/team", host_path="/mnt/team", filesystem_id="nas")
+    filesystems = FilesystemMap(BASE, [shared], cwd=cwd, sandboxed=sandboxed)
+    assert filesystems.agent_path("nas", "/team/a") == name
+
+
+def test_a_relative_path_means_a_mounted_file_where_the_host_runs_on_this_side(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text("x")
+    mount = Mount("/w", str(tmp_path))
+    filesystems = FilesystemMap("c1", [mount], cwd=str(tmp_path), host_id=BASE, sandboxed=True)
+    assert filesystems.locate("a.py") == filesystems.locate("/w/a.py")
+    assert filesystems.locate("a.py", str(tmp_path)).local == str(tmp_path.resolve() / "a.py")
+
+
 def test_paths_of_a_sandbox_are_out_of_reach() -> None:
     filesystems = FilesystemMap(
         BASE, [Mount("/workspace", host_path="/srv")], cwd="/workspace", sandboxed=True

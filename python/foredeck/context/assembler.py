@@ -201,7 +201,10 @@ class Assembler:
     def _describe(self, ordinal: int) -> Mapping[str, Any]:
         entry = self.session.index.entries[ordinal]
         head = self.session.workspace.head(entry.object)
-        return {} if head is None else {**head.fields, "type": head.type}
+        if head is None:
+            return {}
+        path = self.session.name_of(entry) if entry.type == "file" else None
+        return {**head.fields, "type": head.type, "path": path}
 
     def _host_calls(self, request: Request, alignment: Alignment) -> tuple[int, int]:
         """Record the calls that went out without us.

@@ -84,7 +84,8 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
         return (_stored(session, name) if beyond else None) or _by_part(session, name)
     if index.by_label.get(name, ordinal) != ordinal:
         # A provider's id that was given out more than once.
-        raise _ambiguous(name, [e for e in index.entries.values() if name in (e.object, e.label)])
+        same = [e for e in index.entries.values() if name in (e.object, e.label)]
+        raise _ambiguous(session, name, same)
     return index.entries[ordinal]
 
 
@@ -129,36 +130,36 @@ def _claimed(session: Session, name: str) -> Head | None:
 
 def _by_part(session: Session, name: str) -> Entry:
     """An object whose id begins, or whose path ends, with `name`, if only one does."""
-    entries = session.index.entries.values()
+    named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
     tail = "/" + name.lstrip("./")
-    found = [entry for entry in entries if entry.type == "file" and entry.label.endswith(tail)]
+    found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
     if not found and len(name) >= MIN_PREFIX:
-        found = [e for e in entries if e.object.startswith(name) or e.label.startswith(name)]
+        found = [e for e, label in named if e.object.startswith(name) or label.startswith(name)]
     if len(found) == 1:
         return found[0]
     if found:
-        raise _ambiguous(name, found)
-    near = _nearest(session, name)
-    hint = f" Nearest: {_list(near)}." if near else " Handles look like @12."
+        raise _ambiguous(session, name, found)
+    near = _nearest(named, name)
+    hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
     raise ToolError(f"No object is called {name!r}.{hint}")
 
 
-def _ambiguous(name: str, found: list[Entry]) -> ToolError:
-    return ToolError(f"{name!r} fits several objects: {_list(found)}. Use the handle.")
+def _ambiguous(session: Session, name: str, found: list[Entry]) -> ToolError:
+    return ToolError(f"{name!r} fits several objects: {_list(session, found)}. Use the handle.")
 
 
-def _nearest(session: Session, name: str) -> list[Entry]:
+def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
     names: dict[str, Entry] = {}
-    for entry in session.index.entries.values():
-        if entry.label:
-            names[entry.label] = entry
-            names.setdefault(PurePath(entry.label).name, entry)
+    for entry, label in named:
+        if label:
+            names[label] = entry
+            names.setdefault(PurePath(label).name, entry)
     close = difflib.get_close_matches(name, names, n=CANDIDATES, cutoff=0.5)
     unique = {names[match].ordinal: names[match] for match in close}
     return list(unique.values())
 
 
-def _list(entries: list[Entry]) -> str:
-    shown = [f"@{entry.ordinal} {entry.label or entry.object}" for entry in entries[:CANDIDATES]]
+def _list(session: Session, entries: list[Entry]) -> str:
+    shown = [f"@{e.ordinal} {session.name_of(e) or e.object}" for e in entries[:CANDIDATES]]
     more = len(entries) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -45,8 +45,8 @@ def _line(session: Session, ordinal: int) -> str | None:
     if session.conversation.parts[shown].version == entry.pin.version:
         return None
     if session.notices[ordinal] == "deleted":
-        return deleted_on_disk(ordinal, entry.label)
-    return changed_on_disk(ordinal, entry.label)
+        return deleted_on_disk(ordinal, session.name_of(entry))
+    return changed_on_disk(ordinal, session.name_of(entry))
 
 
 def keep_untold(session: Session) -> None:

@@ -16,6 +16,7 @@ from foredeck.context.workspace import PENDING, Workspace
 from foredeck.model.documents import (
     ChatDocument,
     Document,
+    FilesystemSource,
     Provenance,
     SessionDocument,
     SystemPromptDocument,
@@ -109,6 +110,14 @@ class Session:
         """A call record of any session."""
         head = self.store.head(id)
         return None if head is None else head.fields
+
+    def name_of(self, entry: Entry) -> str:
+        """What the model calls an object: a file's path as its tools have it, else the label."""
+        head = self.workspace.head(entry.object) if entry.type == "file" else None
+        source = None if head is None else head.fields.get("source")
+        if source is None:
+            return entry.label
+        return self.source.agent_path(FilesystemSource.model_validate(source))
 
     def see_document(self, document: Document, label: str = "") -> Entry:
         """Meet a document of this very transaction."""

@@ -146,11 +146,11 @@ def _relative(text: str, cwd: str) -> str:
 
 
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
-    """One object as metadata: in the pool of layout `pools`, and among candidates."""
+    """One object as metadata, in the pool of layout `pools`; `path` is what the model calls it."""
     kind = fields.get("type")
     name = f" name={on_one_line(fields['nickname'])}" if fields.get("nickname") else ""
     if kind == "file":
-        path = on_one_line((fields.get("source") or {}).get("path", ""))
+        path = on_one_line(fields.get("path") or "")
         state = fields.get("state") or "text"
         note = "" if state == "text" else f" {state}"
         return f"@{ordinal} file {path} chars={fields.get('char_count') or 0}{note}{name}"

@@ -76,6 +76,10 @@ class DiskSource:
         location = self._locate(path, "read", cwd)
         return location.object_id, location.source
 
+    def agent_path(self, source: FilesystemSource) -> str:
+        """What the agent calls a known file."""
+        return self._filesystems.agent_path(source.filesystemId, source.path)
+
     def sight(
         self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
     ) -> Sighting:

@@ -113,7 +113,7 @@ class FilesystemMap:
 
         Without `follow` the disk is not touched and links stay as they are written.
         """
-        absolute = self.absolute(path, cwd)
+        absolute = self.absolute(path, self._agent_cwd(cwd or self.cwd))
         found = next((r for r in self._ranges if _within(absolute, r.prefix)), self._rest)
         named = found.translate(absolute)
         if not found.reachable or not _can_exist(named):
@@ -152,6 +152,20 @@ class FilesystemMap:
         known_as = self._id_here(local, found), found.identity(local)
         return local if known_as == (filesystem_id, path) else None
 
+    def agent_path(self, filesystem_id: str, path: str) -> str:
+        """What the agent calls a known file: the inverse of `locate`, links left as they are.
+
+        Of a volume that this machine shares, that is the path here, unless the agent works in a
+        container or in the volume under its `prefix`.
+        """
+        local = self.local_at(filesystem_id, path) if self._ranges else None
+        if local is None:
+            return path
+        found = self._range_here(local)
+        if found.shared and not self.sandboxed and not _within(self.cwd, found.prefix):
+            return local
+        return found.agent_path(local) if found.translated else path
+
     def absolute(self, path: str, cwd: str | None = None) -> str:
         """The path made absolute and free of `.`, `..` and doubled separators, lexically."""
         base = cwd or self.cwd
@@ -174,6 +188,17 @@ class FilesystemMap:
     def forget(self) -> None:
         """Drop what is remembered of links; to be called whenever a new look is taken."""
         self._real_folders.clear()
+
+    def _agent_cwd(self, cwd: str) -> str:
+        """The folder that the agent works in, as its container names it.
+
+        The host may run on this side and tell its own name of a folder that the container has.
+        """
+        if not self.sandboxed or any(_within(cwd, r.prefix) for r in self._ranges):
+            return cwd
+        local = self.real(cwd)
+        found = self._range_here(local)
+        return found.agent_path(local) if found.translated else cwd
 
     def _range(self, mount: Mount) -> _Range:
         prefix = self.absolute(mount.prefix)
@@ -235,8 +260,10 @@ class _Range:
 
     def identity(self, local: str) -> str:
         """The identity path of a file at a path of this machine."""
-        if not self.shared or not _within(local, self.root):
-            return local
+        return self.agent_path(local) if self.shared and _within(local, self.root) else local
+
+    def agent_path(self, local: str) -> str:
+        """The path under `prefix` for one of this machine under `root`."""
         rest = local[len(self.root) :].strip(_SEPARATORS)
         return posixpath.join(self.prefix, rest.replace(os.sep, "/")) if rest else self.prefix
 

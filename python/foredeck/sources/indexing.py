@@ -76,6 +76,9 @@ class FileSource(Protocol):
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
         """Object id and source binding of the file that `path` names."""
 
+    def agent_path(self, source: FilesystemSource) -> str:
+        """What the agent calls a known file; the path of the source where it cannot be told."""
+
     def sight(
         self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
     ) -> Sighting:

@@ -58,6 +58,10 @@ class RecordedSource:
         location = self._filesystems.locate(path, cwd, follow=False)
         return location.object_id, location.source
 
+    def agent_path(self, source: FilesystemSource) -> str:
+        """What the agent calls a known file."""
+        return self._filesystems.agent_path(source.filesystemId, source.path)
+
     def sight(
         self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
     ) -> Sighting:
