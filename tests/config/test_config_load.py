@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,10 @@ def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:
             "before it reads one; set FOREDECK_HOME in the environment"
         )
         file.unlink()
+
+
+def test_the_null_device_is_an_empty_file() -> None:
+    assert load_config(environ={}, user_file=Path(os.devnull)).config == Config()
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "/dev/tty"])

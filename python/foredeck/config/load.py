@@ -153,6 +153,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _text_of(path: Path) -> str:
     """A configuration file's text. A project may bring along a link to a device, or anything."""
+    if str(path) == os.devnull:
+        return ""
     mode = path.stat().st_mode
     if not S_ISREG(mode) and not S_ISDIR(mode):
         raise ConfigError(f"{path}: not a regular file")
