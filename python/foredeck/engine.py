@@ -148,6 +148,9 @@ class Engine:
             self._forget()
             raise
         self._follow()
+        if session.stale:
+            stale, session.stale = sorted(session.stale), set()
+            self._reconcile_quietly(stale)
         # Only messages of ours need a time; a long list is not walked for nothing.
         items = session.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])

@@ -42,12 +42,25 @@ class Work:
 
     def run(self, tool: str, output: str, /, **arguments: Any) -> Sent:
         """The agent uses a tool that leaves the files as they are now."""
-        self._calls += 1
-        id = f"w{self._calls}"
+        id = self.call_id()
         answer = result(id, tool, output)
         self.host.observe(answer, arguments)
         self.host.add(assistant(calls(id, tool, **arguments)), answer)
         return self.host.call()
+
+    def lose(self, *ran: tuple[str, str, dict[str, Any]]) -> None:
+        """Parallel tools (tool, output, arguments) have run; the engine ended before it was told
+        of any."""
+        ids = [self.call_id() for _ in ran]
+        named = list(zip(ids, ran, strict=True))
+        self.host.restart()
+        self.host.add(assistant(*(calls(id, tool, **given) for id, (tool, _, given) in named)))
+        self.host.add(*(result(id, tool, output) for id, (tool, output, _) in named))
+
+    def call_id(self) -> str:
+        """The provider's id of the next tool call."""
+        self._calls += 1
+        return f"w{self._calls}"
 
     def notice_changes(self) -> None:
         """What the watcher does after files have changed: the engine compares all it tracks."""

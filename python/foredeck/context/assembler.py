@@ -26,6 +26,7 @@ from foredeck.context.ingest import Fact, Ingest
 from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Placed, Scene, reference_part
 from foredeck.context.notices import attach_notices
+from foredeck.context.observing import observe_lost
 from foredeck.context.parts import Part, recipe_chars
 from foredeck.context.policy import Policy, UseRule
 from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
@@ -43,8 +44,7 @@ from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
 
 ADOPTED = "adopted"
-"""Why a call of a history from before the session had foredeck is recorded as the host's."""
-
+"""Why a call from before the session had foredeck is recorded as the host's."""
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
 
@@ -87,6 +87,7 @@ class Assembler:
         if request.system is not None or request.tools is not None:
             self._fixed_chars = take_system(session, request.system, request.tools)
         alignment = align(session, request)
+        observe_lost(session, alignment.items, alignment.matched)
         reported = self._calibrate(request, alignment)
         start, whole = self._host_calls(request, alignment)
         ready = self._repeated(request, alignment, start)

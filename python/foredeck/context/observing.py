@@ -10,7 +10,7 @@ from foredeck.context.ingest import Ingest
 from foredeck.context.items import Block, Call, Item, Key
 from foredeck.context.notices import keep_untold
 from foredeck.context.session import Observation, Session
-from foredeck.context.toolcalls import make_toolcall, objects_among
+from foredeck.context.toolcalls import make_toolcall, objects_among, same_call
 from foredeck.sources import Sighting, ToolEvent
 
 
@@ -25,8 +25,40 @@ def observe(
 
     `full_output`: all that it wrote, where the host has cut the result.
     """
-    workspace = session.workspace
-    found = objects_among(session.source.after_tool(event, pending=workspace.pending))
+    found = session.source.after_tool(event, pending=session.workspace.pending)
+    _keep(session, event, _item(event, call_id, blocks), found, full_output)
+
+
+def observe_lost(session: Session, items: list[Item], start: int) -> None:
+    """What nobody has told of the results in flight, because an engine has ended: now.
+
+    `start`: the first message that no call has held. Older results are past looking at.
+    """
+    newest = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "assistant"), None)
+    if newest is None or not session.is_live:
+        return
+    calls = {call.id: call for call in items[newest].calls}
+    for item in items[max(start, newest + 1) :]:
+        call = calls.get(item.call_id) if item.kind == "result" else None
+        if call is None or item.call_id in session.observed:
+            continue
+        if item.key.address in session.log.known or _is_stored(session, call, item):
+            continue
+        tool, cwd = item.tool or call.tool, session.cwd
+        event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
+        found = session.source.after_lost(event, pending=session.workspace.pending)
+        _keep(session, event, item, found, None)
+        session.stale.update(s.object_id for s in found if s.role in ("read", "written"))
+
+
+def _keep(
+    session: Session,
+    event: ToolEvent,
+    item: Item,
+    sightings: list[Sighting],
+    full_output: bytes | None,
+) -> None:
+    workspace, call_id, found = session.workspace, item.call_id, objects_among(sightings)
     full = None if full_output is None else workspace.put_bytes(full_output)
     untold = dict(session.notices)
     for sighting in found:
@@ -36,8 +68,6 @@ def observe(
     is_new = workspace.head(call_id) is None
     if is_new:
         call = Call(call_id, event.tool, dict(event.input))
-        turn_ref = f"turn:{session.id}:{session.turns + 1}"
-        item = _item(event, call_id, blocks)
         workspace.put(
             make_toolcall(
                 session,
@@ -45,7 +75,7 @@ def observe(
                 call,
                 call_id,
                 found,
-                turn_ref=turn_ref,
+                turn_ref=_turn_ref(session),
                 position=0,  # as most are; corrected when the list tells
                 full_output=full,
             )
@@ -73,6 +103,17 @@ def take_answer(session: Session, item: Item) -> None:
     ingest.assistant(item, {}, new=True)
     ingest.finish()
     session.workspace.discard_known()
+
+
+def _is_stored(session: Session, call: Call, item: Item) -> bool:
+    """Whether an engine that has died since was told of it."""
+    head = session.workspace.head(call.id)
+    return head is not None and same_call(session, head, call, item, _turn_ref(session))
+
+
+def _turn_ref(session: Session) -> str:
+    """The turn that the results in flight belong to, as far as can be told."""
+    return f"turn:{session.id}:{session.turns + 1}"
 
 
 def _note(session: Session, sighting: Sighting) -> None:

@@ -87,6 +87,10 @@ class Session:
     tools: list[Any] = field(default_factory=list)
     observed: dict[str, Observation] = field(default_factory=dict)
     """Call id to what the tool touched, told before its result is in the list."""
+    is_live: bool = True
+    """Whether tools run now and here, so that a look at the disk tells what they did."""
+    stale: set[str] = field(default_factory=set)
+    """Files whose newest version comes from a tool's words: the disk may have another by now."""
     shown: frozenset[tuple[int, str]] | None = None
     """What the newest call showed, as handles with hashes of texts, while no request has told
     where the session stands now; None where that was not looked up."""
@@ -186,6 +190,7 @@ def open_session(
         cwd=cwd,
         source=source,
         recall=recall or names_only(source),
+        is_live=recall is None,
         workspace=Workspace(store),
         index=index,
         log=log,

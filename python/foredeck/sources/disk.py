@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import FilesystemSource, Generator
 from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
@@ -22,7 +22,13 @@ from foredeck.sources.indexing import (
     ToolEvent,
     lookup,
 )
-from foredeck.sources.recorded import RecordedSource, is_object_id, location_of
+from foredeck.sources.recorded import (
+    RecordedSource,
+    as_told,
+    is_object_id,
+    location_of,
+    whole_text,
+)
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
 from foredeck.sources.versions import file_version, link_move
 from foredeck.store.protocol import Store
@@ -106,6 +112,20 @@ class DiskSource:
                 met[place.object_id] = _Met(place, before, sighting)
         self._follow_moves(met, [], by)
         return [m.sighting for m in met.values() if m.known.exists or m.sighting.document]
+
+    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """The files that a tool call touched; the main one as the tool's own words have it."""
+        found = self.after_tool(event, pending=pending)
+        text, touch = whole_text(event), next(iter(touched_paths(event, 1)), None)
+        if text is None or touch is None:
+            return found
+        place = self._locate(touch.path, touch.role, event.cwd or None)
+        main = next((s for s in found if s.object_id == place.object_id), None)
+        if main is not None and _source_hash(main) == hash_text(text):
+            return found
+        known = lookup(self._store, [place.object_id], pending)[place.object_id]
+        others = [s for s in found if s.object_id != place.object_id]
+        return [as_told(place, touch.role, known, text, event.tool), *others]
 
     def reconcile(
         self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
@@ -296,6 +316,13 @@ def _differs(known: Known, seen: Look, state: str) -> bool:
 
 def _plain(place: Location, role: Role, known: Known, state: str) -> Sighting:
     return Sighting(place.path, place.object_id, role, None, known.head, state)
+
+
+def _source_hash(sighting: Sighting) -> str | None:
+    """Hash of the bytes that the file has with this sighting."""
+    if sighting.document is not None:
+        return sighting.document.source_hash
+    return None if sighting.head is None else sighting.head.fields.get("source_hash")
 
 
 def _hash(met: _Met) -> str | None:

@@ -91,6 +91,13 @@ class FileSource(Protocol):
         already are looked at.
         """
 
+    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """As `after_tool`, where nobody looked when the tool had run: it may be a while ago.
+
+        Where the tool's words give the whole text of its file, the main sighting has that text,
+        whatever the file holds by now.
+        """
+
     def reconcile(
         self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:

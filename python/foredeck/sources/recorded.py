@@ -34,6 +34,7 @@ REPLACEMENT_SHARE = 20
 
 
 _OBJECT_ID = re.compile("[0-9a-f]{64}")
+_REPLACED = re.compile("[\ufffd\ud800-\udfff]")
 
 
 class _Told(NamedTuple):
@@ -94,6 +95,10 @@ class RecordedSource:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
 
+    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
+        """As `after_tool`: a recording is always late."""
+        return self.after_tool(event, pending=pending)
+
     def reconcile(
         self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
@@ -142,8 +147,30 @@ def _told_by_read(event: ToolEvent) -> _Told | None:
     return _Told("text", shown.text) if shown.complete else None
 
 
+def whole_text(event: ToolEvent) -> str | None:
+    """The file's whole text, where a read has shown or a write has left exactly that; else None."""
+    if event.is_error:
+        return None
+    text = None
+    if event.tool == "write":
+        text = event.input.get("content")
+    elif event.tool == "read" and (told := _told_by_read(event)) is not None:
+        text = told.text
+    return text if isinstance(text, str) and _is_exact(text) else None
+
+
+def _is_exact(text: str) -> bool:
+    """Whether text and bytes are the same thing: hosts replace what is not UTF-8."""
+    return _REPLACED.search(text) is None
+
+
 def _was_binary(text: str) -> bool:
     return "\0" in text or text.count("\ufffd") * REPLACEMENT_SHARE > len(text)
+
+
+def as_told(place: Location, role: Role, before: Known, text: str, tool: str) -> Sighting:
+    """The file with this text, as a tool's words tell it; `before`: what is known of it."""
+    return _content(place, role, before, _Told("text", text), tool)
 
 
 def _content(place: Location, role: Role, before: Known, told: _Told, tool: str) -> Sighting:
