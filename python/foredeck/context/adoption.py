@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from foredeck.context.alignment import Alignment
 from foredeck.context.items import Item
+from foredeck.context.request import Outcome
+from foredeck.context.session import Session
+
+ADOPTED = "adopted"
+"""Why a call from before the session had foredeck is recorded as the host's."""
 
 
 def told_of(items: Sequence[Item]) -> str:
@@ -31,3 +37,14 @@ def told_of(items: Sequence[Item]) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def before_us(session: Session, alignment: Alignment) -> list[Outcome]:
+    """A history from before the session had foredeck: it went out as the host has it."""
+    if session.log.newest or alignment.matched:
+        return []
+    for index in range(len(alignment.items) - 1, -1, -1):
+        item = alignment.items[index]
+        if item.kind == "assistant" and not item.void:
+            return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
+    return []

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.adoption import told_of
+from foredeck.context.adoption import ADOPTED, before_us, told_of
 from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
 from foredeck.context.asking import Asked, ask
 from foredeck.context.branch import Fields
@@ -35,7 +35,7 @@ from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.recording import record_call, record_host_call
 from foredeck.context.repairs import repair
 from foredeck.context.reports import take_report
-from foredeck.context.request import Answer, Model, Outcome, Request
+from foredeck.context.request import Answer, Model, Request
 from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
@@ -43,8 +43,6 @@ from foredeck.context.uses import Uses
 from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
 
-ADOPTED = "adopted"
-"""Why a call from before the session had foredeck is recorded as the host's."""
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
 
@@ -213,7 +211,7 @@ class Assembler:
         Returns how much of the list stands, and how much of that stands with our own messages.
         """
         done = whole = alignment.matched
-        for outcome in request.outcomes or _before_us(self.session, alignment):
+        for outcome in request.outcomes or before_us(self.session, alignment):
             if outcome.kind not in ("fallback", "off") or outcome.messages > len(alignment.items):
                 continue
             if outcome.messages < done:
@@ -440,14 +438,3 @@ def _turn_start(items: list[Item], start: int) -> int:
         if items[index].kind == "assistant":
             return index
     return 0
-
-
-def _before_us(session: Session, alignment: Alignment) -> list[Outcome]:
-    """A history from before the session had foredeck: it went out as the host has it."""
-    if session.log.newest or alignment.matched:
-        return []
-    for index in range(len(alignment.items) - 1, -1, -1):
-        item = alignment.items[index]
-        if item.kind == "assistant" and not item.void:
-            return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
-    return []
