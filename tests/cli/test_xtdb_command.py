@@ -8,15 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.config import load_config
+from foredeck.store.journal.store import JournaledStore
 from foredeck.store.xtdb.node import stop
 from foredeck.store.xtdb.runtime import Runtime
 from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.stores import open_store
+from store.documents import batch, note
 from store.xtdb_node import runtime
 
 __all__ = ["runtime"]
@@ -158,3 +163,63 @@ def test_doctor_looks_at_it(
     assert store_finding()["text"] == "XTDB of our own answers"
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
     assert store_finding()["status"] == "problem"
+
+
+def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a transaction in the local copy that was not delivered."""
+    with monkeypatch.context() as undelivered:
+        undelivered.setenv("FOREDECK_STORE", "xtdb")
+        undelivered.setattr(JournaledStore, "start", lambda _self: None)
+        with closing(open_store(load_config().config, lazy=True)) as store:
+            store.commit(batch(note("mine", "text")))
+    assert told(capsys, "status")[1]["journal"]["entries"] == 1
+
+
+@pytest.mark.usefixtures("home")
+def test_sync_delivers_what_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told(capsys, "sync") == (0, {"delivered": 0, "refused": 0, "reason": None})
+    let_one_wait(capsys, monkeypatch)
+    assert told(capsys, "sync") == (0, {"delivered": 1, "refused": 0, "reason": None})
+    assert told(capsys, "status")[1]["journal"]["entries"] == 0
+    assert main(["xtdb", "sync"]) == 0
+    assert capsys.readouterr().out == "Nothing waited.\n"
+
+
+@pytest.mark.usefixtures("home")
+def test_a_query_sees_what_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_one_wait(capsys, monkeypatch)
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    capsys.readouterr()
+    assert main(["query", '{:find [?e] :where [[?e :foredeck/type "note"]]}', "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == [["foredeck/doc/mine"]]
+
+
+@pytest.mark.usefixtures("home")
+def test_a_backup_holds_what_waited(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
+    told(capsys, "up")
+    let_one_wait(capsys, monkeypatch)
+    code, backup = told(capsys, "backup", str(tmp_path / "one.tar"))
+    assert (code, backup["waiting"]) == (0, 0)
+    assert told(capsys, "status")[1]["journal"]["entries"] == 0
+    let_one_wait(capsys, monkeypatch)
+    told(capsys, "down")
+    assert main(["xtdb", "backup", str(tmp_path / "two.tar")]) == 0
+    assert "`foredeck xtdb sync` delivers" in capsys.readouterr().out
+
+
+def test_sync_says_what_still_waits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
+    monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("foredeck.delivery._AWAY_SECONDS", 0.0)
+    let_one_wait(capsys, monkeypatch)
+    assert main(["xtdb", "sync"]) == 3
+    assert "1 transactions wait in the local copy" in capsys.readouterr().err

@@ -1,10 +1,13 @@
-"""`scripts/demo`, as far as it goes without a terminal: the story on the real Pi."""
+"""`scripts/demo` as far as it goes without a terminal: the story on the real Pi, on both stores."""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,39 +15,117 @@ import pytest
 from foredeck.bench.demo import copy_sample
 from foredeck.bench.demo_table import plain_calls
 from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
+from foredeck.bench.scripted.processes import with_environment
+from foredeck.store.xtdb import open_xtdb
+from foredeck.store.xtdb.node import NodeFolder, start, stop
+from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.supervise import own_node_folder
+from store.xtdb_node import runtime
+
+__all__ = ["runtime"]
 
 
-@pytest.fixture
-def demo(checkout: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """The demo's whole run, with its scratch folder below `tmp_path`."""
+def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """One whole run of the script, with its scratch folder in `scratch`."""
     if checkout_pi(checkout, VERSIONS[0]) is None:
         pytest.skip(f"Pi {VERSIONS[0]} is not installed: run scripts/setup")
+    scratch.mkdir()
+    base = {"PATH": os.environ["PATH"], "TMPDIR": str(scratch), "HOME": str(scratch)}
     return subprocess.run(
-        [sys.executable, "-m", "foredeck.bench.demo"],
+        [checkout / "scripts" / "demo"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path), "HOME": str(tmp_path)},
+        env={**base, **environment},
         check=False,
     )
 
 
-def test_the_demo_tells_its_story(demo: subprocess.CompletedProcess[str], tmp_path: Path) -> None:
+def table_of(demo: subprocess.CompletedProcess[str]) -> list[str]:
+    """The table's rows, after a run that has ended well."""
     assert demo.returncode == 0, demo.stderr
     lines = demo.stdout.rstrip().split("\n")
     assert re.fullmatch(r"foredeck demo: 24 model calls; .* \(\d+% saved\)\.", lines[-1])
-    table = [line for line in lines if re.match(r" +\d+ +[\d,]+ +[\d,]+ +\d", line)]
+    return [line for line in lines if re.match(r" +\d+ +[\d,]+ +[\d,]+ +\d", line)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for all demos: paths of equal length make equal tables."""
+    return tmp_path_factory.mktemp("demos")
+
+
+@pytest.fixture(scope="module")
+def on_sqlite(checkout: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The demo as it is without any setting."""
+    return run_demo(checkout, folder / "sqlite")
+
+
+def test_the_demo_tells_its_story(
+    on_sqlite: subprocess.CompletedProcess[str], folder: Path
+) -> None:
+    table = table_of(on_sqlite)
     assert [int(row.split()[0]) for row in table] == list(range(1, 25))
     story = "\n".join(table)
     for fact in ("not sent twice", "the window fills up", "back in full", "@6 pinned"):
         assert fact in story
-    (scratch,) = tmp_path.glob("foredeck-demo-*")
+    (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
     (session,) = (scratch / "agent" / "sessions").rglob("*.jsonl")
     assert [call.answer for call in plain_calls(session, 0)][15:17] == [
         "activate toolu_first_test_run",
         "pin stocktake/pricing.py",
     ]
+
+
+@pytest.fixture
+def home(runtime: Runtime, tmp_path: Path) -> Iterator[Path]:
+    """A user's state folder, in which the XTDB node is installed."""
+    (tmp_path / "xtdb").mkdir()
+    (tmp_path / "xtdb" / runtime.folder.name).symlink_to(runtime.folder)
+    yield tmp_path
+    stop(own_node_folder(tmp_path))
+
+
+HELD = r"XTDB holds \d+ transactions: (\d+) objects in (\d+) versions and \d+ blobs, all equal "
+
+
+def test_the_demo_on_the_node_that_runs(
+    checkout: Path,
+    folder: Path,
+    home: Path,
+    runtime: Runtime,
+    on_sqlite: subprocess.CompletedProcess[str],
+) -> None:
+    node, *_ = start(own_node_folder(home), runtime, topology="memory")
+    demo = run_demo(checkout, folder / "xtdb-1", FOREDECK_HOME=str(home), FOREDECK_STORE="xtdb")
+    assert table_of(demo) == table_of(on_sqlite)
+    assert re.search(HELD, demo.stdout), demo.stdout
+    assert own_node_folder(home).running() == node
+    (namespace,) = re.findall(r"namespace (demo-\w+)", demo.stdout)
+    with closing(
+        open_xtdb(node.url, token=own_node_folder(home).token(), namespace=namespace)
+    ) as store:
+        assert len(store.query("call")) == 24
+
+
+def test_the_demo_starts_a_node_and_ends_it(
+    checkout: Path, folder: Path, home: Path, on_sqlite: subprocess.CompletedProcess[str]
+) -> None:
+    demo = run_demo(checkout, folder / "xtdb-2", FOREDECK_HOME=str(home), FOREDECK_STORE="xtdb")
+    assert table_of(demo) == table_of(on_sqlite)
+    assert re.search(HELD, demo.stdout), demo.stdout
+    (scratch,) = (folder / "xtdb-2").glob("foredeck-demo-*")
+    assert NodeFolder(scratch / "foredeck" / "xtdb").is_free()
+    assert not with_environment("TMPDIR", str(folder / "xtdb-2"))
+
+
+def test_the_demo_says_that_no_node_is_installed(
+    checkout: Path, folder: Path, tmp_path: Path
+) -> None:
+    demo = run_demo(checkout, folder / "none-1", FOREDECK_HOME=str(tmp_path), FOREDECK_STORE="xtdb")
+    assert demo.returncode == 1
+    assert "foredeck xtdb install" in demo.stderr
 
 
 def test_the_sample_fails_until_it_is_mended(tmp_path: Path) -> None:

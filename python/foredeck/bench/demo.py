@@ -2,6 +2,7 @@
 
 With a terminal and a model that Pi can use, the user works there with that model. Otherwise, or
 with FOREDECK_DEMO=scripted, a scripted model on loopback does, and a table shows what it saw.
+With FOREDECK_STORE=xtdb the objects are kept in XTDB (`demo_store.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from foredeck.bench.demo_store import DemoStore, demo_store
 from foredeck.bench.demo_story import TESTS, story
 from foredeck.bench.demo_table import (
     CONTEXT_TOOLS,
@@ -26,6 +28,7 @@ from foredeck.bench.demo_table import (
 from foredeck.bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
 from foredeck.bench.scripted.pi_process import VERSIONS, PiInstall, Workspace, checkout_pi
 from foredeck.bench.scripted.pi_rpc import RpcError, RpcPi
+from foredeck.errors import ForedeckError
 
 SAMPLE = Path(__file__).parent / "sample"
 WINDOW_TOKENS = 12_000
@@ -44,9 +47,12 @@ def main() -> int:
         return 1
     workspace = Workspace(Path(tempfile.mkdtemp(prefix="foredeck-demo-")))
     copy_sample(workspace.repo)
-    if _wants_interaction() and _has_model(install):
-        return run_interactive(install, workspace, checkout)
-    return run_scripted(install, workspace, checkout)
+    run = run_interactive if _wants_interaction() and _has_model(install) else run_scripted
+    try:
+        with demo_store(workspace.foredeck_home) as store:
+            return run(install, workspace, checkout, store)
+    except ForedeckError as error:
+        return _fail(str(error), workspace)
 
 
 def copy_sample(target: Path) -> None:
@@ -82,20 +88,23 @@ def _has_model(install: PiInstall) -> bool:
     return listed.returncode == 0 and lines[0].startswith("provider") and len(lines) > 1
 
 
-def run_interactive(install: PiInstall, workspace: Workspace, checkout: Path) -> int:
+def run_interactive(
+    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore
+) -> int:
     """Let the user work in the sample repository with a model of their own."""
     print(f"Sample repository: {workspace.repo}")
     print(f"Try: {story()[0].prompt}")
     print("In Pi, /foredeck lists what the model sees. To see the demo without a model of yours,")
     print("run FOREDECK_DEMO=scripted scripts/demo.\n")
-    environment = {**os.environ, "FOREDECK_HOME": str(workspace.foredeck_home)}
+    environment = {**os.environ, "FOREDECK_HOME": str(store.home), **store.environment}
     command = [*install.command, "-e", str(checkout)]
     code = subprocess.run(command, cwd=workspace.repo, env=environment, check=False).returncode
-    session = newest_session(workspace.foredeck_home)
-    rows = call_rows(workspace.foredeck_home, session[0]) if session else []
+    session = newest_session(store.config)
+    rows = call_rows(store.config, session[0]) if session else []
     if session and rows:
         print(render(rows, [], []))
-        _print_hints(workspace, checkout, session[0])
+        _print_held(store)
+        _print_hints(store, checkout, session[0])
         print(_summary(len(rows), rows[-1].sent_tokens, rows[-1].host_tokens))
     return code
 
@@ -103,7 +112,7 @@ def run_interactive(install: PiInstall, workspace: Workspace, checkout: Path) ->
 # ---------------------------------------------------------------- scripted
 
 
-def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path) -> int:
+def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore) -> int:
     """Let the scripted model work in the sample repository, and show what it saw."""
     turns = story()
     steps = [reply for turn in turns for reply in turn.replies]
@@ -114,10 +123,10 @@ def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path) -> in
     with ScriptedModel(steps, window=WINDOW_TOKENS) as model:
         _configure(workspace, model.url)
         try:
-            _play(install, workspace, checkout, [turn.prompt for turn in turns])
+            _play(install, workspace, checkout, store, [turn.prompt for turn in turns])
         except RpcError as error:
             return _fail(f"Pi: {error}", workspace)
-    return _report(workspace, checkout, model)
+    return _report(workspace, checkout, store, model)
 
 
 def _configure(workspace: Workspace, url: str) -> None:
@@ -128,10 +137,12 @@ def _configure(workspace: Workspace, url: str) -> None:
     )
 
 
-def _play(install: PiInstall, workspace: Workspace, checkout: Path, prompts: list[str]) -> None:
+def _play(
+    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore, prompts: list[str]
+) -> None:
     # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **store.environment}
     with RpcPi(
         install,
         workspace,
@@ -145,6 +156,7 @@ def _play(install: PiInstall, workspace: Workspace, checkout: Path, prompts: lis
         for prompt in prompts:
             print(f"> {prompt}", flush=True)
             pi.prompt(prompt)
+    workspace.leftovers()
     print()
 
 
@@ -159,16 +171,17 @@ def _narrate(event: Mapping[str, Any]) -> None:
         print(f"    ({event.get('message')})", flush=True)
 
 
-def _report(workspace: Workspace, checkout: Path, model: ScriptedModel) -> int:
-    session = newest_session(workspace.foredeck_home)
+def _report(workspace: Workspace, checkout: Path, store: DemoStore, model: ScriptedModel) -> int:
+    session = newest_session(store.config)
     if session is None or session[1] is None:
         return _fail("foredeck recorded nothing", workspace)
-    rows = call_rows(workspace.foredeck_home, session[0])
+    rows = call_rows(store.config, session[0])
     bodies = [recorded.request.body for recorded in model.requests if not recorded.side]
     seen = [prompt_tokens(body) for body in bodies]
     plain = plain_calls(session[1], _fixed_tokens(bodies[0]))
     print(render(rows, seen, plain))
-    _print_hints(workspace, checkout, session[0])
+    _print_held(store)
+    _print_hints(store, checkout, session[0])
     if model.violations:
         return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
     if model.steps_left:
@@ -193,10 +206,17 @@ def _tests_pass(workspace: Workspace) -> bool:
     ).returncode
 
 
-def _print_hints(workspace: Workspace, checkout: Path, session: str) -> None:
+def _print_held(store: DemoStore) -> None:
+    held = store.settle()
+    if held is not None:
+        print(f"\n{held}")
+
+
+def _print_hints(store: DemoStore, checkout: Path, session: str) -> None:
     program = checkout / ".venv" / "bin" / "foredeck"
     print("\nTokens are estimates (characters / 4). To see exactly what the model saw at a call:")
-    print(f"  export FOREDECK_HOME={workspace.foredeck_home}")
+    variables = {"FOREDECK_HOME": str(store.home), **store.environment}
+    print(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
     print(f"  {program} show {session} --call 1\n")
 
 

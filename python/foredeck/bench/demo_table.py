@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foredeck.bench.scripted.cache import block_tokens, estimate_tokens
-from foredeck.config import load_config
+from foredeck.config import Config
 from foredeck.model.records import CallDocument
 from foredeck.stores import open_store
 
@@ -58,9 +59,9 @@ class PlainCall:
 # ---------------------------------------------------------------- foredeck's side
 
 
-def newest_session(home: Path) -> tuple[str, Path | None] | None:
-    """Id and host file of the newest session in a state folder; None where there is none."""
-    with _Store(home) as store:
+def newest_session(config: Config) -> tuple[str, Path | None] | None:
+    """Id and host file of the newest session in a store; None where there is none."""
+    with closing(open_store(config, lazy=True)) as store:
         heads = store.query("session")
     if not heads:
         return None
@@ -69,9 +70,9 @@ def newest_session(home: Path) -> tuple[str, Path | None] | None:
     return fields["session_id"], Path(file) if file else None
 
 
-def call_rows(home: Path, session: str) -> list[CallRow]:
+def call_rows(config: Config, session: str) -> list[CallRow]:
     """All recorded calls of a session, in order."""
-    with _Store(home) as store:
+    with closing(open_store(config, lazy=True)) as store:
         heads = store.query("call", {"session": session})
         documents = [store.get(head.id, CallDocument) for head in heads]
     records = sorted((d for d in documents if d), key=lambda d: d.ordinal)
@@ -137,21 +138,6 @@ def _handles(ordinals: Iterable[int]) -> str:
 
 def _grown(stats: Json, before: Json, key: str) -> int:
     return int(stats[key]) - int(before[key])
-
-
-class _Store:
-    """The store of a state folder, open for the time of a `with` block."""
-
-    def __init__(self, home: Path) -> None:
-        nothing = home / "no-user-configuration"
-        resolved = load_config(environ={"FOREDECK_HOME": str(home)}, user_file=nothing)
-        self._store = open_store(resolved.config)
-
-    def __enter__(self) -> Any:
-        return self._store
-
-    def __exit__(self, *_: object) -> None:
-        self._store.close()
 
 
 # ---------------------------------------------------------------- plain Pi's side

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _PATIENCE_MS = 60_000
 """How long one request may take: nobody waits for it but the one who watches."""
-_DELIVERY_SECONDS = 60.0
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 
 
@@ -134,33 +134,8 @@ def _open_xtdb(place: Place, config: Config) -> WholeStore:
         update={"url": place.where or config.xtdb.url, "timeout_ms": _PATIENCE_MS}
     )
     meant = config.model_copy(update={"xtdb": xtdb, "store": "xtdb"})
-    _deliver(meant)
+    deliver_first(meant)
     return open_database(meant)
-
-
-def _deliver(config: Config) -> None:
-    from foredeck.store.journal.tables import read_figures
-    from foredeck.stores import copy_file, open_copy
-
-    waiting = read_figures(copy_file(config)).entries
-    if not waiting:
-        return
-    deadline = time.monotonic() + _DELIVERY_SECONDS
-    with (
-        closing(open_copy(config)) as journaled,
-        Progress("delivering what waits for XTDB, transaction", total=waiting) as progress,
-    ):
-        while left := journaled.figures.entries:
-            if left < waiting:
-                deadline = time.monotonic() + _DELIVERY_SECONDS
-            progress.advance(waiting - left)
-            waiting = left
-            if time.monotonic() > deadline:
-                raise StoreUnavailable(
-                    f"{left} transactions wait in the local copy and XTDB does not take them: "
-                    "`foredeck xtdb status` tells more"
-                )
-            time.sleep(0.05)
 
 
 def _configure(parser: ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, printable, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError, StoreUnavailable
@@ -46,7 +47,10 @@ def _run(args: Namespace) -> int:
     text = sys.stdin.read() if args.query == "-" else args.query
     timeout_ms = args.timeout * 1000
     query = prepare(text, args.values, limit=args.limit + 1, timeout_ms=timeout_ms)
-    place = _place(args, resolve_config(args).config)
+    config = resolve_config(args).config
+    if args.url is None and config.store == "xtdb":
+        _deliver(config)
+    place = _place(args, config)
     # The server ends the query; this side waits a little longer for it to say so.
     client = XtdbClient(place.url, token=place.token, timeout_ms=timeout_ms + 2_000)
     with closing(client):
@@ -59,6 +63,14 @@ def _run(args: Namespace) -> int:
         if len(rows) > args.limit:
             print(f"There are more than {args.limit}: --limit shows more.", file=sys.stderr)
     return 0
+
+
+def _deliver(config: Config) -> None:
+    """Bring what waits to XTDB, so that the query sees it; where that fails, say so."""
+    try:
+        deliver_first(config)
+    except StoreUnavailable as error:
+        print(f"Not all is in XTDB yet: {error}", file=sys.stderr)
 
 
 def _place(args: Namespace, config: Config) -> _Place:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from argparse import Namespace
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, short_count, when
 from foredeck.cli.progress import Progress
 from foredeck.errors import Corrupt, StoreUnavailable
@@ -55,12 +56,13 @@ def run_backup(args: Namespace, config: Config) -> int:
     from foredeck.store.xtdb.supervise import own_node_folder
 
     _check_is_here(config)
+    left = _delivered(config)
     target = args.file.absolute()
     with Progress("backing up, file") as progress:
         summary = back_up(
             own_node_folder(config.home), target, lambda name: progress.advance(note=name)
         )
-    told: dict[str, Any] = {"file": target, **asdict(summary)}
+    told: dict[str, Any] = {"file": target, **asdict(summary), "waiting": left}
     if args.verify:
         told["verified"] = asdict(_verified(target, config))
     if args.json:
@@ -74,7 +76,23 @@ def run_backup(args: Namespace, config: Config) -> int:
     if args.verify:
         counts = ", ".join(f"{told['verified'][name]:,} {name}" for name in _COUNTS)
         print(f"Restored and compared: {counts} are equal; SHA-256 {told['verified']['sha256']}")
+    if left:
+        print(
+            f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in "
+            "it: `foredeck xtdb sync` delivers, then back up again."
+        )
     return 0
+
+
+def _delivered(config: Config) -> int:
+    """Bring what waits to a node that runs; how much waits still. None is started for it."""
+    from foredeck.delivery import waiting
+    from foredeck.store.xtdb.supervise import own_node_folder
+
+    if own_node_folder(config.home).running() is not None:
+        with suppress(StoreUnavailable):
+            deliver_first(config)
+    return waiting(config)
 
 
 def _verified(backup: Path, config: Config) -> Totals:

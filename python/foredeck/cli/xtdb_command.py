@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -36,6 +37,7 @@ def _run(args: Namespace) -> int:
         "up": _up,
         "down": _down,
         "status": _status,
+        "sync": _sync,
         "logs": _logs,
         "backup": run_backup,
         "restore": run_restore,
@@ -155,6 +157,20 @@ def _status(args: Namespace, config: Config) -> int:
     return 0 if found["healthy"] else 3
 
 
+def _sync(args: Namespace, config: Config) -> int:
+    """Exit code 0 where nothing waits any more, 1 where XTDB has refused something."""
+    delivered, left = deliver_first(config)
+    delivered -= left.refused
+    if args.json:
+        told = {"delivered": delivered, "refused": left.refused, "reason": left.reason}
+        print_json(told)
+    else:
+        print(f"Delivered {counted(delivered, 'transaction')}." if delivered else "Nothing waited.")
+        if left.refused:
+            print(_journal_text(_journal(config)))
+    return 1 if left.refused else 0
+
+
 def _journal(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
     from foredeck.store.clock import now_ms
@@ -222,7 +238,7 @@ def _journal_text(journal: dict[str, Any]) -> str:
     return (
         f"Journal: {counted(journal['entries'], 'transaction')} ({short_count(journal['bytes'])}B) "
         f"wait for XTDB, the oldest for {journal['lag_ms'] / 1000:.0f} s; an engine at work "
-        "delivers them."
+        "delivers them, `foredeck xtdb sync` does at once."
     )
 
 
@@ -262,6 +278,7 @@ def _configure(parser: ArgumentParser) -> None:
         "install": "fetch jars (and Java, where there is none) and compile the node; once",
         "up": "start the node, or say where it runs; it survives the terminal",
         "down": "stop the node",
+        "sync": "deliver now what waits in the local copy, and wait until XTDB has it",
         "status": "say whether it runs, and whether it keeps up with its log",
         "logs": "print the end of the node's log",
         "backup": "write log and documents to a file, while the node runs or not",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from foredeck.bench.crash.tally import Tally
 from foredeck.config import Config, load_config
 from foredeck.store.protocol import Store
 from foredeck.stores import open_store
@@ -47,15 +48,34 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
         stop(own_node_folder(home))
 
 
+def _config(home: Path, store: str) -> Config:
+    flags = [f"home={home}", f"store={store}"]
+    flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
+    return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+
+
 @contextmanager
 def opened(home: Path, store: str) -> Iterator[Store]:
     """The store in `home`."""
-    flags = [f"home={home}", f"store={store}"]
-    flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
-    config: Config = load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
     # The local copy is enough: no thread is left that looks after the node.
-    found = open_store(config, lazy=True)
+    found = open_store(_config(home, store), lazy=True)
     try:
         yield found
     finally:
         found.close()
+
+
+def check_database(home: Path, store: str, tally: Tally) -> None:
+    """Whether XTDB, once it has been given what still waits, holds what the local copy holds."""
+    if store != "xtdb":
+        return
+    from foredeck.delivery import compare_copy, deliver
+
+    left = deliver(_config(home, store))
+    if left.refused:
+        tally.fault("missing", f"XTDB has refused {left.refused}: {left.reason}", left.refused)
+    found, more = compare_copy(_config(home, store))
+    if not found.equal:
+        tally.fault("missing", f"XTDB and the local copy differ: {found.differs}")
+    if more > 0:
+        tally.fault("doubled", f"XTDB has {more} transactions more", more)

@@ -64,6 +64,7 @@ def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -
                     )
                 if through_pi:
                     _pi_rounds(plan, workspace, victim, tally, chosen, advance).run(through_pi)
+                homes.check_database(workspace.foredeck_home, plan.store, tally)
     return tally
 
 

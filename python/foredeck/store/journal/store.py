@@ -132,6 +132,11 @@ class JournaledStore:
             return f"XTDB refused {figures.refused}"
         return f"XTDB away, {figures.entries} wait" if self._worker.away else ""
 
+    @property
+    def away_because(self) -> str:
+        """Why XTDB does not answer at the moment; empty where it does, as far as is known."""
+        return str(self._worker.lost_by) if self._worker.away else ""
+
     # Writing
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:

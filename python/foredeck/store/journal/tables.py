@@ -155,6 +155,20 @@ class Journal:
             ).fetchall()
             return [self._entry(*row) for row in rows]
 
+    def newest(self) -> int:
+        """The number of the newest transaction, 0 for none."""
+        with self._translated():
+            (number,) = self._db.execute("SELECT coalesce(max(number), 0) FROM journal").fetchone()
+        return int(number)
+
+    def waiting_until(self, number: int) -> int:
+        """How many of the transactions up to this one wait."""
+        with self._translated():
+            (count,) = self._db.execute(
+                "SELECT count(*) FROM journal WHERE state = 0 AND number <= ?", (number,)
+            ).fetchone()
+        return int(count)
+
     def _entry(self, number: int, token: str, time_ms: int, blobs: bytes) -> Entry:
         documents = [
             (codec.id_text(id), type) for id, type in self._db.execute(_OF_TRANSACTION, (token,))

@@ -1,0 +1,24 @@
+"""Delivering what waits for XTDB before a command looks at what is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foredeck.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.store.journal.tables import Figures
+
+
+def deliver_first(config: Config) -> tuple[int, Figures]:
+    """Deliver, with progress: how many transactions, and what is left.
+
+    Raises `StoreUnavailable` where XTDB does not take them.
+    """
+    from foredeck.delivery import deliver, waiting
+
+    count = waiting(config)
+    with Progress("delivering what waits for XTDB, transaction", total=count) as progress:
+        left = deliver(config, progress.advance)
+    return count, left

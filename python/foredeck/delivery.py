@@ -1,0 +1,82 @@
+"""Bringing to XTDB, now, what waits for it in the local copy, and comparing the two."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from foredeck.config import Config
+from foredeck.errors import StoreUnavailable
+from foredeck.store.journal.tables import Bounds, Figures, Journal, read_figures
+from foredeck.store.sqlite import open_sqlite
+from foredeck.stores import copy_file, open_copy, open_database
+
+if TYPE_CHECKING:
+    from foredeck.store.copying import Comparison
+    from foredeck.store.journal.store import JournaledStore
+
+Advance = Callable[[int], object]
+"""Called with the number of transactions that were delivered since the last time."""
+
+_STUCK_SECONDS, _AWAY_SECONDS = 60.0, 10.0
+"""How long nothing may be delivered while XTDB is spoken to, and while it does not answer."""
+_POLL = 0.05
+_BUSY_MS = 30_000
+
+
+def waiting(config: Config) -> int:
+    """How many transactions wait in the local copy, those that XTDB has refused among them."""
+    figures = read_figures(copy_file(config))
+    return figures.entries + figures.refused
+
+
+def deliver(config: Config, advance: Advance = lambda _count: None) -> Figures:
+    """Bring all that waits at this moment to XTDB, and try again what it has refused before.
+
+    Starts foredeck's own node where that is where it goes; an engine at work on the same copy is
+    left to deliver. Returns what is left then. Raises `StoreUnavailable`, with the number that
+    still waits and the reason, where XTDB does not take it.
+    """
+    if not waiting(config):
+        return read_figures(copy_file(config))
+    with closing(Journal(copy_file(config), Bounds(0, 0), _BUSY_MS)) as journal:
+        journal.retry_refused()
+        with closing(open_copy(config)) as store:
+            _await(store, journal, advance)
+        return journal.figures()
+
+
+def _await(store: JournaledStore, journal: Journal, advance: Advance) -> None:
+    goal = journal.newest()
+    before, since = journal.waiting_until(goal), time.monotonic()
+    while left := journal.waiting_until(goal):
+        if left < before:
+            since = time.monotonic()
+        advance(before - left)
+        before = left
+        away = store.away_because
+        if time.monotonic() - since > (_AWAY_SECONDS if away else _STUCK_SECONDS):
+            raise StoreUnavailable(
+                f"{left} transactions wait in the local copy and XTDB does not take them"
+                f"{away and f' ({away})'}: `foredeck xtdb status` tells more, and "
+                "`foredeck xtdb sync` tries again"
+            )
+        time.sleep(_POLL)
+    advance(before)
+
+
+def compare_copy(config: Config) -> tuple[Comparison, int]:
+    """Read everything from XTDB (the original) and from the local copy, and compare; and how many
+    transactions XTDB has beyond those of the copy.
+
+    For a store that nobody else writes to. Raises `StoreUnavailable`, `Corrupt`.
+    """
+    from foredeck.store.copying import compare, count_of
+
+    with (
+        closing(open_sqlite(copy_file(config), busy_timeout_ms=_BUSY_MS)) as copy,
+        closing(open_database(config)) as database,
+    ):
+        return compare(database, copy), count_of(database) - count_of(copy)
