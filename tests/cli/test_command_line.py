@@ -121,14 +121,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
 
 
 def test_an_interrupt_is_exit_code_130_in_one_line(tmp_path: Path) -> None:
-    """`doctor` asks a `node` that does not answer; Ctrl-C reaches it meanwhile."""
+    """`doctor` asks a `pi` that does not answer; Ctrl-C reaches it meanwhile."""
     ready = tmp_path / "ready"
-    node = tmp_path / "node"
-    node.write_text(
+    pi = tmp_path / "pi"
+    pi.write_text(
         f"#!{sys.executable}\nimport pathlib, time\n"
         f"pathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)\n"
     )
-    node.chmod(0o755)
+    pi.chmod(0o755)
     process = subprocess.Popen(
         [*FOREDECK, "doctor"],
         env={**os.environ, "PATH": str(tmp_path)},
