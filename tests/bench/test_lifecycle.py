@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from foredeck.bench.lifecycle import FAILED, NOT_APPLICABLE, PASSED, Outcome, _cell, run_lifecycle
-from foredeck.bench.lifecycle_cases import CASES, STORES, Case
+from foredeck.bench.lifecycle.case import STORES, Case
+from foredeck.bench.lifecycle.cases import CASES, TITLES
+from foredeck.bench.lifecycle.run import cell_of
+from foredeck.bench.lifecycle.testing import FAILED, NOT_APPLICABLE, PASSED, Outcome
+from foredeck.cli.main import main
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
@@ -16,25 +20,41 @@ def test_each_case_names_tests_that_are_there(case: Case, checkout: Path) -> Non
     assert set(case.stores) <= set(STORES)
     assert bool(case.why_not) == (case.stores != STORES)
     for test in case.tests:
-        file, _, name = test.partition("::")
+        file, *names = test.split("::")
         text = (checkout / file).read_text()
-        assert not name or f"def {name}(" in text
+        for name in names:
+            assert f"def {name}(" in text or f"class {name}(" in text or f"class {name}:" in text
 
 
 def test_every_section_of_a_sessions_life_has_cases() -> None:
-    assert {case.section for case in CASES} == {str(n) for n in range(1, 10)}
+    assert {case.section for case in CASES} == set(TITLES)
+    assert len({(case.section, case.text) for case in CASES}) == len(CASES)
 
 
-def test_a_section_runs() -> None:
-    found = run_lifecycle(["8"], crash_rounds=0)
-    assert found["ok"], found
-    assert {cell["state"] for cell in found["matrix"]} == {PASSED, NOT_APPLICABLE}
+def test_one_case_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["bench", "lifecycle", "--section", "8", "--only", "others can read", "--json"]
+    assert main(asked) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["cells"], found["passed"], found["failed"]) == (4, 4, 0)
+
+
+def test_words_that_no_case_has(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "lifecycle", "--only", "no such words"]) != 0
+    assert "--list" in capsys.readouterr().err
+
+
+def test_the_cases_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "lifecycle", "--list"]) == 0
+    printed = capsys.readouterr().out
+    assert all(case.text in printed for case in CASES)
 
 
 def test_what_has_not_run_has_failed() -> None:
-    case = Case("1", "text", ("tests/a.py::test_a",))
-    assert _cell(case, "sqlite", "0.87.1", {}).state == FAILED
-    one = Outcome("tests/a.py::test_a", "0.87.1", PASSED, "")
-    told = {"tests/a.py::test_a": [one]}
-    assert _cell(case, "sqlite", "0.87.1", told).state == PASSED
-    assert _cell(case, "sqlite", "1.5.2", told).state == NOT_APPLICABLE
+    case = Case("1", "text", ("tests/a.py::test_a", "tests/b.py"))
+    assert cell_of(case, "sqlite", "0.87.1", {}).state == FAILED
+    a = Outcome("tests/a.py::test_a", "0.87.1", PASSED, "")
+    assert cell_of(case, "sqlite", "0.87.1", {"tests/a.py::test_a": [a]}).state == FAILED
+    b = Outcome("tests/b.py::test_b", "0.87.1", PASSED, "")
+    told = {"tests/a.py::test_a": [a], "tests/b.py": [b]}
+    assert cell_of(case, "sqlite", "0.87.1", told).state == PASSED
+    assert cell_of(case, "sqlite", "1.5.2", told).state == NOT_APPLICABLE

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from foredeck.bench.scripted import call
 from foredeck.bench.scripted.steps import Step
+from foredeck.model.documents import ToolcallDocument
 from harness import Pi
-from observed import answered, assert_stable, calls_of, messages, stored
+from observed import answered, assert_stable, calls_of, messages, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 WORK: list[Step] = [
@@ -97,3 +98,37 @@ def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
     assert (ended.code, ended.stderr, model.violations) == (0, "", [])
     assert "@" not in answered(model)[-1].request.text
     assert "line 59: the quick brown fox" in answered(model)[-1].request.text
+
+
+def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
+    """Paths of there mean nothing here: content comes from the history."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    there = "/home/somebody/project"
+    model = pi.serve(
+        [
+            call("read", path=str(pi.repo / "a.txt")),
+            "worked",
+            "on",
+            call("bash", command="pwd"),
+            "end",
+        ]
+    )
+    assert pi.print("work", foredeck=False).code == 0
+    lines = pi.workspace.session_files()[-1].read_text().replace(str(pi.repo), there).split("\n")
+    header = json.loads(lines[0])
+    lines[0] = json.dumps({**header, "id": "0000-other-machine", "cwd": str(pi.repo)})
+    (pi.repo / "a.txt").write_text("another file of that name")
+    rpc = pi.rpc(foredeck=True, arguments=["--session", str(elsewhere(pi, lines))])
+    rpc.prompt("Go on.")
+    rpc.prompt("Where are we?")
+    assert model.violations == []
+    assert_stable(answered(model)[2:])
+    sent = answered(model)[-1]
+    assert results(sent)[0] == TEXT
+    assert "changed on disk" not in sent.request.text
+    with stored(pi) as store:
+        assert store.query("file") == []
+        (read,) = store.query("toolcall", {"tool": "read"})
+        document = store.get(read.id, ToolcallDocument)
+        assert document is not None
+        assert document.content == TEXT

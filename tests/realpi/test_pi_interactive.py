@@ -7,9 +7,10 @@ import os
 import pytest
 
 from foredeck.bench.scripted import call
+from foredeck.cli.branches import branches_of
 from foredeck.store.protocol import Store
 from harness import Pi
-from observed import answered, assert_stable, calls_of, messages, stored
+from observed import answered, assert_stable, calls_of, messages, session_of, stored
 from terminal import ENTER, UP, TerminalPi
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
@@ -140,5 +141,6 @@ def test_compaction_at_the_terminal(pi: Pi) -> None:
     assert model.violations == []
     assert_stable(answered(model)[-2:])
     with stored(pi) as store:
+        assert len(branches_of(store, session_of(store)).all) == 1
         (compaction,) = store.query("compaction")
         assert compaction.fields["instructions"] == "keep the names"

@@ -13,6 +13,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import NoContent, opened_store
 
 if TYPE_CHECKING:
+    from foredeck.cli.branches import Branches
     from foredeck.cli.find import Found, Version
     from foredeck.store.protocol import Head, Store
 
@@ -20,13 +21,15 @@ _VERSION = "a number from 1, v2 as a session counts, or a store token"
 
 
 def _history(args: Namespace) -> int:
+    from foredeck.cli.branches import branches_of
     from foredeck.cli.find import find_asked, session_versions
 
     with opened_store(args) as store:
         found = find_asked(store, args)
         named = session_versions(store, found)
+        branches = branches_of(store, found.session) if found.session else None
         versions = [
-            _described(number, head, named.get(head.token))
+            _described(number, head, named.get(head.token), branches)
             for number, head in enumerate(store.history(found.id), start=1)
         ]
     if args.json:
@@ -36,12 +39,16 @@ def _history(args: Namespace) -> int:
     return 0
 
 
-def _described(number: int, head: Head, seen: int | None) -> dict[str, Any]:
+def _described(
+    number: int, head: Head, seen: int | None, branches: Branches | None
+) -> dict[str, Any]:
     fields = head.fields
+    known = branches if branches and branches.times and seen is not None else None
     hashes = ("content_hash", "text_hash", "source_hash", "metadata_view_hash")
     return {
         "version": number,
         "session_version": None if seen is None else f"v{seen}",
+        "branch": known.at(head.time_ms).number if known else None,
         "token": head.token,
         "time_ms": head.time_ms,
         "note": _note(head),
@@ -90,15 +97,17 @@ def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
         print(f"{found.head.type} {found.id}")
     if found.session is not None and found.ordinal is not None:
         print(f"@{found.ordinal} in session {found.session}")
-    head = ("version", "session", "stored", "from", "token", "")
+    several = len({v["branch"] for v in versions if v["branch"]}) > 1
+    head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
     print()
-    print(table([head, *map(_row, versions)]))
+    print(table([head, *(_row(version, several) for version in versions)]))
 
 
-def _row(version: dict[str, Any]) -> tuple[str, ...]:
+def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
     return (
         str(version["version"]),
         version["session_version"] or "-",
+        *([str(version["branch"] or "-")] if with_branch else []),
         when(version["time_ms"]),
         str((version["provenance"] or {}).get("origin") or "-"),
         version["token"],

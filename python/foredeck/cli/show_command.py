@@ -5,43 +5,87 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
-from foredeck.cli.output import coloured, counted, print_json, printable, short_count, when
+from foredeck.cli.output import (
+    coloured,
+    counted,
+    print_json,
+    printable,
+    short_count,
+    table,
+    when,
+)
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import NotFound, opened_store
 
 if TYPE_CHECKING:
+    from foredeck.cli.branches import Branches
     from foredeck.hosts.pi.prompts import Prompt
-    from foredeck.store.protocol import Store
 
 
 def _run(args: Namespace) -> int:
+    from foredeck.cli.branches import branches_of
     from foredeck.cli.find import find_session
     from foredeck.hosts.pi.prompts import prompt_at
 
     with opened_store(args) as store:
         session = find_session(store, args.session)
-        calls = _count_calls(store, session)
+        branches = branches_of(store, session)
+        calls = len(branches.times)
         call = _choose(session, args.call, calls)
+        if args.branches:
+            _print_branches(branches, args.json)
+            return 0
         prompt = prompt_at(store, session, call)
+    branch = branches.of_call(call)
     if args.json:
         print_json(
             {
                 "call": prompt.call,
+                "branch": branch.number,
                 "system": prompt.system,
                 "tools": prompt.tools,
                 "messages": prompt.messages,
             }
         )
     else:
-        _print_text(session, prompt, calls)
+        named = f", branch {branch.number}" if len(branches.all) > 1 else ""
+        _print_text(f"call {call} of {calls}{named}", session, prompt)
     return 0
 
 
-def _count_calls(store: Store, session: str) -> int:
-    return len(store.query("call", {"session": session}))
+def _print_branches(branches: Branches, as_json: bool) -> None:
+    if as_json:
+        described = (
+            {**asdict(branch), "current": branch is branches.current} for branch in branches.all
+        )
+        print_json({"branches": list(described)})
+        return
+    rows = [
+        (
+            str(branch.number),
+            _ranges(branch.calls),
+            "the beginning" if branch.left_at is None else f"call {branch.left_at}",
+            "now" if branch is branches.current else "",
+            printable(branch.asked),
+        )
+        for branch in branches.all
+    ]
+    print(table([("branch", "calls", "from", "", "asked"), *rows]))
+
+
+def _ranges(calls: list[int]) -> str:
+    """Numbers in short: `1-4, 7`."""
+    ranges: list[list[int]] = []
+    for call in calls:
+        if ranges and call == ranges[-1][1] + 1:
+            ranges[-1][1] = call
+        else:
+            ranges.append([call, call])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
 def _choose(session: str, call: int | None, calls: int) -> int:
@@ -53,8 +97,8 @@ def _choose(session: str, call: int | None, calls: int) -> int:
     return call or calls
 
 
-def _print_text(session: str, prompt: Prompt, calls: int) -> None:
-    print(coloured(_title(session, prompt, calls), "bold"))
+def _print_text(place: str, session: str, prompt: Prompt) -> None:
+    print(coloured(_title(place, session, prompt), "bold"))
     for message in prompt.system:
         _print_section("system", _content(message.get("content")))
     for tool in prompt.tools:
@@ -66,13 +110,13 @@ def _print_text(session: str, prompt: Prompt, calls: int) -> None:
     print(coloured(_summary(prompt), "dim"))
 
 
-def _title(session: str, prompt: Prompt, calls: int) -> str:
+def _title(place: str, session: str, prompt: Prompt) -> str:
     record = prompt.record
     decision = record["decision"]
     reason = f" ({decision['reason']})" if decision.get("reason") else ""
     model = record["model"].get("name") or "an unknown model"
     return (
-        f"session {session}, call {prompt.call} of {calls}, {when(record['time_ms'])}, {model}, "
+        f"session {session}, {place}, {when(record['time_ms'])}, {model}, "
         f"{record['layout']}, {decision['kind']}{reason}"
     )
 
@@ -157,6 +201,11 @@ def _configure(parser: ArgumentParser) -> None:
         help="which model call, counted from 1 over all branches of the session (default: the "
         "last)",
     )
+    parser.add_argument(
+        "--branches",
+        action="store_true",
+        help="list the branches of the session instead: their calls, and where each began",
+    )
     add_json_flag(parser)
     add_config_flags(parser)
 
@@ -166,7 +215,8 @@ COMMAND = Command(
         "Print exactly what the model saw at one call: system prompt, tools and messages, put\n"
         "together again from the store. Messages that foredeck edited or added say so in their\n"
         'heading. --json gives {"call", "system", "tools", "messages"}, messages in the shape\n'
-        "that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not missing."
+        "shape that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not\n"
+        "missing. --branches lists the ways that the session has gone, abandoned ones among them."
     ),
     example="foredeck show 0199 --call 12",
     configure=_configure,

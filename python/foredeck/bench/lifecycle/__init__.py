@@ -1,0 +1,1 @@
+"""`foredeck bench lifecycle`: what a session goes through in its life, case by case."""

@@ -1,0 +1,97 @@
+"""Killed processes, and stores that cannot be used."""
+
+from __future__ import annotations
+
+from foredeck.bench.lifecycle.case import Case, real
+
+_FILE = "it is about SQLite's file; for XTDB see its own rows"
+_NODE = "SQLite has no node"
+_STORE = "tests/store/"
+
+
+def _case(text: str, *tests: str) -> Case:
+    return Case("4", text, real(*tests))
+
+
+def _of(store: str, why_not: str, text: str, *tests: str) -> Case:
+    return Case("4", text, tests, (store,), why_not)
+
+
+CASES = (
+    _case(
+        "engine killed before the commit, between commit and reply, reply and send, send and word",
+        "fallback::a_death_changes_no_byte",
+    ),
+    _case("engine killed again and again", "processes::many_deaths_never_lose_a_result"),
+    _case(
+        "engine killed between prompts", "processes::an_engine_killed_between_prompts_comes_back"
+    ),
+    _case(
+        "Pi killed or ended: no orphan process",
+        "processes::no_engine_outlives_a_pi_that_is_killed",
+        "processes::no_engine_outlives_a_pi_that_is_terminated",
+    ),
+    _case("engine that hangs is replaced", "processes::an_engine_that_hangs_for_good_is_replaced"),
+    _of(
+        "sqlite",
+        "see the row after",
+        "no half transaction, no lock left that stops the next start",
+        f"{_STORE}test_sqlite.py::TestProcesses",
+        f"{_STORE}test_sqlite_file.py::TestMaking",
+    ),
+    _of(
+        "xtdb",
+        "see the row before",
+        "no half transaction, no lock left, on XTDB",
+        f"{_STORE}test_xtdb.py::TestProcesses",
+        f"{_STORE}test_xtdb_faults.py",
+    ),
+    _of(
+        "sqlite",
+        _FILE,
+        "disk full",
+        *real("trouble::a_disk_that_is_full"),
+        f"{_STORE}test_sqlite_file.py::TestTrouble",
+    ),
+    _of(
+        "xtdb",
+        "see the row before",
+        "disk full under the node",
+        f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_said_and_loses_nothing",
+    ),
+    _case("state folder that cannot be written", "trouble::a_state_folder_that_cannot_be_written"),
+    _of(
+        "sqlite",
+        _FILE,
+        "database locked by another process",
+        *real("trouble::a_store_that_another_process_holds"),
+    ),
+    _of(
+        "sqlite",
+        _FILE,
+        "database damaged: a clear word, a fresh store beside it, the bad one kept",
+        *real(
+            "trouble::a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one",
+            "trouble::a_store_that_is_damaged_between_prompts",
+        ),
+    ),
+    _of(
+        "xtdb",
+        _NODE,
+        "node killed under a session, node down and back",
+        *real("xtdb"),
+        f"{_STORE}test_journal_faults.py",
+    ),
+    _of(
+        "sqlite",
+        "see the row after",
+        "clock stepping back",
+        f"{_STORE}test_sqlite_file.py::TestMaking::test_a_clock_that_steps_back",
+    ),
+    _of(
+        "xtdb",
+        "see the row before",
+        "clock stepping back, on XTDB",
+        f"{_STORE}test_xtdb_differential.py",
+    ),
+)

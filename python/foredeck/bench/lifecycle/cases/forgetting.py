@@ -1,0 +1,32 @@
+"""Growth and forgetting."""
+
+from __future__ import annotations
+
+from foredeck.bench.lifecycle.case import Case
+
+_FORGET = "tests/cli/test_forget_command.py::test_"
+_XTDB = "the commands act on the store's protocol; XTDB has a row of its own"
+
+CASES = (
+    Case("9", "sessions --size", (f"{_FORGET}sessions_tell_their_size",), ("sqlite",), _XTDB),
+    Case(
+        "9",
+        "forget: text goes, shared objects stay, tombstones tell",
+        (
+            f"{_FORGET}a_session_goes_and_the_others_stay",
+            f"{_FORGET}texts_that_others_share_stay",
+            f"{_FORGET}the_text_is_gone_from_the_file",
+            f"{_FORGET}a_fork_keeps_what_it_goes_on_from",
+        ),
+        ("sqlite",),
+        _XTDB,
+    ),
+    Case(
+        "9",
+        "forget, on XTDB and its local copy",
+        (f"{_FORGET}a_session_goes_from_xtdb_too",),
+        ("xtdb",),
+        "see the row before",
+    ),
+    Case("9", "vacuum", (f"{_FORGET}vacuum_gives_space_back",), ("sqlite",), "a file of SQLite's"),
+)

@@ -1,0 +1,171 @@
+"""Tools that are not Pi's four, and extensions that own what we look at (section 6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foredeck.bench.scripted import call
+from foredeck.bench.scripted.pi_process import VERSIONS
+from foredeck.model.documents import ToolcallDocument
+from harness import Pi, one_version
+from observed import answered, assert_stable, calls_of, results, stored
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
+SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
+TALK = "a word or two more " * 600
+
+OWNS_COMPACTION = """
+export default function (pi) {
+  let asked = 0;
+  pi.on("session_before_compact", ({ preparation: { firstKeptEntryId, tokensBefore } }) => {
+    asked += 1;
+    if (asked === 1) return { cancel: true };
+    const summary = "A summary of another extension.";
+    return { compaction: { summary, firstKeptEntryId, tokensBefore } };
+  });
+}
+"""
+
+REPLACES_BASH = """
+export default function (pi) {
+  pi.registerTool({
+    name: "bash",
+    label: "bash",
+    description: "runs elsewhere",
+    parameters: { type: "object", properties: { command: { type: "string" } } },
+    async execute(_id, { command }) {
+      return { content: [{ type: "text", text: `ran elsewhere: ${command}\\n`.repeat(60) }] };
+    },
+  });
+}
+"""
+
+REWRITES_REQUESTS = """
+export default function (pi) {
+  const metadata = { user_id: "other" };
+  pi.on("before_provider_request", ({ payload }) => ({ ...payload, metadata }));
+}
+"""
+
+
+def extension(tmp_path: Path, source: str) -> Path:
+    """A file with an extension."""
+    path = tmp_path / "other.ts"
+    path.write_text(source)
+    return path
+
+
+def contents(pi: Pi, tool: str) -> list[str | None]:
+    """What the store has of the calls of one tool."""
+    with stored(pi) as store:
+        found = [store.get(head.id, ToolcallDocument) for head in store.query("toolcall")]
+        return [document.content for document in found if document and document.tool == tool]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+@one_version
+def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) -> None:
+    """It cancels the user's first compaction and writes the second."""
+    other = extension(tmp_path, OWNS_COMPACTION)
+    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "and on"], settings=SMALL)
+    arguments = ["-e", str(other)] if first else []
+    rpc = pi.rpc(foredeck=True, extensions=[] if first else [other], arguments=arguments)
+    for number in range(3):
+        rpc.prompt(f"Question {number}")
+    with pytest.raises(Exception, match=r"[Cc]ancel"):
+        rpc.compact()
+    rpc.prompt("Go on.")
+    assert rpc.compact()["summary"] == "A summary of another extension."
+    rpc.prompt("And on.")
+    assert model.violations == []
+    sent = answered(model)
+    assert_stable(sent[:4])
+    assert "A summary of another extension." in sent[4].request.text
+    assert "Question 0" not in sent[4].request.text
+    with stored(pi) as store:
+        assert len(calls_of(store)) == len(sent)
+
+
+@one_version
+def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
+    model = pi.serve([call("bash", command="ls"), "done", call("bash", command="ls"), "end"])
+    other = extension(tmp_path, REPLACES_BASH)
+    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    ran = "ran elsewhere: ls\n" * 60
+    first, again = results(answered(model)[-1])
+    assert first.endswith(ran)
+    assert again.startswith("Unchanged: ")
+    assert contents(pi, "bash") == [ran, ran]
+    assert_stable(answered(model))
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+@one_version
+def test_a_request_that_another_extension_rewrites_goes_out_as_it_left_it(
+    pi: Pi, tmp_path: Path, first: bool
+) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
+    other = extension(tmp_path, REWRITES_REQUESTS)
+    arguments = ["-e", str(other)] if first else []
+    loaded = [] if first else [other]
+    run = pi.print("work", foredeck=True, extensions=loaded, arguments=arguments)
+    assert (run.code, model.violations) == (0, [])
+    assert [r.request.body["metadata"] for r in answered(model)] == [{"user_id": "other"}] * 3
+    assert results(answered(model)[-1])[1].startswith("Unchanged: ")
+    assert_stable(answered(model))
+
+
+@one_version
+def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
+    """What `grep`, `find` and `ls` have seen of a file never takes the place of its content."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            [call("ls", path="."), call("find", pattern="*.txt"), call("grep", pattern="line 5")],
+            "done",
+            lambda _: call("activate", id="a.txt"),
+            "end",
+        ]
+    )
+    tools = ["--tools", "read,bash,edit,write,grep,find,ls,activate,deactivate,pin,unpin"]
+    rpc = pi.rpc(foredeck=True, arguments=tools)
+    rpc.prompt("search")
+    rpc.prompt("more")
+    assert model.violations == []
+    assert_stable(answered(model))
+    assert TEXT in results(answered(model)[-1])[0]
+    assert results(answered(model)[-1])[-1].endswith("stands above.")
+    assert [len(contents(pi, tool)) for tool in ("ls", "find", "grep")] == [1, 1, 1]
+    with stored(pi) as store:
+        (file,) = [h for h in store.query("file") if h.fields["source"]["path"].endswith("a.txt")]
+        assert len(store.history(file.id)) == 1
+
+
+@pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
+def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
+    """A script gets the text of a tool as it is, also where the model would see a line of ours."""
+    if not (Path(pi.install.command[1]).parents[3] / "node_modules" / "quickjs-wasi").is_dir():
+        pytest.skip("what runs the scripts of code mode is not installed: run scripts/setup")
+    (pi.repo / "a.txt").write_text(TEXT)
+    script = "const a = await tools.read({ path: 'a.txt' }); return a.length + ' ' + a.slice(0, 7);"
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("codemode", code=script),
+            "done",
+            call("bash", command="seq 300"),
+            "end",
+        ]
+    )
+    rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
+    rpc.prompt("run it")
+    rpc.prompt("more")
+    assert model.violations == []
+    assert f"{len(TEXT)} line 0:" in results(answered(model)[-1])[1]
+    assert_stable(answered(model))
+    assert "Script completed" in str(contents(pi, "codemode")[0])
