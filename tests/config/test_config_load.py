@@ -59,7 +59,9 @@ def test_each_layer_overrides_the_one_before_and_is_remembered(layers: Layers) -
         "deadline_ms = 1001\nlayout = 'pools'\n"
         "[seed_window]\nper_turn = 11\nturns = 12\n[rebase]\ncache_ttl_s = 60\n"
     )
-    layers.project_file.write_text("policy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n")
+    layers.project_file.write_text(
+        "deadline_ms = 1002\npolicy = 'lean'\n[seed_window]\nper_turn = 21\nturns = 22\n"
+    )
     environ = {"FOREDECK_DEADLINE_MS": "1003", "FOREDECK_SEED_WINDOW__PER_TURN": "31"}
     resolved = layers.load("deadline_ms=1004", environ=environ)
     config = resolved.config
@@ -92,10 +94,6 @@ def test_the_project_file_is_not_even_read_unless_trusted(layers: Layers) -> Non
         "limits.max_line_bytes = 2000000",
         "limits.activate_chars = 10000000",
         "sources.watch = false",
-        "deadline_ms = 50",
-        'layout = "pools"',
-        'log_level = "debug"',
-        "rebase.guard = 10",
         '[[sources.mounts]]\nprefix = "/"\nhost_path = "/etc"',
     ],
 )
@@ -110,10 +108,10 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
     layers.load()
 
 
-def test_what_a_project_may_set_is_how_much_stays_in_view() -> None:
+def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> None:
     """A new key has to be weighed: what can a hostile repository do with it?"""
-    free = {key.name.partition(".")[0] for key in all_keys().values() if not key.user_only}
-    assert free == {"policy", "seed_window", "last_n", "adaptive", "digests", "compaction"}
+    refused = {key.name.partition(".")[0] for key in all_keys().values() if key.user_only}
+    assert refused == {"store", "home", "sqlite", "xtdb", "limits", "sources"}
 
 
 def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:

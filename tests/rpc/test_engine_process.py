@@ -96,14 +96,16 @@ def test_a_configuration_error_is_written_for_the_user(tmp_path: Path) -> None:
 def test_the_projects_file_counts_only_if_trusted(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".pi").mkdir(parents=True)
-    (project / ".pi" / "foredeck.toml").write_text("deadline_ms = 1234\n")
+    file = project / ".pi" / "foredeck.toml"
+    file.write_text("deadline_ms = 1234\n")
+    for trusted, deadline in ((False, 3000), (True, 1234)):
+        with EngineProcess(tmp_path) as engine:
+            params = {**INITIALIZE, "cwd": str(project), "trusted": trusted}
+            assert engine.ask(1, "initialize", params)["result"]["deadline_ms"] == deadline
+    file.write_text('store = "xtdb"\n')
     with EngineProcess(tmp_path) as engine:
-        params = {**INITIALIZE, "cwd": str(project)}
-        plain = engine.ask(1, "initialize", {**params, "trusted": False})
-        assert plain["result"]["deadline_ms"] == 3000
-    with EngineProcess(tmp_path) as engine:
-        refused = engine.ask(1, "initialize", {**params, "trusted": True})["error"]["message"]
-        assert "'deadline_ms' cannot be set by a project" in refused
+        refused = engine.ask(1, "initialize", params)["error"]["message"]
+        assert "'store' cannot be set by a project" in refused
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Config(Section):
         description="State folder, for this user alone (mode 0700). The Pi extension needs it "
         "before any file is read.",
     )
-    layout: Annotated[Literal["anchored", "pools"], USER_ONLY] = Field(
+    layout: Literal["anchored", "pools"] = Field(
         "anchored",
         description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
         "puts metadata before the chat and active content after it.",
@@ -45,13 +45,13 @@ class Config(Section):
     policy: Literal["seed-window", "last-n", "adaptive", "lean", "careful", "keep-all"] = Field(
         "adaptive", description="What decides which content stays active."
     )
-    deadline_ms: Annotated[int, USER_ONLY] = Field(
+    deadline_ms: int = Field(
         3000,
         ge=50,
         le=30_000,
         description="Longest time that the host waits for one assembled context, in milliseconds.",
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], USER_ONLY] = Field(
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What the engine writes to its log (stderr)."
     )
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
@@ -60,7 +60,7 @@ class Config(Section):
     last_n: LastNSection = Field(default_factory=LastNSection)
     adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
-    rebase: Annotated[RebaseSection, USER_ONLY] = Field(default_factory=RebaseSection)
+    rebase: RebaseSection = Field(default_factory=RebaseSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
