@@ -144,6 +144,7 @@ class JournaledStore:
 
         `batch.expect` is decided on the local copy, with all that is known to be in XTDB.
         """
+        self._worker.used()
         self._bring([*(document.id for document in batch.puts), *batch.expect], needed=False)
         if not self._has_written:
             self._journal.renew_tokens()
@@ -153,6 +154,7 @@ class JournaledStore:
         self._copy.set_synchronous("full" if durable else "normal")
         token = self._copy.commit(batch, origin=origin)
         self.start()
+        self._worker.used()
         self._worker.wake()
         return token
 
@@ -299,6 +301,7 @@ class JournaledStore:
 
     def _settle(self) -> None:
         """Once, wait a little until it is known what others have written."""
+        self._worker.used()
         if not self._settled:
             self._settled = True
             left = self._settle_until - time.monotonic()

@@ -34,7 +34,10 @@ CREATE TABLE IF NOT EXISTS journal (
     blobs BLOB NOT NULL,
     reason TEXT
 );
-CREATE INDEX IF NOT EXISTS journal_open ON journal (state, number) WHERE state != 1;
+DROP INDEX IF EXISTS journal_open;
+CREATE INDEX IF NOT EXISTS journal_waiting ON journal (state, number, bytes, queued_ms)
+    WHERE state = 0;
+CREATE INDEX IF NOT EXISTS journal_refused ON journal (state, number) WHERE state = 2;
 CREATE INDEX IF NOT EXISTS journal_by_token ON journal (token);
 CREATE TABLE IF NOT EXISTS missing (
     id TEXT NOT NULL,

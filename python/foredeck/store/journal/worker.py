@@ -31,9 +31,11 @@ log = logging.getLogger(__name__)
 Tell = Callable[[str, str], None]
 """Says something to the user: a level (`info`, `warning`, `error`) and a text."""
 
-_SETTLE, _LONGEST_SETTLE = 0.1, 1.0
-"""Delivery waits for so many seconds without a commit, and no longer than the second figure: a
-tool's result and the model call after it come close together, and the agent waits for both."""
+_SETTLE, _LONGEST_SETTLE = 0.1, 5.0
+"""Delivery waits until the engine has not used its store for so many seconds, and no longer than
+the second figure: the agent waits for the engine, and two threads of Python share one processor."""
+_MOST_HELD = 0.25
+"""The share of what may wait for XTDB from which on delivery no longer waits for the engine."""
 _BUSY_MS = 10_000
 _POLL = 1.0
 _HEALTH = 5.0
@@ -57,6 +59,8 @@ class Worker:
         self._tell = tell
         self._changed = threading.Condition()
         self._work = False
+        self._used_at = 0.0
+        self._hurry = False
         self._stopping = False
         self._until = 0.0
         self._left = False
@@ -72,9 +76,15 @@ class Worker:
 
     def wake(self) -> None:
         """There is something to deliver."""
+        if self._work:
+            return  # A thread that is woken takes the processor from the one that works.
         with self._changed:
             self._work = True
             self._changed.notify_all()
+
+    def used(self) -> None:
+        """The engine is at work with its store."""
+        self._used_at = time.monotonic()
 
     def wait_for_changes(self, seconds: float) -> bool:
         """Wait until what others wrote is known, once; whether it is."""
@@ -165,10 +175,16 @@ class Worker:
         with self._changed:
             self._changed.wait_for(lambda: self._work or self._stopping, _POLL)
             until = time.monotonic() + _LONGEST_SETTLE
-            while self._work and not self._stopping and time.monotonic() < until:
-                self._work = False
-                self._changed.wait_for(lambda: self._work or self._stopping, _SETTLE)
+            while self._work and not self._stopping and (rest := self._rest()) > 0:
+                self._hurry = time.monotonic() > until
+                if self._hurry:
+                    break
+                self._changed.wait_for(lambda: self._stopping, rest)
             self._work = False
+
+    def _rest(self) -> float:
+        """For how many seconds the engine is left alone yet; 0 or less where it is at rest."""
+        return self._used_at + _SETTLE - time.monotonic()
 
     def _sleep(self, seconds: float) -> bool:
         """Wait; whether this engine is ending."""
@@ -178,11 +194,16 @@ class Worker:
     # Delivering
 
     def _deliver(self, remote: XtdbStore, copy: _Copy) -> bool:
-        """Deliver a page of what waits; whether there may be more."""
+        """Deliver a page of what waits; whether there may be more. It ends when the engine sets to
+        work again, unless it has waited for long already, or much waits."""
         entries = copy.journal.waiting(_PAGE)
+        hurry, self._hurry = self._hurry or self._is_much(entries, copy), False
         done: list[int] = []
         try:
             for entry in entries:
+                if not (hurry or self._stopping) and self._rest() > 0:
+                    self._work = True
+                    return False
                 if self._stopping and time.monotonic() > self._until:
                     return False
                 try:
@@ -197,6 +218,11 @@ class Worker:
             # In one go: what is delivered twice because this was not reached does no harm.
             copy.journal.delivered(done)
         return len(entries) == _PAGE
+
+    def _is_much(self, entries: list[Entry], copy: _Copy) -> bool:
+        if len(entries) < _PAGE:
+            return False
+        return copy.journal.newest() - entries[0].number > self._bounds.entries * _MOST_HELD
 
     def _refused(self, entry: Entry, error: Exception, copy: _Copy) -> None:
         log.error("transaction %s was refused: %s", entry.origin.token, error)
