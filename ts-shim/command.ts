@@ -33,6 +33,8 @@ export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
   pi.registerCommand("foredeck", {
     description: "Objects in the model's context; on, off, setup, help",
     getArgumentCompletions: (prefix) => {
+      // With a list open, Enter only takes what is chosen in it: a whole word shall be sent.
+      if (prefix in VERBS) return null;
       const matching = Object.entries(VERBS).filter(([verb]) => verb.startsWith(prefix));
       if (matching.length === 0) return null;
       return matching.map(([value, description]) => ({ value, label: value, description }));

@@ -75,7 +75,7 @@ export class Shim {
 
   switchOff(): void {
     switches.off = true;
-    this.host.status("fd off");
+    this.host.status("foredeck off");
   }
 
   switchOn(): void {
@@ -91,7 +91,7 @@ export class Shim {
     if (!again) this.context.reset();
     this.session = again ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
-    if (this.isOff()) this.host.status("fd off");
+    if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
     else if (!again) this.open();
   }
@@ -141,7 +141,7 @@ export class Shim {
       log: (text) => this.log(text),
       onBuild: () => {
         how.settingUp();
-        this.host.status("fd: setting up");
+        this.host.status("foredeck: setting up");
         this.host.notify("info", SETTING_UP, SETTING_UP_UNSEEN);
       },
     });
@@ -158,7 +158,7 @@ export class Shim {
   }
 
   private onConnected(info: EngineInfo): void {
-    this.host.status(this.isOff() ? "fd off" : "fd");
+    this.host.status(this.isOff() ? "foredeck off" : "foredeck");
     for (const text of info.warnings) this.host.notifyOnce(text, "warning", text);
     this.open();
   }
@@ -182,7 +182,7 @@ export class Shim {
 
   private onTrouble(error: Error): void {
     const isKnown = error instanceof ProvisionError && error.known;
-    this.host.status("fd: not running");
+    this.host.status("foredeck: not running");
     if (!isKnown)
       this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
   }

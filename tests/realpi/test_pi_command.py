@@ -76,7 +76,7 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
     rpc.prompt("first")
     rpc.command("/foredeck off")
     assert rpc.notifications()[-1].startswith("foredeck is off: ")
-    assert rpc.statuses()[-1] == "fd off"
+    assert rpc.statuses()[-1] == "foredeck off"
     rpc.prompt("second")
     rpc.command("/foredeck on")
     assert rpc.notifications()[-1] == "foredeck is on."

@@ -73,7 +73,7 @@ def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
         ]
     )
     with pi.terminal(foredeck=True) as terminal:
-        terminal.wait_until(lambda screen: "\nfd\n" in f"{screen}\n", "fd")
+        terminal.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
         ask(terminal, "please work", "it is done")
         ask(terminal, "go left", "that was left")
         navigate(terminal, "assistant: it is done")
@@ -129,7 +129,7 @@ def test_compaction_at_the_terminal(pi: Pi) -> None:
         ]
     )
     with pi.terminal(foredeck=True) as terminal:
-        terminal.wait_until(lambda screen: "\nfd\n" in f"{screen}\n", "fd")
+        terminal.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
         ask(terminal, "please work", "it is done")
         ask(terminal, "say much", "much was said")
         ask(terminal, "third question", "the third answer")

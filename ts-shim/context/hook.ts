@@ -188,7 +188,7 @@ export class ContextHook {
     const { generation } = engine;
     if (keep === 0) this.forgetSent();
     const fresh = call.list.length - keep;
-    if (fresh > MANY) host.status(`fd: taking in ${fresh} messages`);
+    if (fresh > MANY) host.status(`foredeck: taking in ${fresh} messages`);
     const { params, system, tools, told } = this.parameters(call, keep);
     const value = await this.request(params, call);
     const held = this.book.copy();

@@ -245,6 +245,7 @@ test("/foredeck completes its verbs", () => {
   const complete = (prefix: string) =>
     commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
   assert.deepEqual(complete("o"), ["off", "on"]);
+  assert.equal(complete("off"), undefined);
   assert.deepEqual(complete("wh"), ["why"]);
   assert.equal(complete("x"), undefined);
 });

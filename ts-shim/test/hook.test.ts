@@ -207,7 +207,7 @@ test("off and on: the list goes out as it is, the engine is told afterwards", as
   await harness.call(first);
   harness.shim.switchOff();
   assert.deepEqual(texts(await harness.call(second)), ["A", "B"]);
-  assert.equal(harness.statuses.at(-1), "fd off");
+  assert.equal(harness.statuses.at(-1), "foredeck off");
   harness.shim.switchOn();
   assert.deepEqual(texts(await harness.call(third)), ["@2|A", "@4|B"]);
   const kinds = outcomes(1).map(({ kind, edited, messages }) => [kind, edited, messages]);
