@@ -141,7 +141,33 @@ def test_activate_cuts_a_content_that_is_too_long(new_host: NewHost) -> None:
     use(host, "w", "write", "Wrote.", path="a.py", content="x" * 1500)
     answer = said(host, "activate", "a.py")
     assert answer == "x" * 1000 + (
-        "\n[The first 1,000 of 1,500 characters. Use read with offset for the rest.]"
+        '\n[The first 1,000 of 1,500 characters: activate "@3 chars 1001-1500" for the rest.]'
+    )
+    assert said(host, "activate", "@3 chars 1001-1500") == "x" * 500
+
+
+def test_a_long_content_is_cut_at_the_end_of_a_line(new_host: NewHost) -> None:
+    host = new_host(limits={"activate_chars": 1000})
+    ask(host)
+    whole = lines(60)
+    use(host, "w", "write", "Wrote.", path="a.py", content=whole)
+    shown, told = said(host, "activate", "a.py").split("\n\n[")
+    assert whole.startswith(f"{shown}\n")
+    assert f'activate "@3 chars {len(shown) + 2}-{len(whole)}" for the rest' in told
+
+
+def test_a_beginning_that_a_read_shows_is_not_brought_again(new_host: NewHost) -> None:
+    host = new_host(limits={"activate_chars": 1000})
+    ask(host)
+    whole = lines(100)
+    use(host, "w", "write", "Wrote.", path="a.py", content=whole)
+    shown = whole[: whole.index("line 80:")]
+    more = f"{shown}\n[20 more lines in file. Use offset=81 to continue.]"
+    use(host, "r", "read", more, path="a.py", limit=80)
+    count = len(shown) - 1
+    assert said(host, "activate", "a.py") == (
+        f"The first {count:,} of {len(whole):,} characters of @3 stand above: "
+        f'activate "@3 chars {count + 1}-{len(whole)}" for the rest.'
     )
 
 

@@ -34,12 +34,18 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
     )
 
 
+def _called(store: Store, id: str) -> str:
+    """An object's path where it has one, else its id."""
+    head = store.head(id)
+    return str(((head.fields if head else {}).get("source") or {}).get("path") or id)
+
+
 def _give(store: Store, id: str, name: str) -> bool:
     """One attempt. Raises `Conflict` where the object or the claims are no longer as read."""
     head, claim = store.head(id), store.head(nickname_id(name))
     owner = None if claim is None else claim.fields.get("object")
     if owner is not None and owner != id:
-        raise ToolError(f"The name {name!r} belongs to another object, {owner}.")
+        raise ToolError(f"The name {name!r} belongs to another object, {_called(store, owner)}.")
     document = None if head is None else store.get(id, kind_of(head.type), head.token)
     if head is None or document is None:
         raise ToolError(f"{id} is not stored.")

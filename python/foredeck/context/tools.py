@@ -18,6 +18,7 @@ from foredeck.context.index import Entry
 from foredeck.context.ingest import apply_decision
 from foredeck.context.layout import shown_name
 from foredeck.context.reconcile import take_sightings
+from foredeck.context.savings import shown_lines
 from foredeck.context.session import Session
 from foredeck.context.versions import Content, content_of
 from foredeck.errors import ToolError
@@ -96,11 +97,7 @@ class ContextTools:
             take_sightings(self._session, self._session.source.reconcile([entry.object]))
         content = content_of(self._session, wanted)
         if wanted.slice is not None:
-            text = (content.text or "")[: self._max_chars]
-            if len(content.text or "") > len(text):
-                text += wording.cut_part(len(text), len(content.text or ""))
-            partial = replace(content, text_hash=None)
-            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+            return self._part(op, wanted, content)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
             return ToolAnswer(text, _decision(op, entry, form="note"))
@@ -113,12 +110,45 @@ class ContextTools:
             text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
             return ToolAnswer(text, _decision(op, entry, content, form="visible"))
         if len(content.text) > self._max_chars:
-            text = content.text[: self._max_chars]
-            text += wording.cut_short(len(text), len(content.text))
-            partial = replace(content, text_hash=None)
-            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+            return self._beginning(op, entry, content)
         text = content.text or wording.empty(entry.ordinal)
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
+
+    def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
+        """The lines, turns or characters that were asked for, as far as one answer goes."""
+        whole = content.text or ""
+        text = whole[: self._max_chars]
+        if len(whole) > len(text):
+            text += wording.cut_part(len(text), len(whole))
+        partial = replace(content, text_hash=None)
+        return ToolAnswer(text, _decision(op, wanted.entry, partial, form="full"))
+
+    def _beginning(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
+        """The first lines of a text that is too long for one answer, unless a read shows them."""
+        whole = content.text or ""
+        end = whole.rfind("\n", 0, self._max_chars) + 1 or self._max_chars
+        newest = content.version == entry.pin.version
+        name = wording.handle(entry.ordinal, None if newest else content.version)
+        rest = wording.rest_of(name, end, len(whole))
+        shown = self._shown_from_the_start(entry, content)
+        if shown >= end:
+            rest = wording.rest_of(name, shown, len(whole))
+            text = wording.beginning_visible(name, shown, len(whole), rest)
+            return ToolAnswer(text, _decision(op, entry, form="note"))
+        text = whole[:end] + wording.cut_short(end, len(whole), rest)
+        partial = replace(content, text_hash=None)
+        return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+
+    def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
+        """How many characters of a file a visible read shows, from the first one on."""
+        conversation = self._session.conversation
+        shown = 0
+        for index in conversation.holders.get(entry.ordinal, ()):
+            if conversation.parts[index].version == content.version:
+                lines = shown_lines(conversation.items[index])
+                if lines and (content.text or "").startswith(lines):
+                    shown = max(shown, len(lines))
+        return shown
 
     def _visible(self, entry: Entry, content: Content) -> bool:
         conversation, shown = self._session.conversation, self._session.shown or frozenset()

@@ -215,9 +215,19 @@ def empty(ordinal: int) -> str:
     return f"@{ordinal} is empty."
 
 
-def cut_short(shown: int, total: int) -> str:
+def rest_of(name: str, shown: int, total: int) -> str:
+    """How to have what follows the first `shown` characters; `name` is a handle."""
+    return f'activate "{name} chars {shown + 1}-{total}" for the rest'
+
+
+def cut_short(shown: int, total: int, rest: str) -> str:
     """Ends a content that is longer than what one activation may bring."""
-    return f"\n[The first {shown:,} of {total:,} characters. Use read with offset for the rest.]"
+    return f"\n[The first {shown:,} of {total:,} characters: {rest}.]"
+
+
+def beginning_visible(name: str, shown: int, total: int, rest: str) -> str:
+    """`activate` on a content whose beginning can be read already, and which is too long."""
+    return f"The first {shown:,} of {total:,} characters of {name} stand above: {rest}."
 
 
 def left_out(ordinal: int, start: int, end: int, total: int) -> str:
