@@ -129,7 +129,7 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
     if not store.transactions([Token(text)]):
         raise NotFound(
             f"{text!r} is no version: give a number from 1 to {len(history)}, a session's version "
-            f"such as v2, or a token. `foredeck history {found.id}` lists them."
+            f"such as v2, or a token. `foredeck history {found.name}` lists them."
         )
     return _as_of(store, found, history, Token(text))
 

@@ -147,6 +147,9 @@ def _diff(args: Namespace) -> int:
         print_json({**_identity(found), **places, "diff": "\n".join(lines)})
     elif lines:
         print("\n".join(map(_coloured_line, lines)))
+    elif old.number == new.number:
+        told = f"Version {new.number} of {found.name} is compared with itself; `foredeck history`"
+        print(f"{told} lists the others, if there are any.", file=sys.stderr)
     else:
         print(f"Versions {old.number} and {new.number} have the same text.", file=sys.stderr)
     return 0

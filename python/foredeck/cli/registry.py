@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from importlib import import_module
 
 COMMANDS: dict[str, str] = {
-    "engine": "serve one host over stdin and stdout (started by the Pi extension)",
-    "config": "print every setting with its value and where it came from",
     "sessions": "list the stored sessions",
     "show": "print what the model saw at a call",
     "cost": "say what a session has cost, and why each lost cache hit was lost",
@@ -19,19 +17,21 @@ COMMANDS: dict[str, str] = {
     "name": "give an object a nickname",
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
-    "migrate": "copy everything from one store to another, SQLite or XTDB",
-    "query": "ask the store in XTDB a Datalog query",
     "forget": "erase a session and what belongs to it alone",
     "vacuum": "give the space of what was erased back to the disk",
+    "doctor": "check this machine and say what to do about each finding",
+    "config": "print every setting with its value and where it came from",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
+    "xtdb": "install, start, stop and look after the XTDB node",
+    "migrate": "copy everything from one store to another, SQLite or XTDB",
+    "query": "ask the store in XTDB a Datalog query",
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
-    "xtdb": "install, start, stop and look after the XTDB node",
-    "doctor": "check this machine and say what to do about each finding",
+    "engine": "serve one host over stdin and stdout (started by the Pi extension)",
 }
 """`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND, with
 an underscore for the blank in a name of two words."""

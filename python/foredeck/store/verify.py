@@ -38,8 +38,8 @@ def sealed_body(document: Document) -> dict[str, Any]:
     for name, value in right.items():
         if body[name] != value:
             raise ValueError(
-                f"{document.type} {document.id!r}: {name} does not fit the fields; "
-                "call seal() after the last change"
+                f"{document.type} {document.id!r}: {name} does not fit the fields, which were "
+                "changed after it was computed"
             )
     return body
 

@@ -109,7 +109,7 @@ def decode_line(data: bytes, limits: Limits) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("nested too deep") from None
     except ValueError as error:
-        raise ValueError(f"not JSON in UTF-8 ({error})") from None
+        raise ValueError(f"not JSON in UTF-8, as `foredeck export` writes ({error})") from None
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     _check_depth(value, limits.depth)
