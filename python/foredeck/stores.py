@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
-from foredeck.errors import ConfigError, StoreDamaged
+from foredeck.errors import ConfigError, StoreDamaged, StoreUnavailable
+from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
 from foredeck.store.aside import put_aside
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Batch, Store
 from foredeck.store.sqlite import open_sqlite
 
 if TYPE_CHECKING:
+    from foredeck.store.forgetting import Forgetting
     from foredeck.store.journal.link import Link
     from foredeck.store.journal.store import JournaledStore
     from foredeck.store.xtdb import XtdbStore
@@ -99,6 +101,31 @@ def _link(config: Config, tell: Tell) -> Link:
         return OwnLink(config.home, xtdb.topology, xtdb.namespace, xtdb.timeout_ms, tell)
     token = None if xtdb.token_file is None else _read_token(xtdb.token_file)
     return ServerLink(xtdb.url, token, xtdb.namespace, xtdb.timeout_ms)
+
+
+def forget(config: Config, store: Store, plan: Forgetting) -> None:
+    """Erase what a plan for forgetting a session names, and leave a tombstone.
+
+    Raises `StoreUnavailable`, also where commits wait for XTDB: what comes there after the
+    erasure would stay.
+    """
+    figures = getattr(store, "figures", None)
+    if figures is not None and figures.entries:
+        raise StoreUnavailable(
+            f"commits are still to go to XTDB ({figures.entries}): start it (`foredeck xtdb up`), "
+            "let Pi run for a moment, and try again"
+        )
+    tombstone = ForgottenDocument(
+        id=forgotten_id(plan.session),
+        session=plan.session,
+        documents=len(plan.documents),
+        blobs=len(plan.blobs),
+    )
+    # The tombstone is written first, so that an interrupted erasure is known for what it is; the
+    # session's own object goes last: as long as it is there the same can be done again.
+    store.commit(Batch(puts=[tombstone.seal()]))
+    ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
+    erase(config, ids, plan.blobs)
 
 
 def erase(config: Config, ids: Sequence[str], blobs: Sequence[str]) -> None:

@@ -77,6 +77,19 @@ def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFi
     with_store.close()
 
 
+def test_several_go_at_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", "first", "second", "--yes", "--json", "--home", str(home)]) == 0
+    told = json.loads(capsys.readouterr().out)["sessions"]
+    assert [(plan["session"], plan["erased"]) for plan in told] == [
+        ("first", True),
+        ("second", True),
+    ]
+    host = Host(home, session="third")
+    assert not [h for kind in ("session", "call", "toolcall") for h in host.store.query(kind)]
+    host.close()
+    assert forget(home, "second", "--yes") == 4
+
+
 def test_a_dry_run_erases_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = bytes_in(home)
     assert forget(home, "first", "--dry-run") == 0

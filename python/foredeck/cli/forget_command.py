@@ -13,12 +13,10 @@ from foredeck.cli.output import counted, print_json, short_count
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
-from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.errors import ForedeckError
 
 if TYPE_CHECKING:
-    from foredeck.config import Config
     from foredeck.store.forgetting import Forgetting
-    from foredeck.store.protocol import Store
 
 
 class NotConfirmed(ForedeckError):
@@ -29,68 +27,36 @@ class NotConfirmed(ForedeckError):
 
 def _forget(args: Namespace) -> int:
     from foredeck.store.forgetting import plan_forgetting
+    from foredeck.stores import forget
 
     config = resolve_config(args).config
     with opened_store(args) as store, Progress("looking through the store") as progress:
-        session = find_session(store, args.session)
-        progress.advance(note=session)
-        plan = plan_forgetting(store, session)
-        if args.dry_run:
-            return _report(args, plan, erased=False)
-        _confirm(args, plan)
-        _require_no_journal(store)
-        _bury(store, plan)
-        # After the tombstone: what a crash interrupts here can be done again, by the same command.
-        _erase(config, plan)
-    return _report(args, plan, erased=True)
+        sessions = list(dict.fromkeys(find_session(store, name) for name in args.session))
+        progress.advance(note=", ".join(sessions))
+        plans = plan_forgetting(store, sessions)
+        if not args.dry_run:
+            _confirm(args, plans)
+            for plan in plans:
+                progress.advance(note=f"erasing {plan.session}")
+                forget(config, store, plan)
+    return _report(args, plans)
 
 
-def _confirm(args: Namespace, plan: Forgetting) -> None:
+def _confirm(args: Namespace, plans: list[Forgetting]) -> None:
     if args.yes:
         return
     if not sys.stdin.isatty():
         raise NotConfirmed("nothing was erased: say --yes, or --dry-run to see what would go")
-    print(_told(plan, "would go"))
+    for plan in plans:
+        print(_told(plan, "would go"))
     if input("This cannot be undone. Erase it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise NotConfirmed("nothing was erased")
 
 
-def _require_no_journal(store: Store) -> None:
-    """What waits for XTDB would come back there after it was erased."""
-    figures = getattr(store, "figures", None)
-    if figures is not None and figures.entries:
-        raise StoreUnavailable(
-            f"{counted(figures.entries, 'commit')} still to go to XTDB: start it (`foredeck xtdb "
-            "up`), let Pi run for a moment, and try again"
-        )
-
-
-def _bury(store: Store, plan: Forgetting) -> None:
-    """The tombstone: written first, so that an interrupted erasure is known for what it is."""
-    from foredeck.model.records import ForgottenDocument, forgotten_id
-    from foredeck.store.protocol import Batch
-
-    tombstone = ForgottenDocument(
-        id=forgotten_id(plan.session),
-        session=plan.session,
-        documents=len(plan.documents),
-        blobs=len(plan.blobs),
-    )
-    store.commit(Batch(puts=[tombstone.seal()]))
-
-
-def _erase(config: Config, plan: Forgetting) -> None:
-    from foredeck.stores import erase
-
-    # The session's own object goes last: as long as it is there the command can be repeated.
-    ids = [id for id in plan.documents if not id.startswith("session:")]
-    last = [id for id in plan.documents if id.startswith("session:")]
-    erase(config, [*ids, *last], plan.blobs)
-
-
-def _report(args: Namespace, plan: Forgetting, *, erased: bool) -> int:
+def _report(args: Namespace, plans: list[Forgetting]) -> int:
+    erased = not args.dry_run
     if args.json:
-        print_json(
+        described = [
             {
                 "session": plan.session,
                 "erased": erased,
@@ -99,11 +65,14 @@ def _report(args: Namespace, plan: Forgetting, *, erased: bool) -> int:
                 "bytes": plan.bytes,
                 "kept": plan.kept,
             }
-        )
-    else:
+            for plan in plans
+        ]
+        print_json(described[0] if len(args.session) == 1 else {"sessions": described})
+        return 0
+    for plan in plans:
         print(_told(plan, "erased" if erased else "would go"))
-        if erased:
-            print("`foredeck vacuum` gives the space back to the disk.")
+    if erased:
+        print("`foredeck vacuum` gives the space back to the disk.")
     return 0
 
 
@@ -133,7 +102,7 @@ def _vacuum(args: Namespace) -> int:
 
 
 def _configure_forget(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="its id, or the start of it")
+    parser.add_argument("session", metavar="SESSION", nargs="+", help="its id, or the start of it")
     parser.add_argument("--dry-run", action="store_true", help="say what would go; erase nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json_flag(parser)
@@ -153,7 +122,8 @@ COMMANDS = {
             "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
             "store's file and its log, and of XTDB the local copy and the database; copies on\n"
             "other machines, exports and backups are not reached. Close Pi in that session first.\n"
-            "Pi's own session file is Pi's: delete it there."
+            "Pi's own session file is Pi's: delete it there. The store is read once, however many\n"
+            "sessions are named."
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_configure_forget,

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
+    "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",

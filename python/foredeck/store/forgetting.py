@@ -7,7 +7,7 @@ fork goes on from. The act itself is erasing (`erase` of the stores); nothing el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -33,31 +33,47 @@ class Forgetting:
     kept: int
 
 
-def plan_forgetting(store: Store, session: str) -> Forgetting:
-    """What erasing a session takes. Reads the whole store once. Raises `UnknownSession`."""
-    if store.head(session_object_id(session)) is None:
-        raise UnknownSession(f"No session {session!r} is stored.")
-    wanted = documents_of(store, session)
-    heads = store.heads(wanted)
-    needed = _needed_by_forks(store, session)
-    doomed = [
-        id
-        for id in wanted
-        if id in heads and id not in needed and _is_alone(store, heads[id], session)
-    ]
-    doomed += _nicknames(store, (heads[id] for id in doomed))
-    gone = set(doomed)
-    candidates = _digests(store, doomed)
-    for rest in _chunks(_others(store, gone)):
+def plan_forgetting(store: Store, sessions: Sequence[str]) -> list[Forgetting]:
+    """What erasing these sessions takes, one after the other in this order. Reads the whole store
+    once, however many they are. Raises `UnknownSession`."""
+    for session in sessions:
+        if store.head(session_object_id(session)) is None:
+            raise UnknownSession(f"No session {session!r} is stored.")
+    needed = _needed_by_forks(store, sessions)
+    going = set(sessions)
+    doomed: dict[str, set[str]] = {}
+    kept: dict[str, int] = {}
+    for session in sessions:
+        wanted = documents_of(store, session)
+        heads = store.heads(wanted)
+        alone = {id for id in wanted if id in heads and id not in needed}
+        alone = {id for id in alone if _is_alone(store, heads[id], going)}
+        objects = {id for id, head in heads.items() if head.type in ("file", "toolcall")}
+        kept[session] = len(objects & set(wanted) - alone)
+        doomed[session] = alone | set(_nicknames(store, (heads[id] for id in alone)))
+    _leave_to_the_last(doomed)
+    digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
+    _leave_to_the_last(digests)
+    candidates = set().union(*digests.values())
+    for rest in _chunks(_others(store, set().union(*doomed.values()))):
         if not candidates:
             break
         candidates -= _digests(store, rest)
-    blobs = store.blobs(sorted(candidates))
-    kept = sum(id in heads and heads[id].type in ("file", "toolcall") for id in wanted) - sum(
-        heads[id].type in ("file", "toolcall") for id in doomed if id in heads
-    )
-    size = sum(len(data) for data in blobs.values())
-    return Forgetting(session, tuple(doomed), tuple(blobs), size, kept)
+    plans = []
+    for session in sessions:
+        blobs = store.blobs(sorted(digests[session] & candidates))
+        size = sum(len(data) for data in blobs.values())
+        ids = tuple(sorted(doomed[session]))
+        plans.append(Forgetting(session, ids, tuple(blobs), size, kept[session]))
+    return plans
+
+
+def _leave_to_the_last(found: dict[str, set[str]]) -> None:
+    """What several have goes with the last of them: until then the others still need it."""
+    later: set[str] = set()
+    for session in reversed(list(found)):
+        found[session] -= later
+        later |= found[session]
 
 
 def size_of(store: Store, session: str) -> int:
@@ -67,10 +83,11 @@ def size_of(store: Store, session: str) -> int:
     return sum(len(data) for chunk in chunks for data in store.blobs(chunk).values())
 
 
-def _needed_by_forks(store: Store, session: str) -> set[str]:
-    """Everything that copies of this session, and copies of those, are made of."""
+def _needed_by_forks(store: Store, sessions: Iterable[str]) -> set[str]:
+    """Everything that copies of these sessions, and copies of those, are made of."""
     needed: set[str] = set()
-    waiting, seen = [session], {session}
+    seen = set(sessions)
+    waiting = list(seen)
     while waiting:
         for fork in store.query("session", {"parent_session": waiting.pop()}):
             id = str(fork.fields["session_id"])
@@ -81,14 +98,14 @@ def _needed_by_forks(store: Store, session: str) -> set[str]:
     return needed
 
 
-def _is_alone(store: Store, head: Head, session: str) -> bool:
-    """Whether nobody but this session has to do with a document."""
+def _is_alone(store: Store, head: Head, sessions: set[str]) -> bool:
+    """Whether nobody but these sessions has to do with a document."""
     fields = head.fields
     owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):
-        return owner is None or owner == session
+        return owner is None or owner in sessions
     members = store.query("member", {"object": head.id})
-    return all(member.fields["session"] == session for member in members)
+    return all(member.fields["session"] in sessions for member in members)
 
 
 def _nicknames(store: Store, heads: Iterable[Head]) -> list[str]:

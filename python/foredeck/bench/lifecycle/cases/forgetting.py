@@ -29,4 +29,11 @@ CASES = (
         "see the row before",
     ),
     Case("9", "vacuum", (f"{_FORGET}vacuum_gives_space_back",), ("sqlite",), "a file of SQLite's"),
+    Case(
+        "9",
+        "many sessions in one store: size, start and assembly do not drift",
+        ("tests/bench/test_growth.py",),
+        ("sqlite",),
+        "measured on SQLite, which is also the local copy in front of XTDB",
+    ),
 )
