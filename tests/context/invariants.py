@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
+from foredeck.context.folding import find_piece_savings, find_superseded
 from foredeck.context.items import value_chars
+from foredeck.context.uses import Uses
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults
 
@@ -29,12 +33,30 @@ def check(host: Host, sent: Sent) -> None:
     _store_shows_what_was_sent(host, sent)
     _figures_are_true(host, sent)
     _handles_stay(host)
+    _what_is_kept_is_true(host)
     if sent.record["policy"] == "seed-window":
         _answers_stand(sent)
     if sent.record["layout"] == "anchored":
         _sent_bytes_stand(host, sent)
         _pins_stay(host, sent)
     _results_in_flight_are_whole(sent)
+
+
+def _what_is_kept_is_true(host: Host) -> None:
+    """Whatever is kept from call to call equals what the whole list says."""
+    assembler = host.engine._assembler_of(host.state)
+    scene, conversation = assembler._scene(), host.state.conversation
+    for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
+        assert conversation.chars_before(index) == chars
+    for ordinal, old in conversation.superseded.items():
+        assert old == find_superseded(scene, conversation.holders[ordinal])
+    for index, (slots, savings) in conversation.piece_savings.items():
+        assert savings == find_piece_savings(scene, index, slots)
+    if assembler.policy.uses is not None:
+        fresh = Uses(host.state.cwd, assembler.policy.uses)
+        fresh.follow(replace(conversation, rendered=set()))
+        assembler.uses.follow(conversation)
+        assert assembler.uses.loose == fresh.loose
 
 
 def _own_blocks_have_text(sent: Sent) -> None:

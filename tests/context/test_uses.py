@@ -83,7 +83,7 @@ def test_naming_a_path_uses_what_shows_it_and_writing_marks_it_as_edited() -> No
     other = chat.runs("read", "text", path="src/b.py")
     chat.runs("write", "ok", path="/repo/src/a.py", content="new")
     assert (chat.uses.age(shown), chat.uses.age(other)) == (0, 1)
-    assert (chat.uses.is_edited(shown), chat.uses.is_edited(other)) == (True, False)
+    assert (chat.uses.state(*shown)[3], chat.uses.state(*other)[3]) == (True, False)
 
 
 def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_calls() -> None:
@@ -91,11 +91,11 @@ def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_ca
     chat.user()
     spot = chat.runs("bash", "make_one make_two", command="a")
     chat.says("never", void=True)
-    assert (chat.uses.calls, chat.uses.idle(spot)) == (1, False)
+    assert (chat.uses.calls, chat.uses.state(*spot)[2]) == (1, False)
     chat.user()
-    assert chat.uses.idle(spot)
+    assert chat.uses.state(*spot)[2]
     chat.says("make_one make_two")
-    assert not chat.uses.idle(spot)
+    assert not chat.uses.state(*spot)[2]
 
 
 def test_another_conversation_is_read_anew() -> None:
@@ -110,7 +110,7 @@ def test_another_conversation_is_read_anew() -> None:
 
 
 def holding(index: int, age: int, tokens: int = 1000, **more: Any) -> Holding:
-    return Holding(index, index, 0, 1, tokens * 4, age, **more)
+    return Holding(Spot(index), index, 0, 1, tokens * 4, age, **more)
 
 
 def verdict(policy: Any, *holdings: Holding, cold: bool = False, pieces: Any = ()) -> Verdict:

@@ -21,6 +21,7 @@ class Adaptive:
     def __init__(self, constants: AdaptiveSection | None = None, *, name: str = "adaptive") -> None:
         self.name = name
         self._constants = constants or AdaptiveSection()
+        self._factors: dict[int, float] = {}
         self.uses = UseRule(self._constants.min_names, self._constants.max_holders)
 
     def decide(self, history: History) -> Verdict:
@@ -47,12 +48,18 @@ class Adaptive:
 
     def _over(self, age: int, chars: int, base: float, idle: bool, cold: bool) -> bool:
         """Whether content of that size has been unused for longer than it may."""
+        factor = self._factors.get(chars) or self._factor(chars)
+        if idle:
+            factor *= self._constants.idle_factor
+        if cold:
+            factor *= self._constants.cold_factor
+        return age >= base * factor
+
+    def _factor(self, chars: int) -> float:
+        """How many patiences content of that size is worth; kept, since it never changes."""
         constants = self._constants
         size = max(1.0, chars / CHARS_PER_TOKEN)
         factor = math.sqrt(constants.reference_tokens / size)
         factor = min(constants.longest_factor, max(constants.shortest_factor, factor))
-        if idle:
-            factor *= constants.idle_factor
-        if cold:
-            factor *= constants.cold_factor
-        return age >= base * factor
+        self._factors[chars] = factor
+        return factor

@@ -28,8 +28,11 @@ class Asked:
         told = self.history
         later = replace(
             told,
-            holdings=[replace(held, age=held.age + AHEAD_CALLS) for held in told.holdings],
-            pieces=[replace(piece, age=piece.age + AHEAD_CALLS) for piece in told.pieces],
+            holdings=[
+                Holding(spot, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
+                for spot, n, turns, rank, chars, age, idle, of_edited in told.holdings
+            ],
+            pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
         )
         verdict = self.policy.decide(later)
         going = {spot.message for spot in verdict.due} | verdict.expired
@@ -47,11 +50,7 @@ def ask(
     if policy.uses:
         uses.follow(conversation)
     flight = conversation.last_assistant()
-    holdings = [
-        _holding(session, uses, index, ordinal)
-        for index, ordinal in sorted(conversation.live.items())
-        if index <= flight and ordinal not in session.sets.pinned
-    ]
+    holdings = list(_holdings(session, uses, flight))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
     state = session.policy_state
     history = History(holdings, conversation.turn, time_ms, cold, state, pieces)
@@ -61,25 +60,27 @@ def ask(
         conversation.expire(index)
     kept = set(conversation.live.values())
     for holding in holdings:
-        if holding.index in verdict.expired and holding.ordinal not in kept:
+        if holding.message in verdict.expired and holding.ordinal not in kept:
             session.sets.expire(holding.ordinal)
     return Asked(policy, history, verdict.due)
 
 
-def _holding(session: Session, uses: Uses, index: int, ordinal: int) -> Holding:
-    conversation = session.conversation
-    use = conversation.last_use(index)
-    spot, again = Spot(index), Spot(use)
-    return Holding(
-        index,
-        ordinal,
-        conversation.turn - conversation.items[use].turn,
-        conversation.rank_from_end(use),
-        conversation.parts[index].chars,
-        min(uses.age(spot), uses.age(again)),
-        uses.idle(spot) and uses.idle(again),
-        uses.is_edited(spot),
-    )
+def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
+    """Contents that at least one call has seen, oldest first; those that are pinned left out."""
+    conversation, pinned = session.conversation, session.sets.pinned
+    items, parts, counted = conversation.items, conversation.parts, conversation.counted
+    turn, last_use = conversation.turn, conversation.uses.get
+    for index, ordinal in sorted(conversation.live.items()):
+        if index > flight or ordinal in pinned:
+            continue
+        use = last_use(index, index)
+        spot, age, idle, of_edited = uses.state(index)
+        if use != index:
+            _, again, unused, _ = uses.state(use)
+            age, idle = min(age, again), idle and unused
+        item = items[use]
+        since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
+        yield Holding(spot, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
 
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[Loose]:
@@ -87,21 +88,9 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[L
     conversation = session.conversation
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
-    for index, pieces in uses.pieces.items():
-        item, part = conversation.items[index], conversation.parts[index]
-        if part.form not in ("host", "folded"):
-            continue
-        for piece in pieces:
-            allowed = wire.thinking if piece.kind == "thinking" else wire.arguments
-            if index >= flight or piece.slot in part.slots or piece.sealed or not allowed:
-                continue
-            spot = Spot(index, piece.slot)
-            yield Loose(
-                spot,
-                piece.kind,
-                len(piece.text),
-                uses.age(spot),
-                uses.idle(spot),
-                uses.is_edited(spot),
-                item.turn < conversation.turn,
-            )
+    for spot, piece in uses.loose.items():
+        allowed = wire.thinking if piece.kind == "thinking" else wire.arguments
+        if allowed and spot.message < flight:
+            earlier = conversation.items[spot.message].turn < conversation.turn
+            _, age, idle, of_edited = uses.state(*spot)
+            yield Loose(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)

@@ -45,8 +45,17 @@ class Conversation:
     """What may be folded, and at which call of the branch that was first so."""
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
+    superseded: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Of the messages that show an object those that newer ones make needless, as far as that
+    was looked for."""
+    piece_savings: dict[int, tuple[frozenset[int], dict[Spot, int]]] = field(default_factory=dict)
+    """For which pieces of a message that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
+    rendered: set[int] = field(default_factory=set)
+    """Messages whose part has changed since `Uses` has looked last."""
+    _sums: list[int] = field(default_factory=lambda: [0])
+    """Characters that go out before each message, as far as that is known to hold."""
     _pictured: list[int] = field(default_factory=list)
     """Messages with images."""
     _due: dict[Spot, bool] = field(default_factory=dict)
@@ -78,29 +87,20 @@ class Conversation:
         """Replace the part of one message."""
         self._forget(index)
         self.savings.pop(index, None)
+        self.piece_savings.pop(index, None)
+        self.rendered.add(index)
+        del self._sums[index + 1 :]
         part.chars = recipe_chars(part.blocks, self.items[index])
         self.chars_sent += part.chars - self.parts[index].chars
         self.parts[index] = part
         self._remember(index)
 
-    def truncate(self, length: int) -> None:
-        """Drop every message from `length` on."""
-        if length >= len(self.items):
-            return
-        for index in range(length, len(self.items)):
-            self._forget(index)
-            self.savings.pop(index, None)
-            self.names.pop(index, None)
-            self.chars_host -= self.items[index].chars
-            self.chars_sent -= self.parts[index].chars
-        del self.items[length:], self.parts[length:], self.tips[length:]
-        self._pictured = [index for index in self._pictured if index < length]
-        self.live = {index: n for index, n in self.live.items() if index < length}
-        self.uses = {base: use for base, use in self.uses.items() if use < length}
-        self.due = {spot: depth for spot, depth in self.due.items() if spot.message < length}
-        self._due = {spot: new for spot, new in self._due.items() if spot.message < length}
-        self._expiry = {index: gone for index, gone in self._expiry.items() if index < length}
-        self._recount()
+    def chars_before(self, index: int) -> int:
+        """Characters that go out of the messages before `index`."""
+        sums = self._sums
+        for part in self.parts[len(sums) - 1 : index]:
+            sums.append(sums[-1] + part.chars)
+        return sums[index]
 
     def keys(self, start: int = 0) -> list[Key]:
         """Keys of the messages from `start` on."""
@@ -202,15 +202,11 @@ class Conversation:
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
             self.counted[self.turn] = item.rank + 1
 
-    def _recount(self) -> None:
-        self.turn = 0
-        self.counted, self._calls = {}, {}
-        for item in self.items:
-            self._place(item)
-
     def _remember(self, index: int) -> None:
         part = self.parts[index]
         self.folded += part.form == "reference"
+        if part.subject is not None:
+            self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
             holders = self.holders.setdefault(part.subject, [])
             holders.append(index)
@@ -222,6 +218,8 @@ class Conversation:
     def _forget(self, index: int) -> None:
         part = self.parts[index]
         self.folded -= part.form == "reference"
+        if part.subject is not None:
+            self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
             holders = self.holders.get(part.subject, [])
             if index in holders:

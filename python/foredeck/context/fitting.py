@@ -17,7 +17,7 @@ from foredeck.context.layout import Placed, Scene, full_part, reference_part
 from foredeck.context.parts import Part
 from foredeck.context.pieces import folded_blocks, pieces_of
 from foredeck.context.pressure import room
-from foredeck.context.rebase import allowed_from
+from foredeck.context.rebase import first_free
 from foredeck.context.repairs import Insert
 from foredeck.context.session import Session
 
@@ -75,7 +75,7 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
     if not space.window or _chars(session, space) <= space.limit:
         return None
-    bound = not allowed_from(session.conversation, 0)
+    bound = first_free(session.conversation) > 0
     if bound and _chars(session, space) <= space.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None

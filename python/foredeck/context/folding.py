@@ -8,7 +8,7 @@ from itertools import groupby
 from foredeck.context.layout import Layout, Scene, reference_part
 from foredeck.context.parts import Part, Spot, recipe_chars
 from foredeck.context.pieces import folded_blocks, pieces_of
-from foredeck.context.rebase import Water, allowed_from
+from foredeck.context.rebase import Water, first_free
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
@@ -54,36 +54,46 @@ def collapsible(scene: Scene, wanted: Collection[Spot] = ()) -> dict[Spot, int]:
     conversation, sets = scene.conversation, scene.sets
     found: set[int] = set()
     for ordinal, indexes in conversation.holders.items():
-        old = _superseded(scene, indexes)
+        old = _superseded(scene, ordinal) if len(indexes) > 1 else ()
         for index in indexes:
             unwanted = index not in conversation.live or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pinned):
                 found.add(index)
-    found |= {s.message for s in wanted if not s.slot and _is_shown(scene, s.message)}
-    due = {Spot(index): _saving(scene, index) for index in found if _may_fold(scene, index)}
+    flight = conversation.last_assistant()
+    due = {Spot(i): _saving(scene, i) for i in found if _may_fold(scene, i, flight)}
+    for spot in wanted:
+        if not spot.slot and _may_fold(scene, spot.message, flight):
+            part = conversation.parts[spot.message]
+            if part.shows and part.subject not in sets.pinned:
+                due[spot] = _saving(scene, spot.message)
     due |= _due_pieces(scene, [spot for spot in wanted if spot.slot])
     return dict(sorted(due.items()))
-
-
-def _is_shown(scene: Scene, index: int) -> bool:
-    """Whether a message shows content that is not pinned."""
-    part = scene.conversation.parts[index]
-    return part.shows and part.subject not in scene.sets.pinned
 
 
 def _due_pieces(scene: Scene, spots: list[Spot]) -> dict[Spot, int]:
     """Pieces of assistant messages that are worth folding, with what that saves."""
     found: dict[Spot, int] = {}
     for index, group in groupby(sorted(spots), key=lambda spot: spot.message):
-        slots = {spot.slot for spot in group}
-        item = scene.conversation.items[index]
-        after = slots | {*scene.conversation.parts[index].slots}
-        if folded_blocks(item, after, scene.label) is None:
-            continue
-        for piece in pieces_of(item):
-            if piece.slot in slots and piece.saving >= scene.min_saving_chars:
-                found[Spot(index, piece.slot)] = piece.saving
+        slots = frozenset(spot.slot for spot in group)
+        known = scene.conversation.piece_savings.get(index)
+        if known is None or known[0] != slots:
+            known = slots, find_piece_savings(scene, index, slots)
+            if known[1]:
+                scene.conversation.piece_savings[index] = known
+        found |= known[1]
     return found
+
+
+def find_piece_savings(scene: Scene, index: int, slots: Collection[int]) -> dict[Spot, int]:
+    """What folding these pieces of a message saves, piece by piece; only what is worth it."""
+    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    if folded_blocks(item, {*slots, *part.slots}, scene.label) is None:
+        return {}
+    return {
+        Spot(index, piece.slot): piece.saving
+        for piece in pieces_of(item)
+        if piece.slot in slots and piece.saving >= scene.min_saving_chars
+    }
 
 
 def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
@@ -101,10 +111,8 @@ def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
 
 def _permitted(scene: Scene, indexes: set[int]) -> set[int]:
     """Those after which no reasoning stands that is bound to what precedes it."""
-    ordered = sorted(indexes)
-    while ordered and not allowed_from(scene.conversation, ordered[0]):
-        ordered.pop(0)
-    return set(ordered)
+    free = first_free(scene.conversation)
+    return {index for index in indexes if index >= free}
 
 
 def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
@@ -115,10 +123,11 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
     """
     conversation = scene.conversation
     folded: set[int] = set()
+    free = first_free(conversation)
     for index in _least_used(scene):
         if scene.gauge.prompt(conversation, fixed_chars) <= tokens:
             break
-        if not allowed_from(conversation, index):
+        if index < free:
             # What is older must stay, so what is newer, and more likely needed, stays too.
             break
         ordinal = conversation.parts[index].subject
@@ -141,8 +150,9 @@ def foldable_chars(scene: Scene, due: Mapping[Spot, int]) -> tuple[int, bool]:
     permitted = _permitted(scene, {spot.message for spot in due})
     savings = {spot: chars for spot, chars in due.items() if spot.message in permitted}
     held = len(savings) < len(due)
+    free = first_free(scene.conversation)
     for index in _least_used(scene):
-        if not allowed_from(scene.conversation, index):
+        if index < free:
             held = True
             break
         savings.setdefault(Spot(index), _saving(scene, index))
@@ -157,21 +167,19 @@ def _least_used(scene: Scene) -> list[int]:
 
 def _foldable(scene: Scene) -> list[int]:
     """Messages whose content is neither pinned nor in flight, and long enough to be folded."""
+    flight = scene.conversation.last_assistant()
     return [
         index
         for ordinal, indexes in scene.conversation.holders.items()
         if ordinal not in scene.sets.pinned
         for index in indexes
-        if _may_fold(scene, index)
+        if _may_fold(scene, index, flight)
     ]
 
 
-def _may_fold(scene: Scene, index: int) -> bool:
-    """Not in flight, and worth it."""
-    conversation = scene.conversation
-    if index > conversation.last_assistant():
-        return False
-    return _saving(scene, index) >= scene.min_saving_chars
+def _may_fold(scene: Scene, index: int, flight: int) -> bool:
+    """Not in flight (after message `flight`), and worth it."""
+    return index <= flight and _saving(scene, index) >= scene.min_saving_chars
 
 
 def _saving(scene: Scene, index: int) -> int:
@@ -186,8 +194,17 @@ def _saving(scene: Scene, index: int) -> int:
     return saving
 
 
-def _superseded(scene: Scene, indexes: list[int]) -> set[int]:
-    """Older copies of an object whose lines a newer, whole copy covers."""
+def _superseded(scene: Scene, ordinal: int) -> frozenset[int]:
+    """Older copies of an object whose lines a newer, whole copy covers; kept until one of them is
+    rendered anew."""
+    known = scene.conversation.superseded
+    if ordinal not in known:
+        known[ordinal] = find_superseded(scene, scene.conversation.holders[ordinal])
+    return known[ordinal]
+
+
+def find_superseded(scene: Scene, indexes: list[int]) -> frozenset[int]:
+    """Of messages that show one object those whose lines a newer, whole copy covers."""
     conversation = scene.conversation
     old: set[int] = set()
     for position, index in enumerate(indexes):
@@ -200,7 +217,7 @@ def _superseded(scene: Scene, indexes: list[int]) -> set[int]:
         for index in indexes
         if (part := conversation.parts[index]).form == "diff" and index not in old
     }
-    return old - leaned_on
+    return frozenset(old - leaned_on)
 
 
 def _covers(scene: Scene, newer: int, older: int) -> bool:

@@ -50,6 +50,8 @@ class Part:
     chars: int = 0
     slots: tuple[int, ...] = ()
     """Which pieces of an assistant message are folded."""
+    names: frozenset[str] | None = None
+    """Identifiers in blocks that are not the host's own, as far as they were looked for."""
 
     @property
     def shows(self) -> bool:

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from foredeck.context.parts import Spot
 from foredeck.context.pieces import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(NamedTuple):
     """A message that shows an object's content and may be folded."""
 
-    index: int
+    spot: Spot
+    """Its place, as verdicts name it."""
     ordinal: int
     age_in_turns: int
     """0 for the newest user turn."""
@@ -37,13 +37,12 @@ class Holding:
     """Whether it shows a file that the session edits."""
 
     @property
-    def spot(self) -> Spot:
-        """Its place, as verdicts name it."""
-        return Spot(self.index)
+    def message(self) -> int:
+        """Its place in the list of messages."""
+        return self.spot.message
 
 
-@dataclass(frozen=True, slots=True)
-class Loose:
+class Loose(NamedTuple):
     """A piece of an assistant message that may be folded: a long argument, or thinking."""
 
     spot: Spot
@@ -127,7 +126,7 @@ class SeedWindow:
     def decide(self, history: History) -> Verdict:
         """Fold what is older than the window."""
         expired = frozenset(
-            holding.index
+            holding.message
             for holding in history.holdings
             if holding.age_in_turns >= self._turns or holding.rank > self._per_turn
         )
@@ -158,4 +157,4 @@ class LastN:
     def decide(self, history: History) -> Verdict:
         """Fold all but the newest."""
         kept = len(history.holdings) - self._count
-        return Verdict(frozenset(holding.index for holding in history.holdings[: max(0, kept)]))
+        return Verdict(frozenset(holding.message for holding in history.holdings[: max(0, kept)]))

@@ -54,6 +54,6 @@ def _tokens(scene: Scene, call: Call, hit: int) -> tuple[int, int]:
     total = gauge.prompt(conversation, call.fixed_chars)
     if hit == NOTHING:
         return total, 0
-    after = sum(part.chars for part in conversation.parts[hit:])
+    after = conversation.chars_sent - conversation.chars_before(hit)
     read = total - gauge.tokens(after)
     return total, read if read >= MINIMUM_TOKENS else 0

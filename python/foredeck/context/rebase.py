@@ -70,22 +70,20 @@ def reason_to_rebase(moment: Moment, water: Water) -> Reason | None:
     return None
 
 
-def allowed_from(conversation: Conversation, index: int) -> bool:
-    """Whether bytes from message `index` on may change at this call.
+def first_free(conversation: Conversation) -> int:
+    """The first message from which on bytes may change at this call.
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it, so
     none of it may stand after the first changed byte, unless the newest message is the user's.
     """
     items = conversation.items
-    if not items or items[-1].kind == "user":
-        return True
-    for position in range(len(items) - 1, index - 1, -1):
-        item = items[position]
+    for index in range(len(items) - 1, -1, -1):
+        item = items[index]
         if item.kind == "user":
-            return True
+            return 0
         if item.signed and not item.void:
-            return False
-    return True
+            return index + 1
+    return 0
 
 
 def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:

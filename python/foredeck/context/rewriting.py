@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from foredeck.context.cached import HEAD, NOTHING, Reach
@@ -17,7 +16,7 @@ from foredeck.context.rebase import (
     Moment,
     Reason,
     Water,
-    allowed_from,
+    first_free,
     reason_to_rebase,
 )
 from foredeck.context.session import Session
@@ -193,16 +192,14 @@ def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
         saving = chars / CHARS_PER_TOKEN
         savings[spot.message] = savings.get(spot.message, 0) + chars
         rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
-    before = [0, *accumulate(part.chars for part in conversation.parts[: call.start])]
+    before, free = conversation.chars_before, first_free(conversation)
     found = max(call.reach.hit(call.start), HEAD)
     dues: list[Due] = []
-    for index in sorted(savings, reverse=True):
-        if not allowed_from(conversation, index):
-            break
-        suffix = before[found] - before[max(min(call.reach.hit(index), found), HEAD)]
+    for index in sorted(index for index in savings if index >= free):
+        suffix = before(found) - before(max(min(call.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
         dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
-    return dues[::-1]
+    return dues
 
 
 def _plain_bill(session: Session, call: Call) -> Bill:
@@ -221,7 +218,7 @@ def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
     hit = call.reach.hit(min(changed_from, call.start))
     if hit == NOTHING:
         return _bill(total, 0)
-    return _bill(total, total - sum(part.chars for part in conversation.parts[hit:]))
+    return _bill(total, conversation.chars_before(hit) + call.fixed_chars)
 
 
 def _bill(total: int, cached: int) -> Bill:

@@ -24,11 +24,11 @@ from foredeck.sources.toolpaths import path_argument
 WRITERS = frozenset({"edit", "write"})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Use:
     """One piece of content and its last use, counted in model calls from 1."""
 
-    born: int
+    spot: Spot
     last: int
     path: str = ""
     text: str = ""
@@ -46,12 +46,13 @@ class Uses:
     """How many there were at the newest user message."""
     edited: set[str] = field(default_factory=set)
     """Paths of the files that the session has written."""
-    pieces: dict[int, list[Piece]] = field(default_factory=dict)
-    """Pieces of assistant messages that have any."""
-    by_spot: dict[Spot, Use] = field(default_factory=dict)
+    loose: dict[Spot, Piece] = field(default_factory=dict)
+    """Pieces of assistant messages that are not folded, and not sealed."""
+    by_spot: dict[tuple[int, int], Use] = field(default_factory=dict)
+    """By `Spot`, in the order of the messages."""
     _conversation: Conversation | None = None
     _done: int = 0
-    _holders: dict[str, list[Spot]] = field(default_factory=dict)
+    _holders: dict[str, list[Use]] = field(default_factory=dict)
     _by_path: dict[str, list[Spot]] = field(default_factory=dict)
 
     def follow(self, conversation: Conversation) -> None:
@@ -63,22 +64,25 @@ class Uses:
             self._conversation = conversation
         for index in range(self._done, len(conversation)):
             self._read(index, conversation.items[index])
+        for index in conversation.rendered:
+            if index < self._done and conversation.items[index].kind == "assistant":
+                self._loosen(index, pieces_of(conversation.items[index]))
+        conversation.rendered.clear()
         self._done = len(conversation)
+
+    def state(self, message: int, slot: int = 0) -> tuple[Spot, int, bool, bool]:
+        """Of the content at a spot: the spot, model calls since its last use, whether the newest
+        user turn has not used it, and whether it is of a file that the session edits; 0 and no
+        for what is not known."""
+        use = self.by_spot.get((message, slot))
+        if use is None:
+            return Spot(message, slot), 0, False, False
+        last = use.last
+        return use.spot, self.calls - last, last <= self.turn_began, use.path in self.edited
 
     def age(self, spot: Spot) -> int:
         """Model calls since the last use; 0 for what is not known."""
-        use = self.by_spot.get(spot)
-        return 0 if use is None else self.calls - use.last
-
-    def idle(self, spot: Spot) -> bool:
-        """Whether the newest user turn has not used it."""
-        use = self.by_spot.get(spot)
-        return use is not None and use.last <= self.turn_began
-
-    def is_edited(self, spot: Spot) -> bool:
-        """Whether it is of a file that the session edits."""
-        use = self.by_spot.get(spot)
-        return use is not None and use.path in self.edited
+        return self.state(*spot)[1]
 
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
@@ -95,46 +99,57 @@ class Uses:
         for call in item.calls:
             used += self._named(call)
         names = frozenset[str]().union(*map(identifiers, _words(item)))
-        counts: Counter[Spot] = Counter()
+        counts: Counter[Use] = Counter()
         for name in names:
             holders = self._holders.get(name, ())
             if len(holders) <= self.rule.max_holders:
                 counts.update(holders)
-        used += [spot for spot, count in counts.items() if count >= self.rule.min_names]
-        for spot in used:
-            if spot is not None:
-                self.by_spot[spot].last = self.calls
+        used += [use for use, count in counts.items() if count >= self.rule.min_names]
+        for use in used:
+            if use is not None:
+                use.last = self.calls
 
-    def _named(self, call: Call) -> list[Spot]:
+    def _named(self, call: Call) -> list[Use]:
         path = self._path(call.arguments)
         if path and call.tool in WRITERS:
             self.edited.add(path)
-        return self._by_path.get(path, []) if path else []
+        return [self.by_spot[spot] for spot in self._by_path.get(path, ())] if path else []
 
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)
-        if pieces:
-            self.pieces[index] = pieces
+        self._loosen(index, pieces)
         paths = {call.id: self._path(call.arguments) for call in item.calls}
         for piece in pieces:
             if piece.kind != "thinking":
                 self._hold(Spot(index, piece.slot), piece.text, paths.get(piece.call_id, ""))
 
+    def _loosen(self, index: int, pieces: list[Piece]) -> None:
+        """Know which of a message's pieces can fold, as it is rendered now."""
+        assert self._conversation is not None
+        part = self._conversation.parts[index]
+        whole = part.form in ("host", "folded")
+        for piece in pieces:
+            spot = Spot(index, piece.slot)
+            if whole and not piece.sealed and piece.slot not in part.slots:
+                self.loose[spot] = piece
+            else:
+                self.loose.pop(spot, None)
+
     def _hold(self, spot: Spot, text: str, path: str) -> None:
-        self.by_spot[spot] = Use(self.calls, self.calls, path, text)
+        use = self.by_spot[spot] = Use(spot, self.calls, path, text)
         if path:
             self._by_path.setdefault(path, []).append(spot)
         for name in identifiers(text):
             holders = self._holders.setdefault(name, [])
             if len(holders) <= self.rule.max_holders:
-                holders.append(spot)
+                holders.append(use)
 
-    def _holder(self, text: str) -> Spot | None:
+    def _holder(self, text: str) -> Use | None:
         """The newest piece that holds a text."""
         if text.strip():
-            for spot in reversed(self.by_spot):
-                if text in self.by_spot[spot].text:
-                    return spot
+            for use in reversed(self.by_spot.values()):
+                if text in use.text:
+                    return use
         return None
 
     def _path(self, arguments: dict[str, object]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from foredeck.context.conversation import Conversation
 from foredeck.context.identifiers import identifiers
 from foredeck.context.items import Block, strings_in
+from foredeck.context.parts import Part
 
 
 def names_in_view(conversation: Conversation, without: Collection[int]) -> set[str]:
@@ -19,7 +20,7 @@ def names_in_view(conversation: Conversation, without: Collection[int]) -> set[s
         if blocks is None or any("keep" in block for block in blocks):
             held |= _own_names(conversation, index)
         if blocks is not None:
-            held |= _names(block for block in blocks if "keep" not in block)
+            held |= _told_names(part, blocks)
     return held
 
 
@@ -29,6 +30,13 @@ def _own_names(conversation: Conversation, index: int) -> frozenset[str]:
     if names is None:
         names = conversation.names[index] = _names(conversation.items[index].blocks)
     return names
+
+
+def _told_names(part: Part, blocks: Iterable[Block]) -> frozenset[str]:
+    """Names in a part's own blocks; found once, since a part stays as it is."""
+    if part.names is None:
+        part.names = _names(block for block in blocks if "keep" not in block)
+    return part.names
 
 
 def _names(blocks: Iterable[Block]) -> frozenset[str]:
