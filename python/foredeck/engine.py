@@ -38,7 +38,7 @@ from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
-from foredeck.stores import open_beside, open_filesystems, open_source, open_store
+from foredeck.stores import open_beside, open_filesystems, open_source, open_store, store_file
 from foredeck.watch import SessionWatch, Soon
 
 PROTOCOL = 1
@@ -96,7 +96,7 @@ class Engine:
         except StoreDamaged as damage:
             store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
             self._warnings.append(text)
-        self._inode = inode_of(self._config.sqlite_file)
+        self._inode = inode_of(store_file(self._config))
         return store
 
     def _begin_beside(self, damage: StoreDamaged) -> None:
@@ -107,7 +107,7 @@ class Engine:
         with suppress(StoreError):
             self._store.close()
         self._store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
-        self._inode = inode_of(self._config.sqlite_file)
+        self._inode = inode_of(store_file(self._config))
         self._asked.pop("calls", None)
         self._notify("error", text)
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 Tell = Callable[[str, str], None]
 """Says something to the user: a level (`info`, `warning`, `error`) and a text."""
 
-_ENGINE_PATIENCE, _COMMAND_PATIENCE = 2.0, 30.0
-"""Seconds to wait at first for what other machines have written; a model call waits behind one."""
+_ENGINE_PATIENCE, _COMMAND_PATIENCE = 2.0, 90.0
+"""Seconds to wait at first for what is in XTDB; a model call waits behind one. The other is longer
+than a node may take to start: a command says nothing of what it has not read."""
 
 
 def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> Store:
@@ -48,22 +49,35 @@ def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) 
 def open_beside(
     config: Config, damage: StoreDamaged, inode: int | None, *, tell: Tell | None = None
 ) -> tuple[Store, str]:
-    """Put the damaged SQLite store aside and open a fresh one; with what to say to the user.
+    """Put the damaged file aside and open a fresh one; with what to say to the user.
 
     `inode` is that of the damaged file (`store.aside`). Raises `StoreDamaged` where it cannot be
-    put aside, or is not SQLite's.
+    put aside.
     """
-    if config.store != "sqlite":
-        raise damage
+    file = store_file(config)
     try:
-        aside = put_aside(config.sqlite_file, inode)
+        aside = put_aside(file, inode)
     except OSError:
         raise damage from None
     kept = f"it is kept as {aside.name}" if aside else "it was put aside by another process"
+    if config.store == "xtdb":
+        lost = (
+            "and a new copy is made from what XTDB has. What still waited for XTDB is in the old "
+            "one alone"
+        )
+    else:
+        lost = (
+            "and a fresh store takes its place. Objects and prompts of earlier sessions are in "
+            "the old one"
+        )
     return open_store(config, tell=tell), (
-        f"{config.sqlite_file} is damaged: {kept}, and a fresh store takes its place. Objects and "
-        "prompts of earlier sessions are in the old one; Pi's own session files are not touched."
+        f"{file} is damaged: {kept}, {lost}; Pi's own session files are not touched."
     )
+
+
+def store_file(config: Config) -> Path:
+    """The file that the engine works with: SQLite's store, or the local copy of XTDB's."""
+    return copy_file(config) if config.store == "xtdb" else config.sqlite_file
 
 
 def open_copy(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> JournaledStore:
@@ -134,8 +148,9 @@ def erase(config: Config, ids: Sequence[str], blobs: Sequence[str]) -> None:
     if config.store == "xtdb":
         with closing(open_database(config)) as database:
             database.erase(ids, blobs)
-    file = copy_file(config) if config.store == "xtdb" else config.sqlite_file
-    with closing(open_sqlite(file, busy_timeout_ms=config.sqlite.busy_timeout_ms)) as store:
+    with closing(
+        open_sqlite(store_file(config), busy_timeout_ms=config.sqlite.busy_timeout_ms)
+    ) as store:
         store.erase(ids, blobs)
 
 

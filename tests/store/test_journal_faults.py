@@ -12,15 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.config import Config
+from foredeck.errors import StoreDamaged
+from foredeck.store.aside import inode_of
 from foredeck.store.journal.link import OwnLink, ServerLink
 from foredeck.store.journal.store import JournaledStore
 from foredeck.store.journal.tables import read_figures
 from foredeck.store.protocol import Token
 from foredeck.store.sqlite import open_sqlite
 from foredeck.store.xtdb import XtdbStore
-from foredeck.store.xtdb.node import NodeFolder, start, stop
+from foredeck.store.xtdb.node import NodeFolder, private_node, start, stop
 from foredeck.store.xtdb.runtime import Runtime
 from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.stores import copy_file, open_beside, open_copy, open_store
 
 from .contract import contents
 from .documents import batch, file, note
@@ -349,3 +353,26 @@ def test_the_copy_is_for_this_user_alone(tmp_path: Path, nowhere: str) -> None:
         assert path.parent.stat().st_mode & 0o777 == 0o700
         for made in path.parent.iterdir():
             assert made.stat().st_mode & 0o777 == 0o600, made
+
+
+def test_a_damaged_copy_is_put_aside_and_made_again_from_xtdb(
+    tmp_path: Path, runtime: Runtime
+) -> None:
+    with private_node(tmp_path / "node", runtime) as node:
+        running = node.running()
+        assert running is not None
+        xtdb = {"url": running.url, "token_file": node.token_file, "timeout_ms": 30_000}
+        config = Config.model_validate({"home": tmp_path / "home", "store": "xtdb", "xtdb": xtdb})
+        with closing(open_copy(config)) as store:
+            tokens = commit(store, 0, 1)
+            delivered(store)
+        file = copy_file(config)
+        file.write_bytes(b"no database" * 1000)
+        with pytest.raises(StoreDamaged) as caught:
+            open_store(config)
+        again, text = open_beside(config, caught.value, inode_of(file))
+        with closing(again):
+            assert [head.token for head in again.history("a")] == tokens
+        assert "copy is made from what XTDB has" in text
+        (aside,) = (path for path in file.parent.glob("*.damaged-*") if "-wal" not in path.name)
+        assert aside.read_bytes().startswith(b"no database")

@@ -19,7 +19,7 @@ import pytest
 from foredeck.errors import StoreUnavailable
 from foredeck.store.xtdb import open_xtdb
 from foredeck.store.xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.runtime import Runtime, in_use, remove_old, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
@@ -191,3 +191,22 @@ def test_a_private_node_ends_with_its_block(runtime: Runtime, tmp_path: Path) ->
     with private_node(tmp_path, runtime) as node:
         assert node.running() is not None
     assert node.running() is None
+
+
+def test_what_other_versions_have_installed_is_removed_unless_a_node_runs_from_it(
+    tmp_path: Path,
+) -> None:
+    current = runtime_folder(tmp_path)
+    old, used = (current.with_name(f"runtime-{name}") for name in ("old", "used"))
+    for folder in (current, old, used):
+        (folder / "lib").mkdir(parents=True)
+    with in_use(used):
+        remove_old(tmp_path)
+        assert sorted(current.parent.iterdir()) == sorted([current, used])
+    remove_old(tmp_path)
+    assert list(current.parent.iterdir()) == [current]
+
+
+def test_a_node_uses_what_it_runs_from(runtime: Runtime, tmp_path: Path) -> None:
+    with private_node(tmp_path, runtime), in_use(runtime.folder, exclusive=True) as descriptor:
+        assert descriptor is None

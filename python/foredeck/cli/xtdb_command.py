@@ -65,7 +65,7 @@ def _install(args: Namespace, config: Config) -> int:
 
 def _up(args: Namespace, config: Config) -> int:
     from foredeck.store.xtdb.node import start
-    from foredeck.store.xtdb.runtime import find_runtime
+    from foredeck.store.xtdb.runtime import find_runtime, remove_old
     from foredeck.store.xtdb.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
@@ -74,6 +74,7 @@ def _up(args: Namespace, config: Config) -> int:
         folder, find_runtime(config.home), topology=config.xtdb.topology, port=args.port
     )
     took = time.monotonic() - began
+    remove_old(config.home)
     _await_index(node, folder)
     if args.json:
         print_json({"started": started, **_facts(node), "token_file": folder.token_file})

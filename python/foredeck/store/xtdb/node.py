@@ -23,7 +23,7 @@ from typing import Any
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import sync_folder
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.store.xtdb.runtime import Runtime, in_use
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -279,7 +279,9 @@ def _spawn(
     arguments += ["--token-file", str(folder.token_file), "--ready-file", str(folder.ready_file)]
     arguments += ["--port", str(port), *(["--until-eof", "true"] if until_eof else [])]
     folder.log_file.touch(mode=0o600)
-    with folder.log_file.open("ab") as log:
+    with folder.log_file.open("ab") as log, in_use(runtime.folder) as used:
+        if used is None:
+            raise StoreUnavailable(f"{runtime.folder} is being removed: `foredeck xtdb install`")
         return subprocess.Popen(
             [runtime.java.path, *_flags(runtime, folder), "foredeck.node.main", *arguments],
             stdin=subprocess.PIPE if until_eof else subprocess.DEVNULL,
@@ -287,7 +289,7 @@ def _spawn(
             stderr=log,
             # A session of its own: the terminal's end and its Ctrl-C are not the node's.
             start_new_session=True,
-            pass_fds=[descriptor],
+            pass_fds=[descriptor, used],
             env={**os.environ, "MALLOC_ARENA_MAX": "2"},
             cwd=folder.root,
         )

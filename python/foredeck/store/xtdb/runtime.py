@@ -106,12 +106,40 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
         yield
 
 
+def remove_old(home: Path) -> None:
+    """Remove what other versions have installed here and no node runs from."""
+    current = runtime_folder(home)
+    for folder in current.parent.glob("runtime-*"):
+        if folder == current or folder.is_symlink():
+            continue
+        with in_use(folder, exclusive=True) as descriptor:
+            if descriptor is not None:
+                # Under this name the next installation removes what is left of it.
+                draft = folder.rename(folder.with_name(f"building-old-{folder.name}"))
+                shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def in_use(folder: Path, *, exclusive: bool = False) -> Iterator[int | None]:
+    """A descriptor by which an installed node is known to be in use for as long as it is open;
+    None where it is in use and an `exclusive` one is asked for."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        yield descriptor
+    except BlockingIOError:
+        yield None
+    finally:
+        os.close(descriptor)
+
+
 def _install(home: Path, folder: Path, progress: Progress) -> Runtime:
     java = _provide_java(progress)
     if not folder.is_dir():
         _provide("jgo", JGO, progress)
         with tempfile.TemporaryDirectory(prefix="building-", dir=folder.parent) as name:
             _build(Path(name) / "runtime", folder, home / "xtdb" / "jars", java, progress)
+    remove_old(home)
     return Runtime(folder, java)
 
 
