@@ -71,6 +71,22 @@ def test_a_text_is_said_again_when_its_first_copy_is_folded(host: Host) -> None:
     assert FILE in last(bash(host, "c1", FILE))
 
 
+def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
+    ask(host)
+    bash(host, "c0", FILE)
+    bash(host, "c1", FILE)
+    assert last(context_tool(host, "t1", "activate", "@3")) == "@3 stands above."
+    context_tool(host, "t2", "deactivate", "@3")
+    finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert [sent.text(index).split(" chars=")[0] for index in (2, 4, 6)] == [
+        'toolcall_ref id=@3 tool=bash status=ok args="run c0"',
+        'toolcall_ref id=@3 tool=bash status=ok args="run c1"',
+        "@3 does not stand above any more: activate it again if it is needed.",
+    ]
+
+
 def test_a_text_too_short_to_pay_is_said_again(host: Host) -> None:
     ask(host)
     short = "y" * 150

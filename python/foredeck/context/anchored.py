@@ -29,6 +29,7 @@ from foredeck.context.wording import (
     newer_copy,
     old_version,
     older_copy,
+    put_away,
     unchanged,
 )
 
@@ -57,12 +58,13 @@ class Anchored:
             scene.sets.expire(placed.subject or 0)
 
     def fold(self, scene: Scene, indexes: set[int]) -> None:
-        """References take the place of content; differences to it become content."""
+        """References take the place of content and of words that it stands above; differences to it
+        become content."""
         conversation = scene.conversation
         leaning = [
             index
             for index, part in enumerate(conversation.parts)
-            if part.form == "diff" and part.base in indexes and index not in indexes
+            if part.base in indexes and index not in indexes
         ]
         held = names_in_view(conversation, indexes) if indexes and scene.digests.chars else set()
         for index in sorted(indexes):
@@ -71,9 +73,7 @@ class Anchored:
             held |= identifiers(told)
             scene.render(index, reference_part(scene, index, told))
         for index in leaning:
-            part = conversation.parts[index]
-            placed = Placed(index, part.subject, part.version, part.text_hash)
-            scene.render(index, full_part(conversation.items[index], placed))
+            _stand_alone(scene, index)
 
     def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
         """None: nothing stands between messages."""
@@ -145,6 +145,20 @@ class Anchored:
             return None
         text = difference(placed.subject, placed.version, diff)
         return _lean("diff", text, placed.subject, placed, base)
+
+
+def _stand_alone(scene: Scene, index: int) -> None:
+    """What spoke of content above that is folded now says what it says without it."""
+    part, item = scene.conversation.parts[index], scene.conversation.items[index]
+    if part.form == "diff":
+        placed = Placed(index, part.subject, part.version, part.text_hash)
+        scene.render(index, full_part(item, placed))
+    elif part.form == "same":
+        scene.render(index, reference_part(scene, index))
+    elif part.form == "note" and part.base is not None:
+        subject = scene.conversation.parts[part.base].subject
+        if subject is not None:
+            scene.render(index, Part("note", [text_block(put_away(subject))]))
 
 
 def _failed(scene: Scene, placed: Placed) -> bool:
