@@ -238,6 +238,28 @@ def test_signed_reasoning_of_the_current_turn_is_bound(
         assert post(server, messages, system="be good").status_code == 200
 
 
+def test_signed_reasoning_of_an_earlier_turn_is_bound_as_long_as_it_comes_back() -> None:
+    server, messages = reasoning_turn(Thinking("first"))
+    with server:
+        messages.append(says("done"))
+        messages.append(user({"type": "text", "text": "and now?"}))
+        changed = altered(messages, change_before)
+        assert_refused(server, post(server, changed, system="be good"), "prefix_changed")
+        assert post(server, altered(changed, drop_one), system="be good").status_code == 200
+
+
+def test_a_word_after_the_results_ends_the_turn() -> None:
+    server, messages = reasoning_turn(Thinking("first"))
+    with server:
+        without = altered(altered(messages, change_before), drop_one)
+        assert_refused(server, post(server, without, system="be good"), "reasoning_missing")
+        told = [*without, user({"type": "text", "text": "go on"})]
+        assert post(server, told, system="be good").status_code == 200
+        mixed = copy.deepcopy(without)
+        mixed[-1]["content"].append({"type": "text", "text": "go on"})
+        assert post(server, mixed, system="be good").status_code == 200
+
+
 def test_a_changed_system_prompt_counts_as_changed_prefix() -> None:
     server, messages = reasoning_turn(Thinking("first"))
     with server:

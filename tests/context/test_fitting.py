@@ -15,7 +15,7 @@ from context.driver import Host
 from context.invariants import CUT
 from context.messages import assistant, calls, image, lines, result, text, thinking, user
 from context.scenes import ask, bash, context_tool, finish
-from context.sent import Sent
+from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from foredeck.context.fitting import DOUBT, trimmed
 from foredeck.context.gauge import Gauge
@@ -192,9 +192,20 @@ def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> Non
         assert sent.stats["chars_sent"] / CHARS_PER_TOKEN <= DOUBT * WINDOW  # then it is cut
         if sent.decision.get("reason") == "window":
             assert sent.prompt[-1]["role"] == "user"
+            assert "c2VhbA==" not in as_bytes(sent.prompt)
             break
     else:
         pytest.fail("the window was never full")
+    ended = sent.prompt
+    for restarts in (False, True):
+        if restarts:
+            host.restart()
+        host.add(
+            assistant(thinking("new", "bmV3"), calls(f"n{restarts}", "bash", command="x")),
+            result(f"n{restarts}", "bash", "ok"),
+        )
+        sent = host.call()
+        assert as_bytes(sent.prompt[: len(ended)]) == as_bytes(ended)
 
 
 def test_images_go_before_words_do() -> None:

@@ -133,6 +133,63 @@ def test_signed_reasoning_of_an_earlier_turn_binds_nobody(host: Host) -> None:
     assert ask(host).decision == {"kind": "rebase", "reason": "cold", "from": 2}
 
 
+def sealed(sent: Sent) -> list[int]:
+    """The messages whose reasoning goes out."""
+    return [
+        index
+        for index, part in enumerate(sent.parts)
+        if any(b.get("type") == "thinking" for m in part for b in blocks_of(m))
+    ]
+
+
+def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [b for b in message.get("content") or () if isinstance(b, dict)]
+
+
+@pytest.mark.parametrize(
+    "reasoning",
+    [
+        [thinking("hm", "c2VhbA==")],
+        [thinking("", "ZW5j", redacted=True)],
+        [thinking("", "c2VhbA==")],
+        [thinking("long " * 400, "c2VhbA=="), thinking("hm", "c2VhbB==")],
+    ],
+    ids=["short", "redacted", "empty", "one of two to be folded"],
+)
+def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
+    host: Host, reasoning: list[dict[str, Any]]
+) -> None:
+    """All of it: a provider that compares what stands before it refuses it in any turn."""
+    ask(host)
+    host.add(assistant(*reasoning, calls("s0", "bash", command="s0")), result("s0", "bash", "ok"))
+    host.call()
+    for number in range(6):
+        bash(host, f"c{number}")
+    host.add(assistant(*reasoning, calls("s1", "bash", command="s1")), result("s1", "bash", "ok"))
+    assert sealed(host.call()) == [1, 15]
+    host.wait(600)
+    finish(host)
+    sent = ask(host)
+    assert sent.decision == {"kind": "rebase", "reason": "cold", "from": 4}
+    assert sealed(sent) == [1]
+    host.restart()
+    finish(host)
+    assert sealed(ask(host)) == [1]
+
+
+def test_reasoning_stays_where_the_wire_pairs_it_with_calls(host: Host) -> None:
+    host.model = {**(host.model or {}), "api": "openai-responses"}
+    ask(host)
+    for number in range(6):
+        add_signed(host, f"s{number}")
+        host.call()
+    host.wait(600)
+    finish(host)
+    sent = ask(host)
+    assert sent.decision["kind"] == "rebase"
+    assert sealed(sent) == [1, 3, 5, 7, 9, 11]
+
+
 def test_after_signed_reasoning_bytes_may_change_within_the_turn(host: Host) -> None:
     ask(host)
     add_signed(host, "s0")

@@ -106,14 +106,15 @@ class Assembler:
             session,
             self.policy,
             self.uses,
-            wire=wire_of(model.api, model.provider) if model else Wire(),
+            wire=_wire(request),
             cold=moment.lost,
             time_ms=request.time_ms,
         )
         prices = model.prices if model else Prices()
         changed = start if rewritten else None
         reach = self._reach(request, start, warm=start > 0 and not moment.lost)
-        call = Call(moment, prices, start, self._fixed_chars, reach, changed)
+        unseals = _wire(request).thinking
+        call = Call(moment, prices, start, self._fixed_chars, reach, changed, unseals)
         decision = rewrite(session, scene, self.layout, call, self._settings.rules, asked.due)
         self._insert_pools(scene)
         fitted = self._fit(scene, request, moment.window)
@@ -337,16 +338,20 @@ class Assembler:
         size, low = self._fixed_chars, settings.rules.water.low
         refused = bool(request.model and window != request.model.window)
         summary, now = settings.summary_chars, request.time_ms
-        space = Space(window, self._gauge, size, low, summary, now, refused)
+        unseals = _wire(request).thinking
+        space = Space(window, self._gauge, size, low, summary, now, unseals, refused)
         return fit(self.session, scene, space)
 
     def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
         session, conversation = self.session, scene.conversation
         repairs = repair(items, start)
-        session.inserts = {i: m for i, m in session.inserts.items() if i < start}
+        before, session.inserts = session.inserts, repairs.inserts
+        for index, ours in before.items():
+            stay = [m for m in ours if index < start or m.get("ends")]
+            if stay:
+                session.inserts[index] = [*session.inserts.get(index, ()), *stay]
         session.drops = {i for i in session.drops if i < start} | repairs.drops
-        session.inserts.update(repairs.inserts)
         name_summary(session, items, start)
         until, _ = compacted_until(session)
         parts = conversation.parts[:until]
@@ -419,6 +424,11 @@ class Assembler:
             marker=marker_of(session.conversation, record.get("cache")),
             stats=dict(record["stats"]),
         )
+
+
+def _wire(request: Request) -> Wire:
+    """What the provider lets pass."""
+    return wire_of(request.model.api, request.model.provider) if request.model else Wire()
 
 
 def _results_after(items: list[Item], index: int) -> dict[str, Item]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.compactions import Asked, host_compaction, put_away, turn_number
+from foredeck.context.folding import unseal
 from foredeck.context.gauge import Gauge
 from foredeck.context.items import IMAGE_CHARS, Block, Item, block_chars, text_block
 from foredeck.context.layout import Placed, Scene, full_part, reference_part
@@ -45,6 +46,8 @@ class Space:
     low_water: float
     summary_chars: int
     time_ms: int
+    unseals: bool = False
+    """Whether the wire lets reasoning be left out, once its turn has ended."""
     refused: bool = False
     """Whether the window is what the provider's refusal of a prompt has shown it to be."""
 
@@ -55,9 +58,9 @@ class Space:
 
     @property
     def bearable(self) -> int:
-        """The characters with which a request is still worth a try: counts are estimates, unless
-        the provider has refused one."""
-        doubt = 1.0 if self.refused else DOUBT
+        """The characters with which a request is still worth a try: counts are estimates, until
+        the provider has reported some or refused a prompt."""
+        doubt = 1.0 if self.refused or self.gauge.calls else DOUBT
         return int((self.window or 0) * self.gauge.rate * doubt)
 
     @property
@@ -88,6 +91,8 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
             _trim(session, scene, space)
     if bound:
         _close_turn(session)
+    if space.unseals:
+        unseal(scene, 0)
     return decision
 
 
@@ -281,5 +286,5 @@ def _fold_arguments(scene: Scene, index: int) -> None:
 def _close_turn(session: Session) -> None:
     """A word of ours after the newest results: sealed reasoning of the turn binds no more."""
     end = len(session.conversation)
-    ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())]}
+    ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
     session.inserts.setdefault(end, []).append(ours)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import groupby
 
+from foredeck.context.items import Item
 from foredeck.context.layout import Layout, Scene, reference_part
-from foredeck.context.parts import Part, Spot, recipe_chars
+from foredeck.context.parts import SEALED, Part, Spot, recipe_chars
 from foredeck.context.pieces import folded_blocks, pieces_of
 from foredeck.context.rebase import Water, first_free
 from foredeck.context.savings import contains_lines
@@ -20,6 +21,30 @@ def fold(scene: Scene, layout: Layout, spots: Collection[Spot]) -> set[int]:
     layout.fold(scene, folded)
     folded |= _fold_pieces(scene, [spot for spot in spots if spot.message in permitted])
     return folded
+
+
+def unseal(scene: Scene, first: int) -> None:
+    """Leave out the signed reasoning that is bound to bytes which change at `first`.
+
+    A provider that checks takes none of it any more, in whichever turn it stands, nor what comes
+    after a block that was left out: so all of it goes, and what comes before stays. The turn under
+    way has none there (`first_free`), or its results are followed by a word that ends it.
+    """
+    conversation = scene.conversation
+    for index in range(first, len(conversation)):
+        item, part = conversation.items[index], conversation.parts[index]
+        if not item.signed or item.void or part.form not in ("host", "folded"):
+            continue
+        if SEALED in part.slots or (index == first and not _lost_thinking(item, part)):
+            continue
+        slots = {SEALED, *part.slots}
+        blocks = folded_blocks(item, slots, scene.label)
+        if blocks is not None:
+            scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
+
+
+def _lost_thinking(item: Item, part: Part) -> bool:
+    return any(p.slot in part.slots for p in pieces_of(item) if p.kind == "thinking")
 
 
 def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) -> set[int]:

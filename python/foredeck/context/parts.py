@@ -22,6 +22,10 @@ SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
 
 
+SEALED = -1
+"""In place of a piece's number: all reasoning of an assistant message."""
+
+
 class Spot(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
@@ -49,7 +53,7 @@ class Part:
     """Of the content that a reader can know from this part (and its base)."""
     chars: int = 0
     slots: tuple[int, ...] = ()
-    """Which pieces of an assistant message are folded."""
+    """Which pieces of an assistant message are folded; `SEALED` among them: all reasoning."""
     names: frozenset[str] | None = None
     """Identifiers in blocks that are not the host's own, as far as they were looked for."""
 

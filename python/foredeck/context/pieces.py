@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.items import Block, Item
+from foredeck.context.parts import SEALED
 from foredeck.context.wording import folded_argument
 
 Kind = Literal["old", "argument", "thinking"]
@@ -65,16 +66,17 @@ def pieces_of(item: Item) -> list[Piece]:
 
 
 def folded_blocks(item: Item, slots: Collection[int], label: Label) -> list[Block] | None:
-    """The recipe of an assistant message with these pieces folded.
+    """The recipe of an assistant message with these pieces folded, `SEALED` for all its reasoning.
 
     None where it may not be: nothing would be left, or a call has no handle to name.
     """
     recipe: list[Block] = []
     slot = 0
     for number, block in enumerate(item.blocks):
-        if block.get("type") == "thinking" and block.get("thinking"):
-            slot += 1
-            if slot not in slots:
+        if block.get("type") == "thinking":
+            slot += bool(block.get("thinking"))
+            folded = SEALED in slots or (block.get("thinking") and slot in slots)
+            if not folded:
                 recipe.append({"keep": number})
         elif block.get("type") == "toolCall":
             folder = _Folder(slot, slots, label(str(block.get("id") or "")))

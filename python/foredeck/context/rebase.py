@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from foredeck.context.conversation import Conversation
+from foredeck.context.parts import SEALED
 
 Reason = Literal[
     "cold", "model", "history", "layout", "high-water", "pays", "look-back", "no-cache"
@@ -75,13 +76,19 @@ def first_free(conversation: Conversation) -> int:
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it, so
     none of it may stand after the first changed byte, unless the newest message is the user's.
+
+    By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
+    assistant: in it reasoning has to come back as it was issued, and a user message that holds
+    more than tool results ends it. Newer models also compare what stands before every block that
+    comes back, in whichever turn; those may be left out, all from some message on, once the turn
+    has ended (`folding.unseal`).
     """
     items = conversation.items
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.kind == "user":
             return 0
-        if item.signed and not item.void:
+        if item.signed and not item.void and SEALED not in conversation.parts[index].slots:
             return index + 1
     return 0
 

@@ -16,7 +16,8 @@ from foredeck.context.wording import history_cut, no_result
 
 Insert = dict[str, Any]
 """A message of ours: `{"kind": "user", "blocks": [...]}` or
-`{"kind": "result", "call_id", "tool", "blocks": [...]}`."""
+`{"kind": "result", "call_id", "tool", "blocks": [...]}`. `"ends": True`: it has ended a turn, and
+stands for good."""
 
 
 @dataclass(slots=True)

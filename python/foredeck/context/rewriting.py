@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.context.cached import HEAD, NOTHING, Reach
 from foredeck.context.economics import Bill, Due, Offer, Prices, Terms, best_rebase, calls_until
-from foredeck.context.folding import collapsible, fold, fold_down, foldable_chars, shed
+from foredeck.context.folding import collapsible, fold, fold_down, foldable_chars, shed, unseal
 from foredeck.context.layout import Layout, Scene
 from foredeck.context.parts import Spot
 from foredeck.context.rebase import (
@@ -37,6 +37,8 @@ class Call:
     rewritten: int | None = None
     """From this message on the host has changed what it had sent before: these bytes are new to
     the provider whatever we do."""
+    unseals: bool = False
+    """Whether the wire lets reasoning of earlier turns be left out."""
 
     @property
     def warm(self) -> bool:
@@ -69,6 +71,8 @@ def rewrite(
     due = collapsible(scene, wanted)
     conversation.set_due(due.keys(), session.depth + 1)
     decision = _rebase(session, scene, layout, call, rules, due, wanted)
+    if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
+        unseal(scene, decision["from"])
     changed_from = min(scene.changed, default=len(conversation))
     session.ledger = session.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)

@@ -1,9 +1,13 @@
 """Reasoning blocks: what was issued, after which bytes, and what must come back unchanged.
 
 Anthropic signs reasoning. A request that returns signed reasoning must return it as it was
-issued: same text, same order, all of a message's blocks or (in earlier turns) none. Within the
-current turn, that is since the last message of the user that is more than tool results, none may
-be missing, and the bytes before it must be those of the request it was issued for.
+issued: same text, same order, all of a message's blocks or (in earlier turns) none, and the bytes
+before it must be those of the request it was issued for. Within the current turn, that is since
+the last message of the user that holds more than tool results, none may be missing.
+
+The rules are those of the documentation: "Thinking" (the turn, and what must come back in it) and
+"Preserved thinking" (the bytes before, checked in every turn by newer models for newer accounts,
+unless a request asks for such blocks to be dropped). All are applied at once here.
 """
 
 from __future__ import annotations
@@ -70,13 +74,11 @@ class ReasoningMemory:
             blocks: list[Json] = message["content"]
             found = [b for b in blocks if b["type"] in _REASONING]
             if found:
-                yield from self._check_found(body, index, found, in_turn=index > turn)
+                yield from self._check_found(body, index, found)
             elif index > turn:
                 yield from self._check_missing(body, index, blocks)
 
-    def _check_found(
-        self, body: Json, index: int, found: list[Json], *, in_turn: bool
-    ) -> Iterator[Finding]:
+    def _check_found(self, body: Json, index: int, found: list[Json]) -> Iterator[Finding]:
         where = f"messages.{index}"
         issued = self._by_signature.get(_signature(found[0]))
         if any(_signature(block) not in self._by_signature for block in found) or not issued:
@@ -89,7 +91,7 @@ class ReasoningMemory:
                 f"{where}: `thinking` or `redacted_thinking` blocks cannot be modified. These "
                 "blocks must remain as they were in the original response",
             )
-        if in_turn and not _drops_unbound(body) and prefix_hash(body, index) != issued.prefix:
+        if not _drops_unbound(body) and prefix_hash(body, index) != issued.prefix:
             yield (
                 "prefix_changed",
                 f"{where}: `thinking` block is bound to a prefix that has changed since",
@@ -136,7 +138,8 @@ def normalized(value: Any) -> Any:
 
 
 def _is_results(content: Any) -> bool:
-    return isinstance(content, list) and any(b.get("type") == "tool_result" for b in content)
+    """Whether this goes on with a turn: results and nothing else."""
+    return isinstance(content, list) and all(b.get("type") == "tool_result" for b in content)
 
 
 def _signature(block: Json) -> str:
