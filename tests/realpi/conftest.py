@@ -13,7 +13,8 @@ import pytest
 
 from foredeck.bench.crash.homes import prepared
 from foredeck.bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
-from harness import STORE, Pi
+from foredeck.cli.main import main
+from harness import STORE, Asked, Pi
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +41,19 @@ def pi(
         yield harness
     finally:
         harness.close()
+
+
+@pytest.fixture
+def asked(pi: Pi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asked:
+    """Runs a command of foredeck's on the store of this Pi; what it has printed."""
+    config = pi.config()
+    monkeypatch.setenv("FOREDECK_HOME", str(config.home))
+    monkeypatch.setenv("FOREDECK_STORE", config.store)
+    monkeypatch.setenv("FOREDECK_XTDB__NAMESPACE", config.xtdb.namespace)
+
+    def ask(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return ask

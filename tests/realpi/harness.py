@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,9 @@ STORE: Literal["sqlite", "xtdb"] = (
 
 _PATIENT = {"FOREDECK_DEADLINE_MS": "30000"}
 """What is not about the deadline must not fail on a machine that is busy."""
+
+Asked = Callable[..., str]
+"""Runs a command of foredeck's with these arguments; returns what it has printed."""
 
 
 class Pi:

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from foredeck.bench.scripted import call
-from foredeck.cli.main import main
-from harness import Pi
+from harness import Asked, Pi
 from observed import messages, session_of, stored, texts_of_sent, texts_of_shown
 from test_pi_sessions import GOTO, answer_of, leaf
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 
-@pytest.fixture
-def asked(pi: Pi, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> Any:
-    """Runs a command of foredeck's on the store of this Pi; what it has printed."""
-    config = pi.config()
-    monkeypatch.setenv("FOREDECK_HOME", str(config.home))
-    monkeypatch.setenv("FOREDECK_STORE", config.store)
-    monkeypatch.setenv("FOREDECK_XTDB__NAMESPACE", config.xtdb.namespace)
-
-    def ask(*arguments: str) -> str:
-        capsys.readouterr()
-        assert main(list(arguments)) == 0
-        return str(capsys.readouterr().out)
-
-    return ask
-
-
-def test_an_abandoned_branch_is_listed_and_shown(pi: Pi, tmp_path: Path, asked: Any) -> None:
+def test_an_abandoned_branch_is_listed_and_shown(pi: Pi, tmp_path: Path, asked: Asked) -> None:
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
     (pi.repo / "a.txt").write_text(TEXT)

@@ -67,10 +67,12 @@ def _run(names: list[str], report: Path, store: str, workers: int, advance: Adva
         text=True,
         errors="replace",
     ) as running:
+        failed = 0
         for line in running.stdout or ():
             if match := _PROGRESS.search(line):
                 test, share = match[1] or match[4], match[2] or match[3]
-                advance(f"{store}, {share}%: {test.rsplit('::', 1)[1]}")
+                failed += " FAILED" in line or " ERROR" in line
+                advance(f"{store}, {share}%, {failed} failed: {test.rsplit('::', 1)[1]}")
 
 
 def outcomes(report: Path) -> Iterator[Outcome]:

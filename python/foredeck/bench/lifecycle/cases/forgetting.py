@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from foredeck.bench.lifecycle.case import Case
+from foredeck.bench.lifecycle.case import Case, real
 
 _FORGET = "tests/cli/test_forget_command.py::test_"
 _XTDB = "the commands act on the store's protocol; XTDB has a row of its own"
 
 CASES = (
+    Case(
+        "9",
+        "a session deleted in Pi is offered for forgetting; shared objects stay",
+        real("forgotten::a_session_deleted_in_pi_is_offered_and_forgotten"),
+    ),
     Case("9", "sessions --size", (f"{_FORGET}sessions_tell_their_size",), ("sqlite",), _XTDB),
     Case(
         "9",
@@ -17,6 +22,7 @@ CASES = (
             f"{_FORGET}texts_that_others_share_stay",
             f"{_FORGET}the_text_is_gone_from_the_file",
             f"{_FORGET}a_fork_keeps_what_it_goes_on_from",
+            f"{_FORGET}several_go_at_once",
         ),
         ("sqlite",),
         _XTDB,
