@@ -21,18 +21,13 @@ def identifiers(text: str) -> frozenset[str]:
     A word counts where it has at least `MIN_CHARS` characters and looks unlike prose: a digit, an
     underscore, a dot or slash inside, or a capital after a small letter.
     """
-    found: set[str] = set()
-    for word in set(_WORD.findall(text)):
-        if len(word) > MAX_CHARS or not _TELLING.search(word):
-            continue
-        if _counts(word):
-            found.add(word)
-        if "/" in word:
-            tail = word.rpartition("/")[2]
-            if _counts(tail) and _TELLING.search(tail):
-                found.add(tail)
-    return frozenset(found)
+    telling = _TELLING.search
+    found = {word for word in filter(telling, set(_WORD.findall(text))) if len(word) <= MAX_CHARS}
+    if "/" in text:
+        tails = {word.rpartition("/")[2] for word in found if "/" in word}
+        found |= {tail for tail in tails if telling(tail)}
+    return frozenset([word for word in found if len(word) >= MIN_CHARS or _is_number(word)])
 
 
-def _counts(word: str) -> bool:
-    return len(word) >= MIN_CHARS or (len(word) >= MIN_DIGITS and word.isdecimal())
+def _is_number(word: str) -> bool:
+    return len(word) >= MIN_DIGITS and word.isdecimal()

@@ -57,5 +57,5 @@ def digest(
     if len(line) > limit:
         line = ""
     room = limit - len(line) - 1
-    names = unheld_names(text, held | identifiers(line), room) if room > 0 else ""
+    names = unheld_names(text, held, room, told_already=identifiers(line)) if room > 0 else ""
     return "\n".join(part for part in (line, names) if part)
