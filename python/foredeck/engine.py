@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from foredeck import __version__
+from foredeck.collecting import without_collecting
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.compacting import Manner, finish
@@ -116,7 +117,8 @@ class Engine:
         id = str(params["session"])
         if self._session is None or self._session.id != id:
             self._asked = dict(params)
-            self._open()
+            with without_collecting():
+                self._open()
         session = self._current(params)
         return {
             "session": id,
@@ -127,6 +129,12 @@ class Engine:
 
     def assemble(self, params: Params) -> dict[str, Any]:
         """What the model shall see of a message list; committed before this returns."""
+        if params.get("keep"):
+            return self._assemble(params)
+        with without_collecting():
+            return self._assemble(params)
+
+    def _assemble(self, params: Params) -> dict[str, Any]:
         self._catch_up(params)
         session = self._current(params)
         try:

@@ -57,8 +57,8 @@ def align(session: Session, request: Request) -> Alignment:
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
-    before = _before(session)
     matched_id, matched, folded = _match(session, hosted, [item.key for item in items])
+    before = _before(session, matched_id, matched, folded)
     again = _held_again(before, items[matched:])
     if again or (matched == 0 and session.log.newest > 0):
         folded.sets.become(before.sets)
@@ -132,9 +132,13 @@ def _common(known: list[Key], asked: list[Key]) -> int:
     return min(len(known), len(asked))
 
 
-def _before(session: Session) -> Folded:
-    """The state after the call before this one."""
+def _before(session: Session, matched_id: str | None, matched: int, folded: Folded) -> Folded:
+    """The state after the call before this one; `folded`, where that is the call that matched
+    and all of its messages stand."""
     newest = session.current or call_id(session.id, session.log.newest)
+    record = session.log.records.get(newest) if newest == matched_id else None
+    if record is not None and record["kept"] + len(record["keys"]) == matched:
+        return folded
     return session.log.fold(newest, session.load_record)
 
 

@@ -18,6 +18,7 @@ from foredeck.context.items import Call, Item, strings_in
 from foredeck.context.parts import Spot
 from foredeck.context.pieces import Piece, pieces_of
 from foredeck.context.policy import UseRule
+from foredeck.context.view import own_names
 from foredeck.sources.edits import edits_of
 from foredeck.sources.toolpaths import path_argument
 
@@ -92,7 +93,9 @@ class Uses:
             self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
-            self._hold(Spot(index), item.text, self._path(item.arguments))
+            assert self._conversation is not None
+            names = own_names(self._conversation, index)
+            self._hold(Spot(index), item.text, self._path(item.arguments), names)
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
@@ -121,7 +124,12 @@ class Uses:
         paths = {call.id: self._path(call.arguments) for call in item.calls}
         for piece in pieces:
             if piece.kind != "thinking":
-                self._hold(Spot(index, piece.slot), piece.text, paths.get(piece.call_id, ""))
+                self._hold(
+                    Spot(index, piece.slot),
+                    piece.text,
+                    paths.get(piece.call_id, ""),
+                    identifiers(piece.text),
+                )
 
     def _loosen(self, index: int, pieces: list[Piece]) -> None:
         """Know which of a message's pieces can fold, as it is rendered now."""
@@ -135,13 +143,16 @@ class Uses:
             else:
                 self.loose.pop(spot, None)
 
-    def _hold(self, spot: Spot, text: str, path: str) -> None:
+    def _hold(self, spot: Spot, text: str, path: str, names: frozenset[str]) -> None:
         use = self.by_spot[spot] = Use(spot, self.calls, path, text)
         if path:
             self._by_path.setdefault(path, []).append(spot)
-        for name in identifiers(text):
-            holders = self._holders.setdefault(name, [])
-            if len(holders) <= self.rule.max_holders:
+        known, most = self._holders, self.rule.max_holders
+        for name in names:
+            holders = known.get(name)
+            if holders is None:
+                known[name] = [use]
+            elif len(holders) <= most:
                 holders.append(use)
 
     def _holder(self, text: str) -> Use | None:

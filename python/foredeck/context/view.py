@@ -18,17 +18,19 @@ def names_in_view(conversation: Conversation, without: Collection[int]) -> set[s
             continue
         blocks = part.blocks
         if blocks is None or any("keep" in block for block in blocks):
-            held |= _own_names(conversation, index)
+            held |= own_names(conversation, index)
         if blocks is not None:
             held |= _told_names(part, blocks)
     return held
 
 
-def _own_names(conversation: Conversation, index: int) -> frozenset[str]:
+def own_names(conversation: Conversation, index: int) -> frozenset[str]:
     """Names in a message as the host has it; found once."""
     names = conversation.names.get(index)
     if names is None:
-        names = conversation.names[index] = _names(conversation.items[index].blocks)
+        item = conversation.items[index]
+        names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
+        conversation.names[index] = names
     return names
 
 
