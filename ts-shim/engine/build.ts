@@ -1,6 +1,6 @@
 /** Builds a Python environment with foredeck in a folder: with uv, venv, or pip alone. */
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { EngineCommand } from "./process.ts";
 import { engineWith, findPython, hasForedeck, pythonAdvice, venvPython } from "./python.ts";
@@ -27,6 +27,13 @@ export function builtCommand(
   const file = join(folder, INTERPRETER_FILE);
   if (!exists(file)) return null;
   return engineWith(readFileSync(file, "utf8"), { PYTHONPATH: join(folder, "lib") });
+}
+
+/** Makes the `foredeck` command of an engine work that was built in `from` and stands in `folder`. */
+export function movedHere(folder: string, from: string): void {
+  const command = join(folder, "venv", "bin", "foredeck");
+  if (!existsSync(command)) return;
+  writeFileSync(command, readFileSync(command, "utf8").replaceAll(from, folder));
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
-import { build, builtCommand } from "./build.ts";
+import { build, builtCommand, movedHere } from "./build.ts";
 import { readFailure, rememberFailure } from "./failure.ts";
 import { withLock } from "./lock.ts";
 import { engineKey, PACKAGE_ROOT } from "./package.ts";
@@ -106,6 +106,7 @@ async function buildInto(
     await build(root, folder, { signal, log });
     rmSync(target, { recursive: true, force: true });
     renameSync(folder, target);
+    movedHere(target, folder);
     rememberFailure(target, null);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);

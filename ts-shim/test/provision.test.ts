@@ -65,6 +65,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
                 wheel.write(path, os.path.relpath(path, "python"))
         wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: foredeck\\nVersion: 1.2.3\\n")
         wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(info + "entry_points.txt", "[console_scripts]\\nforedeck = foredeck.cli.main:main\\n")
         wheel.writestr(info + "RECORD", "")
     return name
 `;
@@ -100,6 +101,10 @@ test(
       env: command.env,
     });
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
+    if (process.platform !== "win32") {
+      const typed = join(engines, engineKey(how.root), "venv", "bin", "foredeck");
+      assert.match(execFileSync(typed, ["x"], { encoding: "utf8" }), / x\n$/);
+    }
     assert.deepEqual(readdirSync(engines), [engineKey(how.root)]);
     assert.deepEqual(await provision(how), command);
     assert.deepEqual(await provision({ ...how, verify: true }), command);
