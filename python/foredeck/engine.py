@@ -393,7 +393,7 @@ def settings_of(config: Config) -> Settings:
     return Settings(
         Rules(
             Water(config.rebase.high_water, config.rebase.low_water),
-            Terms(config.rebase.rent_factor, config.rebase.guard),
+            Terms(config.rebase.rent_factor, config.rebase.guard, config.rebase.closing_factor),
         ),
         config.rebase.cache_ttl_s,
         None if config.rebase.cache == "auto" else config.rebase.cache,

@@ -111,7 +111,7 @@ def test_what_comes_without_an_entry_is_another_extensions(host: Host) -> None:
 
 
 def test_a_call_without_the_engine(new_host: NewHost) -> None:
-    host = new_host(seed_window={"per_turn": 1, "turns": 1})
+    host = new_host(rebase={"rent_factor": 9}, seed_window={"per_turn": 1, "turns": 1})
     ask(host)
     old_output(host)
     host.wait(301)

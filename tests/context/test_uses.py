@@ -14,6 +14,7 @@ from foredeck.context.items import Call, Item, Key
 from foredeck.context.parts import Spot
 from foredeck.context.policies import POLICIES, make_policy
 from foredeck.context.policy import History, Holding, LastN, Loose, Verdict
+from foredeck.context.rebase import is_closing
 from foredeck.context.uses import Uses
 from foredeck.errors import ConfigError
 
@@ -136,6 +137,44 @@ def test_unused_content_stays_as_long_as_its_size_is_worth(
     given: Holding, cold: bool, gone: bool
 ) -> None:
     assert bool(verdict(Adaptive(), given, cold=cold).due) is gone
+
+
+def test_a_turn_that_will_hold_sealed_reasoning_is_the_time_to_let_go() -> None:
+    held = holding(1, 12)
+    history = History([held], 1, 0, cold=False, state={}, closing=True)
+    assert Adaptive().decide(history).due == {held.spot}
+    assert not verdict(Adaptive(), held).due
+
+
+@pytest.mark.parametrize(
+    ("kinds", "closing"),
+    [
+        (["user", "sealed", "user"], True),
+        (["user", "sealed", "plain", "user"], True),
+        (["user", "sealed", "user", "plain", "user"], False),
+        (["user", "sealed"], False),
+        (["user", "plain", "user"], False),
+        (["user", "void", "user"], False),
+        (["user"], False),
+    ],
+)
+def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bool) -> None:
+    chat = Chat()
+    for kind in kinds:
+        if kind == "user":
+            chat.user()
+        else:
+            sealed, void = kind != "plain", kind == "void"
+            chat.add("assistant", [], signed=sealed, void=void)
+    assert is_closing(chat.conversation) is closing
+
+
+def test_naming_a_path_is_no_use_of_earlier_arguments() -> None:
+    chat = Chat()
+    chat.user()
+    chat.runs("write", "ok", path="src/a.py", content="x" * 300)
+    chat.runs("edit", "ok", path="src/a.py", oldText="not there", newText="b")
+    assert chat.uses.age(Spot(1, 1)) == 1
 
 
 def loose(kind: Any, age: int, **more: Any) -> Loose:

@@ -28,6 +28,8 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "newer_copy": [((12, 3), {})],
     "older_copy": [((12, 2), {})],
     "old_version": [((12, 2), {})],
+    "brought_up_to_date": [((12, 3), {})],
+    "done": [((12,), {})],
     "reference": [
         ((12, FIELDS), {"chars": 4120, "lines": "80"}),
         ((12, {"tool": "read", "args_display": "a.py"}), {"chars": 99, "lines": "860-1059"}),

@@ -59,6 +59,13 @@ class AdaptiveSection(Section):
         le=1,
         description="Factor while the provider's cache is cold, so that folding costs nothing.",
     )
+    closing_factor: float = Field(
+        0.6,
+        gt=0,
+        le=1,
+        description="Factor where a user turn begins in which sealed reasoning will keep all that "
+        "is before it as it is, by what the last one was like: folding must come now or wait.",
+    )
     reference_tokens: int = Field(
         1000,
         ge=1,
@@ -88,6 +95,11 @@ class AdaptiveSection(Section):
     fold_arguments: bool = Field(
         True,
         description="Fold long arguments of earlier tool calls, on wires that allow it.",
+    )
+    fold_edits: bool = Field(
+        True,
+        description="Bring the read of an edited file up to date at a rebase, and fold the "
+        "arguments that stand in it then.",
     )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
@@ -134,14 +146,21 @@ class RebaseSection(Section):
         30, ge=0, description="Content that would save fewer tokens than this is left alone."
     )
     rent_factor: float = Field(
-        2.0,
+        1.0,
         ge=0,
         le=1000,
         description="A rebase pays when reading what may go has cost this many times what "
         "rewriting the rest would.",
     )
+    closing_factor: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Factor on that where a user turn begins in which sealed reasoning will forbid "
+        "a rebase, by what the last one was like.",
+    )
     guard: float = Field(
-        0.02,
+        0.03,
         ge=0,
         le=10,
         description="By what share a session may become dearer, at any moment, than with nothing "

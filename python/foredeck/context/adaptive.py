@@ -22,7 +22,9 @@ class Adaptive:
         self.name = name
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
-        self.uses = UseRule(self._constants.min_names, self._constants.max_holders)
+        told = self._constants
+        refresh = told.fold_arguments and told.fold_edits
+        self.uses = UseRule(told.min_names, told.max_holders, refresh)
 
     def decide(self, history: History) -> Verdict:
         """What is dead at this call; something that is used again before it went lives on."""
@@ -33,7 +35,7 @@ class Adaptive:
     def _dead_result(self, holding: Holding, history: History) -> bool:
         constants = self._constants
         base = constants.patience_edited if holding.of_edited else constants.patience
-        return self._over(holding.age, holding.chars, base, holding.idle, history.cold)
+        return self._over(holding.age, holding.chars, base, holding.idle, history)
 
     def _dead_piece(self, piece: Loose, history: History) -> bool:
         constants = self._constants
@@ -44,15 +46,17 @@ class Adaptive:
         if piece.kind == "old":
             return True
         base = constants.patience_edited if piece.of_edited else constants.patience_arguments
-        return self._over(piece.age, piece.chars, base, piece.idle, history.cold)
+        return self._over(piece.age, piece.chars, base, piece.idle, history)
 
-    def _over(self, age: int, chars: int, base: float, idle: bool, cold: bool) -> bool:
+    def _over(self, age: int, chars: int, base: float, idle: bool, history: History) -> bool:
         """Whether content of that size has been unused for longer than it may."""
         factor = self._factors.get(chars) or self._factor(chars)
         if idle:
             factor *= self._constants.idle_factor
-        if cold:
+        if history.cold:
             factor *= self._constants.cold_factor
+        elif history.closing:
+            factor *= self._constants.closing_factor
         return age >= base * factor
 
     def _factor(self, chars: int) -> float:

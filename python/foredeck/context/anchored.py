@@ -16,9 +16,12 @@ from foredeck.context.layout import (
     HANDLE_FROM_CHARS,
     Placed,
     Scene,
+    folded_part,
     full_part,
+    is_receipt,
     reference_part,
     shown_name,
+    shown_text,
 )
 from foredeck.context.parts import Part
 from foredeck.context.savings import contains_lines, short_difference, shown_lines
@@ -69,9 +72,12 @@ class Anchored:
         held = names_in_view(conversation, indexes) if indexes and scene.digests.chars else set()
         for index in sorted(indexes):
             item = conversation.items[index]
-            told = digest(item.tool, item.arguments, item.text, held=held, size=scene.digests)
+            told = ""
+            if not is_receipt(item):
+                text = shown_text(conversation, index)
+                told = digest(item.tool, item.arguments, text, held=held, size=scene.digests)
             held |= identifiers(told)
-            scene.render(index, reference_part(scene, index, told))
+            scene.render(index, folded_part(scene, index, told))
         for index in leaning:
             _stand_alone(scene, index)
 
@@ -124,7 +130,8 @@ class Anchored:
         if base is None or placed.subject is None:
             return None
         visible = scene.conversation.items[base]
-        if not contains_lines(shown_lines(visible), shown_lines(item)):
+        shown = shown_text(scene.conversation, base)
+        if not contains_lines(shown_lines(visible, shown), shown_lines(item, item.text)):
             return None
         text = contained(shown_name(scene.conversation, base, placed.subject, scene.cwd))
         return _lean("same", text, placed.subject, placed, base)
@@ -140,7 +147,7 @@ class Anchored:
             return None
         if _range(visible) != _range(item):
             return None
-        diff = short_difference(visible.text, item.text)
+        diff = short_difference(shown_text(conversation, base), item.text)
         if diff is None:
             return None
         text = difference(placed.subject, placed.version, diff)

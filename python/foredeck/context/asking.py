@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from foredeck.context.parts import Spot
 from foredeck.context.policy import History, Holding, Loose, Policy
+from foredeck.context.rebase import is_closing
 from foredeck.context.session import Session
 from foredeck.context.uses import Uses
 from foredeck.context.wires import Wire
@@ -53,7 +54,15 @@ def ask(
     holdings = list(_holdings(session, uses, flight))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
     state = session.policy_state
-    history = History(holdings, conversation.turn, time_ms, cold, state, pieces)
+    history = History(
+        holdings,
+        conversation.turn,
+        time_ms,
+        cold,
+        state,
+        closing=is_closing(conversation),
+        pieces=pieces,
+    )
     verdict = policy.decide(history)
     session.policy_state = verdict.state
     for index in verdict.expired:

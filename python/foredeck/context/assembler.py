@@ -33,6 +33,7 @@ from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
 from foredeck.context.pressure import usable_window
 from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.recording import record_call, record_host_call
+from foredeck.context.refresh import Refreshes
 from foredeck.context.repairs import repair
 from foredeck.context.reports import take_report
 from foredeck.context.request import Answer, Model, Request
@@ -40,7 +41,6 @@ from foredeck.context.rewriting import Call, Rules, rewrite
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
 from foredeck.context.uses import Uses
-from foredeck.context.wires import Wire, wire_of
 from foredeck.model.documents import FileDocument
 
 MAX_PARALLEL = 1000
@@ -72,6 +72,7 @@ class Assembler:
         self._settings = settings or Settings()
         self._fixed_chars = 0
         self.uses = Uses(session.cwd, policy.uses or UseRule())
+        self._refreshes = Refreshes()
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
 
@@ -102,20 +103,22 @@ class Assembler:
         self._take_in(scene, alignment.items, start)
         moment = self._moment(request, alignment, last, relaid=relaid)
         model = request.model
+        wire = request.wire
         asked = ask(
             session,
             self.policy,
             self.uses,
-            wire=_wire(request),
+            wire=wire,
             cold=moment.lost,
             time_ms=request.time_ms,
         )
         prices = model.prices if model else Prices()
         changed = start if rewritten else None
         reach = self._reach(request, start, warm=start > 0 and not moment.lost)
-        unseals = _wire(request).thinking
-        call = Call(moment, prices, start, self._fixed_chars, reach, changed, unseals)
-        decision = rewrite(session, scene, self.layout, call, self._settings.rules, asked.due)
+        call = Call(moment, prices, start, self._fixed_chars, reach, changed, wire.thinking)
+        rules = self._settings.rules
+        find = self._refreshes.finder(self.policy.uses, self.uses, wire)
+        decision = rewrite(session, scene, self.layout, call, rules, asked.due, find)
         self._insert_pools(scene)
         fitted = self._fit(scene, request, moment.window)
         if fitted is not None:
@@ -338,7 +341,7 @@ class Assembler:
         size, low = self._fixed_chars, settings.rules.water.low
         refused = bool(request.model and window != request.model.window)
         summary, now = settings.summary_chars, request.time_ms
-        unseals = _wire(request).thinking
+        unseals = request.wire.thinking
         space = Space(window, self._gauge, size, low, summary, now, unseals, refused)
         return fit(self.session, scene, space)
 
@@ -424,11 +427,6 @@ class Assembler:
             marker=marker_of(session.conversation, record.get("cache")),
             stats=dict(record["stats"]),
         )
-
-
-def _wire(request: Request) -> Wire:
-    """What the provider lets pass."""
-    return wire_of(request.model.api, request.model.provider) if request.model else Wire()
 
 
 def _results_after(items: list[Item], index: int) -> dict[str, Item]:

@@ -54,10 +54,12 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
 class Terms:
     """What the rule is tuned by."""
 
-    factor: float = 2.0
+    factor: float = 1.0
     """How many times the premium the rent must have reached."""
-    guard: float = 0.02
+    guard: float = 0.03
     """By what share of its cost with nothing collapsed a session may ever be dearer."""
+    closing: float = 0.5
+    """Factor on `factor` at the last call for a while at which everything may change."""
 
 
 @dataclass(frozen=True, slots=True)

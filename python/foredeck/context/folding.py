@@ -6,20 +6,33 @@ from collections.abc import Collection, Mapping
 from itertools import groupby
 
 from foredeck.context.items import Item
-from foredeck.context.layout import Layout, Scene, reference_part
+from foredeck.context.layout import Layout, Scene, folded_part, is_receipt, shown_text
 from foredeck.context.parts import SEALED, Part, Spot, recipe_chars
 from foredeck.context.pieces import folded_blocks, pieces_of
 from foredeck.context.rebase import Water, first_free
+from foredeck.context.refresh import Refresh, refresh
 from foredeck.context.savings import contains_lines
 from foredeck.sources import parse_read_range
 
+NONE: Mapping[Spot, Refresh] = {}
 
-def fold(scene: Scene, layout: Layout, spots: Collection[Spot]) -> set[int]:
+RECEIPT_SAVING = 40
+"""Characters from which on it pays to fold what only says that a file was written."""
+
+
+def fold(
+    scene: Scene,
+    layout: Layout,
+    spots: Collection[Spot],
+    refreshes: Mapping[Spot, Refresh] = NONE,
+) -> set[int]:
     """Fold what is due, where that is allowed. Returns the messages that were folded."""
     permitted = _permitted(scene, {spot.message for spot in spots})
     folded = {spot.message for spot in spots if not spot.slot} & permitted
     layout.fold(scene, folded)
-    folded |= _fold_pieces(scene, [spot for spot in spots if spot.message in permitted])
+    told = [spot for spot in spots if spot.message in permitted]
+    told += refresh(scene, [refreshes[spot] for spot in told if spot in refreshes])
+    folded |= _fold_pieces(scene, told)
     return folded
 
 
@@ -124,7 +137,7 @@ def find_piece_savings(scene: Scene, index: int, slots: Collection[int]) -> dict
 def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
     """Render assistant messages without these pieces; returns those that changed."""
     folded: set[int] = set()
-    wanted = sorted(spot for spot in spots if spot.slot)
+    wanted = sorted(spot for spot in spots if spot.slot > 0)
     for index, group in groupby(wanted, key=lambda spot: spot.message):
         slots = {spot.slot for spot in group} | {*scene.conversation.parts[index].slots}
         blocks = folded_blocks(scene.conversation.items[index], slots, scene.label)
@@ -204,7 +217,13 @@ def _foldable(scene: Scene) -> list[int]:
 
 def _may_fold(scene: Scene, index: int, flight: int) -> bool:
     """Not in flight (after message `flight`), and worth it."""
-    return index <= flight and _saving(scene, index) >= scene.min_saving_chars
+    if index > flight:
+        return False
+    least = scene.min_saving_chars
+    if is_receipt(scene.conversation.items[index]):
+        # Each is small, but there is one for each edit, and it tells nothing.
+        least = min(least, RECEIPT_SAVING)
+    return _saving(scene, index) >= least
 
 
 def _saving(scene: Scene, index: int) -> int:
@@ -212,9 +231,11 @@ def _saving(scene: Scene, index: int) -> int:
     conversation = scene.conversation
     saving = conversation.savings.get(index)
     if saving is None:
-        part = reference_part(scene, index)
+        part = folded_part(scene, index)
         item = conversation.items[index]
-        after = recipe_chars(part.blocks, item) + scene.digests.limit(item.text)
+        after = recipe_chars(part.blocks, item)
+        if not is_receipt(item):
+            after += scene.digests.limit(shown_text(conversation, index))
         saving = conversation.savings[index] = conversation.parts[index].chars - after
     return saving
 
@@ -254,7 +275,10 @@ def _covers(scene: Scene, newer: int, older: int) -> bool:
     if part.text_hash is None:
         # The newer one is cut short.
         return False
-    shown, before = (parse_read_range(i.arguments, i.text) for i in (new, old))
+    shown, before = (
+        parse_read_range(item.arguments, shown_text(scene.conversation, index))
+        for item, index in ((new, newer), (old, older))
+    )
     if shown is None or before is None:
         return shown is before
     lines = shown.first <= before.first and before.last <= shown.last

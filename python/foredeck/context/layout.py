@@ -17,8 +17,10 @@ from foredeck.context.items import Item, text_block
 from foredeck.context.parts import Part, keep_all
 from foredeck.context.quoting import looks_like_ours
 from foredeck.context.sets import Sets
+from foredeck.context.uses import WRITERS
 from foredeck.context.wording import (
     args_display,
+    done,
     handle,
     not_text,
     reference,
@@ -28,6 +30,9 @@ from foredeck.sources import parse_read_range
 
 HANDLE_FROM_CHARS = 200
 """A shorter result would gain nothing from being folded, so it needs no handle."""
+
+RECEIPT_CHARS = 400
+"""A writer's result that is longer has more to tell than that the file was written."""
 
 GARBLED_SHARE = 5
 """One replacement character in so many, and nobody can read the rest either."""
@@ -104,6 +109,15 @@ def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
     return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
 
 
+def shown_text(conversation: Conversation, index: int) -> str:
+    """The text of a result as it can be read: a copy that was brought up to date has its own."""
+    part = conversation.parts[index]
+    last = part.blocks[-1] if part.form == "full" and part.blocks else {}
+    if len(part.blocks or ()) > 1 and "keep" not in last:
+        return str(last.get("text") or "")
+    return conversation.items[index].text
+
+
 def is_garbled(item: Item) -> bool:
     """Whether a `read` shows what its host makes of bytes that are no text, at some length."""
     if item.tool != "read" or item.failed or item.has_image or item.chars < HANDLE_FROM_CHARS:
@@ -119,6 +133,22 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
+def folded_part(scene: Scene, index: int, told: str = "") -> Part:
+    """What is left of a result when it folds: `reference_part`, and less of a receipt."""
+    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    if part.subject is None or not is_receipt(item):
+        return reference_part(scene, index, told)
+    line = text_block(done(part.subject))
+    return Part("reference", [line], part.subject, part.version, None, part.text_hash)
+
+
+def is_receipt(item: Item) -> bool:
+    """Whether a result only says that a file was written, as the call above says already."""
+    if item.tool not in WRITERS or item.failed or item.has_image:
+        return False
+    return len(item.text) <= RECEIPT_CHARS
+
+
 def reference_part(scene: Scene, index: int, told: str = "") -> Part:
     """The line that is left of a result when its content goes; `told`: its digest."""
     item, part = scene.conversation.items[index], scene.conversation.parts[index]
@@ -130,7 +160,9 @@ def reference_part(scene: Scene, index: int, told: str = "") -> Part:
         "args_display": args_display(_told(item), scene.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
-    line = reference(part.subject, fields, chars=len(item.text), lines=_lines(item), images=images)
+    text = shown_text(scene.conversation, index)
+    lines = _lines(item, text)
+    line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{told}" if told else line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
 
@@ -142,10 +174,10 @@ def _told(item: Item) -> Mapping[str, Any]:
     return {k: v for k, v in item.arguments.items() if k not in ("offset", "limit")}
 
 
-def _lines(item: Item) -> str:
+def _lines(item: Item, text: str) -> str:
     """Which lines of a file a read shows, or how many there are of any other text."""
     if item.tool == "read" and not item.failed:
-        shown = parse_read_range(item.arguments, item.text)
+        shown = parse_read_range(item.arguments, text)
         return f"{shown.first}-{shown.last}" if shown and shown.last > shown.first else ""
-    count = item.text.rstrip("\n").count("\n") + 1
+    count = text.rstrip("\n").count("\n") + 1
     return str(count) if count > 1 else ""

@@ -30,11 +30,15 @@ class Spot(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
     Slot 0 is the content of a tool result; other messages count their pieces from 1
-    (`pieces.py`).
+    (`pieces.py`). `REFRESHED` stands for arguments that fold once a result is brought up to date.
     """
 
     message: int
     slot: int = 0
+
+
+REFRESHED = -2
+"""Slot of a result that could show a newer version of its file (`refresh.py`)."""
 
 
 @dataclass(slots=True)

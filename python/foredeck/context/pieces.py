@@ -20,9 +20,6 @@ Kind = Literal["old", "argument", "thinking"]
 MIN_CHARS = 200
 """A shorter argument is no piece: its marker would be almost as long."""
 
-LARGE_CHARS = 400
-"""From here on an argument that is not the old half of an edit counts as large."""
-
 OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
 
 Label = Callable[[str], int | None]
@@ -57,11 +54,9 @@ def pieces_of(item: Item) -> list[Piece]:
         elif block.get("type") == "toolCall":
             for key, text in _long_strings(block.get("arguments")):
                 slot += 1
-                old = key in OLD_NAMES
-                if old or len(text) >= LARGE_CHARS:
-                    sealed = bool(block.get("thoughtSignature"))
-                    kind: Kind = "old" if old else "argument"
-                    found.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
+                kind: Kind = "old" if key in OLD_NAMES else "argument"
+                sealed = bool(block.get("thoughtSignature"))
+                found.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
     return found
 
 

@@ -69,6 +69,9 @@ class History:
     """What the policy's last verdict on this branch left behind."""
     pieces: Sequence[Loose] = ()
     """Foldable pieces of assistant messages, where the wire allows it and uses are tracked."""
+    closing: bool = False
+    """Whether a turn begins in which, by what the last one was like, sealed reasoning will keep
+    everything before it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class UseRule:
     """How many telling identifiers in an answer make a use of what holds them."""
     max_holders: int = 2
     """An identifier that more pieces hold tells nothing of where it was taken from."""
+    refresh: bool = False
+    """Whether reads of edited files are brought up to date at a rebase."""
 
 
 @dataclass(frozen=True, slots=True)

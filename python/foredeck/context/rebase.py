@@ -93,6 +93,20 @@ def first_free(conversation: Conversation) -> int:
     return 0
 
 
+def is_closing(conversation: Conversation) -> bool:
+    """Whether this call is the last for a while at which everything may change: the newest message
+    is the user's, and the turn before it held sealed reasoning, as the one that begins will."""
+    items = conversation.items
+    if not items or items[-1].kind != "user":
+        return False
+    for item in reversed(items[:-1]):
+        if item.signed and not item.void:
+            return True
+        if item.kind == "user":
+            return False
+    return False
+
+
 def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
     """Whether a cache entry written at `last_ms` has expired; unknown counts as warm."""
     return last_ms is not None and now_ms - last_ms > ttl_s * 1000

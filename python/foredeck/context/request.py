@@ -9,6 +9,7 @@ from foredeck.context.cached import Rule
 from foredeck.context.economics import Prices
 from foredeck.context.items import Block, Item
 from foredeck.context.repairs import Insert
+from foredeck.context.wires import Wire, wire_of
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
 
@@ -77,6 +78,11 @@ class Request:
     """Definitions of the active tools, by the same rule."""
     warmed_ms: int = 0
     """When the host last sent the newest request once more to keep the cache warm, if it did."""
+
+    @property
+    def wire(self) -> Wire:
+        """What the provider lets pass."""
+        return wire_of(self.model.api, self.model.provider) if self.model else Wire()
 
 
 @dataclass(slots=True)

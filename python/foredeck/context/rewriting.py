@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.context.cached import HEAD, NOTHING, Reach
@@ -17,8 +17,10 @@ from foredeck.context.rebase import (
     Reason,
     Water,
     first_free,
+    is_closing,
     reason_to_rebase,
 )
+from foredeck.context.refresh import Finder, Refresh
 from foredeck.context.session import Session
 
 
@@ -61,16 +63,21 @@ def rewrite(
     call: Call,
     rules: Rules,
     wanted: Collection[Spot] = (),
+    find: Finder | None = None,
 ) -> dict[str, Any]:
     """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
 
-    `wanted`: what the policy says may go, beside what nobody wants any more. The session's
-    ledger goes on by this call.
+    `wanted`: what the policy says may go, beside what nobody wants any more. `find`: the reads that
+    may be brought up to date, given what goes. The session's ledger goes on by this call.
     """
     conversation = session.conversation
     due = collapsible(scene, wanted)
+    refreshes = find(scene, due.keys()) if find and layout.keeps_bytes else {}
+    if refreshes:
+        savings = {spot: refresh.saving for spot, refresh in refreshes.items()}
+        due = dict(sorted({**due, **savings}.items()))
     conversation.set_due(due.keys(), session.depth + 1)
-    decision = _rebase(session, scene, layout, call, rules, due, wanted)
+    decision = _rebase(session, scene, layout, call, rules, due, wanted, refreshes)
     if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
         unseal(scene, decision["from"])
     changed_from = min(scene.changed, default=len(conversation))
@@ -88,6 +95,7 @@ def _rebase(
     rules: Rules,
     due: Mapping[Spot, int],
     wanted: Collection[Spot],
+    refreshes: Mapping[Spot, Refresh],
 ) -> dict[str, Any]:
     if not layout.keeps_bytes:
         _let_go(session, wanted)
@@ -108,7 +116,7 @@ def _rebase(
     if reason is None and offer is None:
         return {"kind": "append"}
     first = first if offer is None else offer.index
-    folded = fold(scene, layout, [spot for spot in due if spot.message >= first])
+    folded = fold(scene, layout, [spot for spot in due if spot.message >= first], refreshes)
     folded |= _fold_more(scene, layout, call, rules.water, reason)
     if not folded and not call.moment.written_anew:
         return {"kind": "append"}
@@ -183,6 +191,8 @@ def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> O
     so_far = session.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
     )
+    if is_closing(session.conversation):
+        terms = replace(terms, factor=terms.factor * terms.closing)
     return best_rebase(dues, call.prices, terms, so_far)
 
 

@@ -53,7 +53,7 @@ def short_difference(old: str, new: str) -> str | None:
     return diff
 
 
-def shown_lines(item: Item) -> str:
-    """The lines of the file that a read shows, without what the tool says about them."""
-    shown = parse_read_range(item.arguments, item.text)
+def shown_lines(item: Item, text: str) -> str:
+    """The lines of the file that a read shows as `text`, without what the tool says of them."""
+    shown = parse_read_range(item.arguments, text)
     return "" if shown is None else shown.text

@@ -16,7 +16,7 @@ from foredeck.context.alignment import stand_at_newest
 from foredeck.context.handles import Wanted, resolve
 from foredeck.context.index import Entry
 from foredeck.context.ingest import apply_decision
-from foredeck.context.layout import shown_name
+from foredeck.context.layout import shown_name, shown_text
 from foredeck.context.reconcile import take_sightings
 from foredeck.context.savings import shown_lines
 from foredeck.context.session import Session
@@ -145,7 +145,7 @@ class ContextTools:
         shown = 0
         for index in conversation.holders.get(entry.ordinal, ()):
             if conversation.parts[index].version == content.version:
-                lines = shown_lines(conversation.items[index])
+                lines = shown_lines(conversation.items[index], shown_text(conversation, index))
                 if lines and (content.text or "").startswith(lines):
                     shown = max(shown, len(lines))
         return shown

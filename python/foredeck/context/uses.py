@@ -1,15 +1,16 @@
 """When each piece of content was last used, read off what the model wrote (design 2 section 4).
 
 A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
-holds, or a tool call that names its path. Everything here follows from the message list alone, so
-a restarted engine comes to the same.
+holds, or, of a result, a tool call that names its path: the next edit of a file goes by what shows
+the file, not by the arguments of the edits before. Everything here follows from the message list
+alone, so a restarted engine comes to the same.
 """
 
 from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.conversation import Conversation
@@ -85,6 +86,10 @@ class Uses:
         """Model calls since the last use; 0 for what is not known."""
         return self.state(*spot)[1]
 
+    def spots_of(self, path: str) -> Sequence[Spot]:
+        """Results and arguments that are of a file, in their order."""
+        return self._by_path.get(path, ())
+
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
             self.turn_began = self.calls
@@ -116,7 +121,9 @@ class Uses:
         path = self._path(call.arguments)
         if path and call.tool in WRITERS:
             self.edited.add(path)
-        return [self.by_spot[spot] for spot in self._by_path.get(path, ())] if path else []
+        if not path:
+            return []
+        return [self.by_spot[spot] for spot in self._by_path.get(path, ()) if not spot.slot]
 
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)

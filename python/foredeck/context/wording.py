@@ -56,6 +56,11 @@ def older_copy(ordinal: int, version: int) -> str:
     return f"@{ordinal} v{version}, older than the copy above"
 
 
+def brought_up_to_date(ordinal: int, version: int) -> str:
+    """Head of a read that shows a file as later calls have left it."""
+    return f"@{ordinal} v{version}, with the later edits"
+
+
 def old_version(ordinal: int, version: int) -> str:
     """Head of a version that is not the newest, while no newer one is visible."""
     return f"@{ordinal} v{version}, not the newest version"
@@ -82,6 +87,11 @@ def reference(
     if images:
         parts.append(f"images={images}")
     return " ".join(parts)
+
+
+def done(ordinal: int) -> str:
+    """What is left of a result that said no more than that a file was written."""
+    return f"@{ordinal} done"
 
 
 def folded_argument(ordinal: int, chars: int) -> str:
