@@ -1,8 +1,10 @@
 """The store on a server that somebody else runs: XTDB's own, which asks for no token, waits for
-nothing by itself, and has no other functions."""
+nothing by itself, and has no other functions. FOREDECK_TEST_STOCK names a real one (its URL) to
+take the place of the imitation."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -12,29 +14,33 @@ import pytest
 from foredeck.errors import StoreError
 from foredeck.store.xtdb import open_xtdb
 from foredeck.store.xtdb.client import OutcomeUnknown, XtdbClient
-from foredeck.store.xtdb.node import NodeFolder
 
 from .contract import CommitContract, VersionContract, store
 from .documents import batch, note
 from .factory import StoreFactory
-from .stock_server import StockServer, stock_server
-from .xtdb_node import memory_node, opener, runtime
+from .journaled import new_namespace
+from .stock_server import stock_server
+from .xtdb_node import memory_node, runtime
 
 __all__ = ["memory_node", "runtime", "store"]
 
-
-@pytest.fixture
-def stock(memory_node: NodeFolder) -> Iterator[StockServer]:
-    """A server as XTDB comes."""
-    with stock_server(memory_node) as server:
-        yield server
+REAL = os.environ.get("FOREDECK_TEST_STOCK")
 
 
 @pytest.fixture
-def factory(memory_node: NodeFolder, stock: StockServer) -> Iterator[StoreFactory]:
+def stock(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a server as XTDB comes."""
+    if REAL is not None:
+        yield REAL
+        return
+    with stock_server(request.getfixturevalue("memory_node")) as server:
+        yield server.url
+
+
+@pytest.fixture
+def factory(stock: str) -> Iterator[StoreFactory]:
     """An empty namespace on it."""
-    options = opener(memory_node).keywords | {"token": None}
-    made = StoreFactory(partial(open_xtdb, stock.url, **options))
+    made = StoreFactory(partial(open_xtdb, stock, namespace=new_namespace(), timeout_ms=60_000))
     yield made
     made.close_all()
 
@@ -56,15 +62,15 @@ def test_two_stores_race_by_the_clock(factory: StoreFactory) -> None:
     assert len(two.changes_since(None)) == 20
 
 
-def test_an_await_ends(stock: StockServer) -> None:
-    client = XtdbClient(stock.url, timeout_ms=600)
+def test_an_await_ends(stock: str) -> None:
+    client = XtdbClient(stock, timeout_ms=600)
     with closing(client), pytest.raises(OutcomeUnknown, match="has not indexed"):
         client.await_tx(10**9)
 
 
-def test_a_query_that_fails_while_it_runs_is_no_empty_answer(stock: StockServer) -> None:
+def test_a_query_that_fails_while_it_runs_is_no_empty_answer(stock: str) -> None:
     with (
-        closing(XtdbClient(stock.url)) as client,
+        closing(XtdbClient(stock)) as client,
         pytest.raises(StoreError, match="failed while it ran"),
     ):
         client.ask('{:query {:find [?s] :where [[(subs "ab" 9) ?s]]} :in-args []}')
