@@ -177,11 +177,6 @@ class Conversation:
         }
         return {sign: spots for sign, spots in taken.items() if spots}
 
-    def rank_from_end(self, index: int) -> int:
-        """How many counted results of the same turn stand at or after this result."""
-        item = self.items[index]
-        return self.counted.get(item.turn, 0) - item.rank
-
     def last_assistant(self) -> int:
         """Index of the newest assistant message that counts, -1 where there is none."""
         for index in range(len(self.items) - 1, -1, -1):

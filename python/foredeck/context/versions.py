@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from foredeck.context.compactions import turns_of
 from foredeck.context.handles import Slice, Wanted
@@ -15,7 +14,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import Document, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id, member_id
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Store, Token
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",
@@ -142,8 +141,3 @@ def _content(document: Document | None, version: int) -> Content:
         state = str((document.model_extra or {}).get("state") or "")
         return Content(None, None, version, WHY_NO_CONTENT.get(state, "it has none"))
     return Content(document.content, hash_text(document.content), version)
-
-
-def describe_head(head: Head | None) -> Mapping[str, Any]:
-    """Fields of a head with its type; empty for None."""
-    return {} if head is None else {**head.fields, "type": head.type}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from foredeck.model.documents import Document
-from foredeck.model.messages import put_blob, store_message
+from foredeck.model.messages import put_blob
 from foredeck.store.protocol import Batch, Head, Store, Token
 
 PENDING = Token("")
@@ -29,10 +29,6 @@ class Workspace:
         self._documents[document.id] = document
         if new:
             self._new.add(document.id)
-
-    def put_message(self, message: dict[str, object]) -> str:
-        """Store a host message; returns its address."""
-        return store_message(message, self.blobs)
 
     def put_bytes(self, data: bytes) -> str:
         """Store bytes; returns their address."""

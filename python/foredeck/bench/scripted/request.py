@@ -50,11 +50,6 @@ class Request:
         )
 
     @property
-    def last_text(self) -> str:
-        """The text of the newest message."""
-        return message_text(self.messages[-1]) if self.messages else ""
-
-    @property
     def results(self) -> dict[str, str]:
         """Text of each tool result, by the id of its call, oldest first."""
         return dict(_results(self.messages))
