@@ -7,7 +7,6 @@ only then answer (design 2 sections 2 to 4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,10 +37,10 @@ from foredeck.context.repairs import repair
 from foredeck.context.reports import take_report
 from foredeck.context.request import Answer, Model, Request
 from foredeck.context.rewriting import Call, Rules, rewrite
+from foredeck.context.scene import scene_of
 from foredeck.context.session import Session
 from foredeck.context.system import take_system
 from foredeck.context.uses import Uses
-from foredeck.model.documents import FileDocument
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
@@ -177,37 +176,8 @@ class Assembler:
         return reported
 
     def _scene(self) -> Scene:
-        session = self.session
-        return Scene(
-            session.conversation,
-            session.sets,
-            self._content,
-            self._describe,
-            lambda ordinal: session.index.entries[ordinal].pin.version,
-            session.cwd,
-            self._settings.min_saving_chars,
-            session.index.by_label.get,
-            self._settings.digests,
-            self._gauge,
-        )
-
-    def _content(self, ordinal: int) -> str | None:
-        """The content of a file as the session has seen it last; None for any other object."""
-        session = self.session
-        entry = session.index.entries[ordinal]
-        if entry.type != "file":
-            return None
-        pending = session.workspace.pending.get(entry.object)
-        document = pending or session.store.get(entry.object, FileDocument)
-        return None if document is None else document.content
-
-    def _describe(self, ordinal: int) -> Mapping[str, Any]:
-        entry = self.session.index.entries[ordinal]
-        head = self.session.workspace.head(entry.object)
-        if head is None:
-            return {}
-        path = self.session.name_of(entry) if entry.type == "file" else None
-        return {**head.fields, "type": head.type, "path": path}
+        settings = self._settings
+        return scene_of(self.session, settings.min_saving_chars, settings.digests, self._gauge)
 
     def _host_calls(self, request: Request, alignment: Alignment) -> tuple[int, int]:
         """Record the calls that went out without us.
