@@ -110,6 +110,16 @@ def test_who_writes_by_configuration(
     assert compact(host, reason, **more)["action"] == action
 
 
+def test_a_summary_names_what_is_pinned_and_leaves_with_the_chat(new_host: NewHost) -> None:
+    host = new_host(compaction={"manual": "foredeck"})
+    ask(host)
+    handle = bash(host, "c1").text(2).split("\n")[0]
+    context_tool(host, "p", "pin", handle)
+    finish(host)
+    ask(host)
+    assert f"Pinned, but out of view: {handle}." in compact(host, "manual")["summary"]
+
+
 def test_a_session_that_was_never_seen_has_room(host: Host) -> None:
     host.add(user("Hello."), assistant("Hm."), user("And?"))
     assert compact(host) == {"action": "cancel"}

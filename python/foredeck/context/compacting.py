@@ -103,6 +103,19 @@ def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: 
     return expected - foldable <= limit
 
 
+def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
+    """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
+    conversation, gone = session.conversation, {item.key.address for item in items}
+    return sorted(
+        ordinal
+        for ordinal in session.sets.pinned
+        if all(
+            conversation.items[index].key.address in gone
+            for index in conversation.holders.get(ordinal, ())
+        )
+    )
+
+
 def _around(session: Session) -> int:
     """Characters beside the messages, as the newest call had them."""
     record = session.log.records.get(session.current or "")
@@ -133,6 +146,7 @@ def _put_away(
         ),
         first=last + (1 if begins else 2),
         previous=previous,
+        pinned=_pinned_in(session, items),
         written=written,
     )
     session.workspace.commit()

@@ -17,6 +17,7 @@ from foredeck.context.items import IMAGE_CHARS, Block, Item, block_chars, text_b
 from foredeck.context.layout import Placed, Scene, full_part, reference_part
 from foredeck.context.parts import Part
 from foredeck.context.pieces import folded_blocks, pieces_of
+from foredeck.context.pinning import hold, messages_held
 from foredeck.context.pressure import room
 from foredeck.context.rebase import first_free
 from foredeck.context.repairs import Insert
@@ -83,12 +84,13 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
     decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
-    until = _cut_point(session, space)
+    held = messages_held(scene, space.goal)
+    until = _cut_point(session, space, held)
     if until:
-        decision["compaction"] = _put_away(session, scene, until, space)
-    for _ in range(PASSES):
+        decision["compaction"] = _put_away(session, scene, until, space, held)
+    for number in range(PASSES):
         if _chars(session, space) > space.limit:
-            _trim(session, scene, space)
+            _trim(session, scene, space, held if number < PASSES - 1 else frozenset())
     if bound:
         _close_turn(session)
     if space.unseals:
@@ -123,7 +125,7 @@ def _kept(session: Session) -> tuple[int, int]:
     return user, last
 
 
-def _cut_point(session: Session, space: Space) -> int:
+def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
     conversation = session.conversation
@@ -137,11 +139,13 @@ def _cut_point(session: Session, space: Space) -> int:
             best = index
             if excess <= 0:
                 break
-        excess -= conversation.parts[index].chars if index != user else 0
+        excess -= conversation.parts[index].chars if index != user and index not in held else 0
     return best
 
 
-def _put_away(session: Session, scene: Scene, until: int, space: Space) -> str:
+def _put_away(
+    session: Session, scene: Scene, until: int, space: Space, held: frozenset[int]
+) -> str:
     conversation = session.conversation
     done, previous = compacted_until(session)
     user, _ = _kept(session)
@@ -151,8 +155,10 @@ def _put_away(session: Session, scene: Scene, until: int, space: Space) -> str:
     if not covered:
         return previous or ""
     for index in range(until):
-        if index != user and conversation.parts[index].form != "dropped":
+        stays = index == user or index in held
+        if not stays and conversation.parts[index].form != "dropped":
             _leave_out(session, scene, index)
+    hold(scene, held, until)
     _stand_alone(scene, until)
     pinned = sorted(n for n in session.sets.pinned if not conversation.holders.get(n))
     asked = Asked("window", space.summary(), space.time_ms)
@@ -203,14 +209,15 @@ def _stand_alone(scene: Scene, until: int) -> None:
     conversation.find_uses()
 
 
-def _trim(session: Session, scene: Scene, space: Space) -> None:
-    """Cut the largest texts in the middle until the prompt fits."""
+def _trim(session: Session, scene: Scene, space: Space, spared: frozenset[int]) -> None:
+    """Cut the largest texts in the middle until the prompt fits, but for those of `spared`."""
     conversation = scene.conversation
     for index, item in enumerate(conversation.items):
         if item.kind == "assistant" and _chars(session, space) > space.limit:
             _fold_arguments(scene, index)
     parts = conversation.parts
-    sizes = {i: part.chars for i, part in enumerate(parts) if _may_trim(session, i)}
+    wide = [i for i in range(len(parts)) if i not in spared and _may_trim(session, i)]
+    sizes = {i: parts[i].chars for i in wide}
     level = _level(list(sizes.values()), _chars(session, space) - space.limit)
     for index, size in sizes.items():
         if size > max(LEAST_CHARS, level):
