@@ -44,7 +44,8 @@ PATIENT_MS = 30_000
 ORPHANED_S = 30.0
 """How long an engine may take to notice that Pi is gone."""
 FIRST_CALLS = 1
-"""The engine's first answers in a session are not aimed at: Pi keeps no file before one."""
+"""The first model calls of a session are not aimed at: Pi keeps no file before an answer, and
+would go on with the session before."""
 
 Advance = Callable[[str], None]
 
@@ -176,9 +177,9 @@ class PiRounds:
         self._aimed = (
             (lambda n: self._strike() if n == call else None) if (point == AFTER_SEND) else None
         )
-        timer = threading.Timer(self.random.uniform(0.05, self._calm_s), self._strike)
+        timer = threading.Timer(self.random.uniform(0, self._calm_s), self._strike)
         if point == RANDOM:
-            timer.start()
+            self._aimed = lambda n: timer.start() if n == FIRST_CALLS else None
         yield
         timer.cancel()
         self._aimed = None
