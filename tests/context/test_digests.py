@@ -71,17 +71,16 @@ def test_facts_by_kind(tool: str, arguments: dict[str, Any], text: str, expected
 def test_names_that_are_held_elsewhere_are_left_out_and_short_ones_come_first() -> None:
     text = "src/long/path_one.ts make_b make_a 4096 FOREDECK_HOME"
     assert unheld_names(text, {"make_b"}, 200) == (
-        "names: 4096 make_a FOREDECK_HOME src/long/path_one.ts"
+        "names: make_a FOREDECK_HOME src/long/path_one.ts"
     )
-    assert unheld_names(text, set(), 20) == "names: 4096 make_a"
+    assert unheld_names(text, set(), 20) == "names: make_a make_b"
     assert unheld_names("only words", set(), 200) == ""
+    assert unheld_names("4096 of 8192", set(), 200) == "names: 4096 8192"
 
 
 def test_a_digest_is_a_fact_line_and_names() -> None:
     told = digest("read", {"path": "a.py"}, CODE, held={"ReadRange"}, size=WIDE)
-    assert told == (
-        "defines: ReadRange, parse_range, load_all\nnames: 4096 os.environ FOREDECK_HOME"
-    )
+    assert told == ("defines: ReadRange, parse_range, load_all\nnames: os.environ FOREDECK_HOME")
     assert digest("read", {}, CODE, held=set(), size=Size(chars=0)) == ""
 
 

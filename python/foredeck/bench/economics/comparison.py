@@ -15,8 +15,8 @@ WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = 150
-"""Most tokens that the definitions of our tools add to every prompt; counted in full."""
+DEFINITION_TOKENS = 134
+"""Tokens that the definitions of our tools add to every prompt; counted in full."""
 
 
 @dataclass(slots=True)

@@ -20,6 +20,8 @@ def unheld_names(
     A path stands for its last part too, which is not told again.
     """
     names = identifiers(text) - held - told_already
+    # A number tells nothing of what it counts: it is a name only where there is no other.
+    names = frozenset(name for name in names if not name.isdecimal()) or names
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
     told: list[str] = []
     room = chars - len(_HEAD)
