@@ -59,6 +59,12 @@ CASES = (
         "disk full under the node",
         f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_said_and_loses_nothing",
     ),
+    _of(
+        "sqlite",
+        "the node waits for the disk at each commit",
+        "power loss: what a commit waits for can be chosen (`sqlite.synchronous`)",
+        f"{_STORE}test_sqlite_file.py::TestMaking::test_wal_and_the_settings_that_were_asked_for",
+    ),
     _case("state folder that cannot be written", "trouble::a_state_folder_that_cannot_be_written"),
     _of(
         "sqlite",
