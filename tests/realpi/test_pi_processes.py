@@ -107,7 +107,8 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
     def answer(request: Request) -> ToolCall | str:
         asked = request.text.count("go on")
         ran = len(request.results)
-        return f"answer {asked}" if ran == asked else call("bash", command=f"seq {asked}00 900")
+        command = f"seq {asked}000 {asked}900"
+        return f"answer {asked}" if ran == asked else call("bash", command=command)
 
     model = pi.serve(answer)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=700)
