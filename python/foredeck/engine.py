@@ -16,21 +16,21 @@ from foredeck import __version__
 from foredeck.collecting import without_collecting
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
-from foredeck.context.compacting import Manner, finish
+from foredeck.context.cache.economics import Terms
+from foredeck.context.cache.rebase import Water
 from foredeck.context.digests import Size
-from foredeck.context.economics import Terms
-from foredeck.context.layouts import make_layout
-from foredeck.context.listing import describe_session, name_object
-from foredeck.context.observing import observe, take_answer
-from foredeck.context.policies import make_policy
-from foredeck.context.reasons import why
-from foredeck.context.rebase import Water
-from foredeck.context.reconcile import take_sightings
+from foredeck.context.intake.observing import observe, take_answer
+from foredeck.context.intake.reconcile import take_sightings
+from foredeck.context.policies.registry import make_policy
+from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.reports import unpriced
-from foredeck.context.rewriting import Rules
-from foredeck.context.session import Recall, Session, open_session
+from foredeck.context.rewriting.rewriting import Rules
+from foredeck.context.state.session import Recall, Session, open_session
 from foredeck.context.status import cost_so_far, status_line
-from foredeck.context.tools import ContextTools
+from foredeck.context.tools.listing import describe_session, name_object
+from foredeck.context.tools.reasons import why
+from foredeck.context.tools.tools import ContextTools
+from foredeck.context.window.compacting import Manner, finish
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from foredeck.context.session import Session
+from foredeck.context.state.session import Session
 from foredeck.model.documents import FilesystemSource
 from foredeck.sources import FilesystemMap, ToolEvent
 from foredeck.sources.toolpaths import touched_paths

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recordings import Recording, text
 
-from foredeck.bench.economics import page
 from foredeck.bench.economics.plot import Point, frontier_svg, unbeaten
 from foredeck.bench.economics.rivals import RIVALS, rivals
 from foredeck.bench.replay_host import Options
+from foredeck.cli import economics_page as page
 from foredeck.cli.main import main
 
 SVG = "{http://www.w3.org/2000/svg}"

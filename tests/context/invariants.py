@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
-from foredeck.context.folding import find_piece_savings, find_superseded
-from foredeck.context.items import value_chars
-from foredeck.context.uses import Uses
+from foredeck.context.messages.items import value_chars
+from foredeck.context.policies.uses import Uses
+from foredeck.context.rewriting.folding import find_piece_savings, find_superseded
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults
 

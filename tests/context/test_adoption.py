@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context.messages import assistant, calls, result, user
-from foredeck.context.adoption import told_of
+from foredeck.context.intake.adoption import told_of
 from foredeck.hosts.pi.messages import Message, to_item
 
 HEAD = "foredeck has taken in "

@@ -14,8 +14,8 @@ from context.scenes import ask, bash, finish
 from context.sent import Sent
 from foredeck.bench.economics.cache import IdealCache, MarkedCache, prompt_of
 from foredeck.bench.economics.shapes import Shapes
-from foredeck.context.cached import HEAD, NOTHING, Entries, Reach, rule_of
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.cached import HEAD, NOTHING, Entries, Reach, rule_of
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model
 
 SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]

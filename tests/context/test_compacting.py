@@ -12,10 +12,10 @@ from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
-from foredeck.context import transcript
-from foredeck.context.items import Item
-from foredeck.context.summary import Stretch, summarise
-from foredeck.context.transcript import Names, split_turns
+from foredeck.context.messages.items import Item
+from foredeck.context.window import transcript
+from foredeck.context.window.summary import Stretch, summarise
+from foredeck.context.window.transcript import Names, split_turns
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import Message, to_item
 

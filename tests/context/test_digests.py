@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foredeck.context.digests import KINDS, Size, digest
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers
 
 CODE = (
     """import os

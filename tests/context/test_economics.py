@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.context.economics import (
+from foredeck.context.cache.economics import (
     Bill,
     Due,
     Ledger,

@@ -17,12 +17,12 @@ from context.messages import assistant, calls, image, lines, result, text, think
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
-from foredeck.context.fitting import DOUBT, trimmed
-from foredeck.context.gauge import Gauge
-from foredeck.context.items import IMAGE_CHARS, text_block
-from foredeck.context.pressure import room
-from foredeck.context.rebase import CHARS_PER_TOKEN
-from foredeck.context.system import message_text
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.intake.system import message_text
+from foredeck.context.messages.items import IMAGE_CHARS, text_block
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.window.fitting import DOUBT, trimmed
+from foredeck.context.window.pressure import room
 from foredeck.hosts.pi.messages import to_item
 
 WINDOW = 10_000

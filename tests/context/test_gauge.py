@@ -16,12 +16,12 @@ from context.messages import assistant, image, user
 from context.sent import Sent
 from foredeck.cli.checks.calibration import check_calibration
 from foredeck.config import Config
-from foredeck.context.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
-from foredeck.context.images import UNKNOWN_TOKENS, image_tokens, pixels_of
-from foredeck.context.items import IMAGE_CHARS
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.messages.images import UNKNOWN_TOKENS, image_tokens, pixels_of
+from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
+from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line, tokens_of
-from foredeck.context.workspace import Workspace
 from foredeck.model.records import calibration_id
 from foredeck.store.sqlite import open_sqlite
 

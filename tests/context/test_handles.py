@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, use
-from foredeck.context.handles import resolve
+from foredeck.context.state.handles import resolve
 from foredeck.errors import ToolError
 from foredeck.sources import file_id
 

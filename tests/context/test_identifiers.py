@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers
 
 WORDS = st.text("abcXYZ019_$./- \u00e9\n", max_size=60)
 

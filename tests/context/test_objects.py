@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, finish, use
 from context.working import Work
-from foredeck.context.versions import pin_of
+from foredeck.context.tools.versions import pin_of
 from foredeck.model.documents import (
     ChatDocument,
     Document,

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import lines
 from context.scenes import ask, bash, context_tool, use
-from foredeck.context.nicknames import give_nickname
+from foredeck.context.state.nicknames import give_nickname
 from foredeck.errors import ToolError
 
 TEXT = lines(30)

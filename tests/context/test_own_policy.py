@@ -11,8 +11,8 @@ import pytest
 from context.conftest import NewHost
 from context.messages import lines
 from context.scenes import ask, bash, finish
-from foredeck.context.policies import POLICIES, make_policy
-from foredeck.context.policy import Policy
+from foredeck.context.policies.policy import Policy
+from foredeck.context.policies.registry import POLICIES, make_policy
 
 PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.items import Call, Item, Key
-from foredeck.context.pieces import folded_blocks, pieces_of
-from foredeck.context.wires import wire_of
+from foredeck.context.messages.items import Call, Item, Key
+from foredeck.context.messages.wires import wire_of
+from foredeck.context.policies.pieces import folded_blocks, pieces_of
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
 MARKER = re.compile(r"<@\d+:[^<>\n]{0,200}folded by foredeck>")

@@ -11,8 +11,8 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
-from foredeck.context.nicknames import give_nickname
-from foredeck.context.pools import WHOLE_CHARS
+from foredeck.context.rendering.pools import WHOLE_CHARS
+from foredeck.context.state.nicknames import give_nickname
 from foredeck.hosts.pi.messages import Message
 
 FILE = lines(40)

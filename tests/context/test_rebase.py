@@ -12,7 +12,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from context.test_window import folded
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 
 
 def six_outputs(host: Host) -> Sent:

@@ -21,23 +21,15 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import (
-    anchored,
-    compactions,
-    fitting,
-    gauge,
-    layout,
-    notices,
-    pieces,
-    pools,
-    refresh,
-    repairs,
-    savings,
-    summary,
-    tools,
-    transcript,
-    wording,
-)
+from foredeck.context import wording
+from foredeck.context.intake import notices
+from foredeck.context.messages import repairs
+from foredeck.context.policies import pieces
+from foredeck.context.rendering import anchored, layout, pools, savings
+from foredeck.context.rewriting import refresh
+from foredeck.context.state import gauge
+from foredeck.context.tools import tools
+from foredeck.context.window import compactions, fitting, summary, transcript
 
 USERS = (
     anchored,

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from foredeck.config.prompt import AdaptiveSection
-from foredeck.context.adaptive import Adaptive
-from foredeck.context.conversation import Conversation
-from foredeck.context.identifiers import identifiers
-from foredeck.context.items import Call, Item, Key
-from foredeck.context.parts import Spot
-from foredeck.context.policies import POLICIES, make_policy
-from foredeck.context.policy import History, Holding, LastN, Loose, Verdict
-from foredeck.context.rebase import is_closing
-from foredeck.context.uses import Uses
+from foredeck.context.cache.rebase import is_closing
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Call, Item, Key
+from foredeck.context.messages.parts import Spot
+from foredeck.context.policies.adaptive import Adaptive
+from foredeck.context.policies.policy import History, Holding, LastN, Loose, Verdict
+from foredeck.context.policies.registry import POLICIES, make_policy
+from foredeck.context.policies.uses import Uses
 from foredeck.errors import ConfigError
 
 

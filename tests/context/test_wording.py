@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
-from foredeck.context.versions import WHY_NO_CONTENT
+from foredeck.context.tools.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
 FILE = {"type": "file", "path": "/repo/a.py", "char_count": 120, "state": "text"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.request import Answer
+from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.edits import apply_edits, to_messages, to_wire
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
 

@@ -21,7 +21,7 @@ from foredeck.bench.replay_host import Host, Options
 from foredeck.bench.replay_stores import replay_store, replay_stores
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.config import Config
-from foredeck.context.items import blocks_chars
+from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.validity import find_faults
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from foredeck.cli.stored import NotFound
-from foredeck.context.versions import pins_of
+from foredeck.context.tools.versions import pins_of
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import member_id, nickname_id
 from foredeck.store.protocol import Head, Store, Token

@@ -196,7 +196,7 @@ def _chat(store: Store, version: Version) -> dict[str, Any]:
 
 def _content(store: Store, found: Found, version: Version) -> str:
     """The text of a version; a chat's is written from its turns. Raises `NoContent`."""
-    from foredeck.context.versions import WHY_NO_CONTENT
+    from foredeck.context.tools.versions import WHY_NO_CONTENT
     from foredeck.hosts.pi.chat import render_chat
     from foredeck.model.documents import Document
 

@@ -12,7 +12,7 @@ from foredeck.cli.stored import opened_store
 
 def _run(args: Namespace) -> int:
     from foredeck.cli.find import find_asked
-    from foredeck.context.nicknames import give_nickname
+    from foredeck.context.state.nicknames import give_nickname
 
     with opened_store(args) as store:
         found = find_asked(store, args)

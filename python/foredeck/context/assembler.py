@@ -10,37 +10,37 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.adoption import ADOPTED, before_us, told_of
-from foredeck.context.alignment import Alignment, align, lay_anew, layout_before
-from foredeck.context.asking import Asked, ask
-from foredeck.context.branch import Fields
-from foredeck.context.cached import Reach, Rule, reach_of
-from foredeck.context.compacting import Manner, Verdict, Wish, judge
-from foredeck.context.compactions import name_summary
+from foredeck.context.cache.cached import Reach, Rule, reach_of
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.digests import Size
-from foredeck.context.economics import Prices
-from foredeck.context.fitting import Space, compacted_until, fit
-from foredeck.context.gauge import Calibrator, Gauge
-from foredeck.context.ingest import Fact, Ingest
-from foredeck.context.items import Item
-from foredeck.context.layout import Layout, Placed, Scene, reference_part
-from foredeck.context.notices import attach_notices
-from foredeck.context.observing import observe_lost
-from foredeck.context.parts import Part, recipe_chars
-from foredeck.context.policy import Policy, UseRule
-from foredeck.context.prediction import KEEP_CALLS, foresee, marker_of
-from foredeck.context.pressure import usable_window
-from foredeck.context.rebase import DEFAULT_TTL_S, Moment, is_cold
+from foredeck.context.intake.adoption import ADOPTED, before_us, told_of
+from foredeck.context.intake.alignment import Alignment, align, lay_anew, layout_before
+from foredeck.context.intake.ingest import Fact, Ingest
+from foredeck.context.intake.notices import attach_notices
+from foredeck.context.intake.observing import observe_lost
+from foredeck.context.intake.system import take_system
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.parts import Part, recipe_chars
+from foredeck.context.messages.repairs import repair
+from foredeck.context.policies.asking import Asked, ask
+from foredeck.context.policies.policy import Policy, UseRule
+from foredeck.context.policies.uses import Uses
 from foredeck.context.recording import record_call, record_host_call
-from foredeck.context.refresh import Refreshes
-from foredeck.context.repairs import repair
+from foredeck.context.rendering.layout import Layout, Placed, Scene, reference_part
+from foredeck.context.rendering.scene import scene_of
 from foredeck.context.reports import take_report
-from foredeck.context.request import Answer, Model, Request
-from foredeck.context.rewriting import Call, Rules, rewrite
-from foredeck.context.scene import scene_of
-from foredeck.context.session import Session
-from foredeck.context.system import take_system
-from foredeck.context.uses import Uses
+from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee, marker_of
+from foredeck.context.rewriting.refresh import Refreshes
+from foredeck.context.rewriting.rewriting import Call, Rules, rewrite
+from foredeck.context.state.branch import Fields
+from foredeck.context.state.gauge import Calibrator, Gauge
+from foredeck.context.state.request import Answer, Model, Request
+from foredeck.context.state.session import Session
+from foredeck.context.window.compacting import Manner, Verdict, Wish, judge
+from foredeck.context.window.compactions import name_summary
+from foredeck.context.window.fitting import Space, compacted_until, fit
+from foredeck.context.window.pressure import usable_window
 
 MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from foredeck.context.branch import Fields
-from foredeck.context.gauge import Gauge
-from foredeck.context.items import block_chars
-from foredeck.context.request import Outcome, Request
-from foredeck.context.session import Session
+from foredeck.context.messages.items import block_chars
+from foredeck.context.state.branch import Fields
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.request import Outcome, Request
+from foredeck.context.state.session import Session
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION, CallDocument, Pin, call_id
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from foredeck.context.alignment import Alignment
-from foredeck.context.gauge import Calibrator
-from foredeck.context.items import IMAGE_CHARS
-from foredeck.context.session import Session
+from foredeck.context.intake.alignment import Alignment
+from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.state.gauge import Calibrator
+from foredeck.context.state.session import Session
 from foredeck.model.records import calibration_id
 
 

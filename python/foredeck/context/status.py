@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.context.economics import Ledger
-from foredeck.context.items import IMAGE_CHARS
-from foredeck.context.rebase import CHARS_PER_TOKEN
-from foredeck.context.session import Session
+from foredeck.context.cache.economics import Ledger
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.messages.items import IMAGE_CHARS
+from foredeck.context.state.session import Session
 
 
 def status_line(record: Mapping[str, Any]) -> str:

@@ -18,6 +18,9 @@ from urllib.parse import unquote, urlsplit
 
 from foredeck.sources.indexing import Role, ToolEvent
 
+WRITERS = frozenset({"edit", "write"})
+"""Tools whose arguments say what they write."""
+
 GUESSES = 64
 """Most words of one `bash` command, and again of its output, that are taken for paths."""
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from foredeck.context.items import Usage
+from foredeck.context.messages.items import Usage
 
 Reported = Literal["ours", "plain"]
 

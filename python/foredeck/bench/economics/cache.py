@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from foredeck.bench.economics.shapes import Shape
-from foredeck.context.cached import LOOKBACK_BLOCKS, MINIMUM_TOKENS
+from foredeck.context.cache.cached import LOOKBACK_BLOCKS, MINIMUM_TOKENS
 
 STEP_TOKENS = 128
 """OpenAI's cache is read in steps of this many tokens."""

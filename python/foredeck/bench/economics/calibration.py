@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from foredeck.bench.economics.plain import plain_prompts
 from foredeck.bench.economics.shapes import Shapes
 from foredeck.bench.transcripts import Message, Transcript
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 
 MIN_POINTS = 5
 """Fewer calls with usage say nothing of a rate."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from foredeck.bench.economics.stored import StoredCall
-from foredeck.context.items import Key
+from foredeck.context.messages.items import Key
 from foredeck.model.records import call_id
 
 Cause = Literal[

@@ -15,8 +15,8 @@ from foredeck.bench.economics.causes import (
 )
 from foredeck.bench.economics.shapes import Shape
 from foredeck.bench.economics.stored import StoredCall
-from foredeck.context.economics import Prices
-from foredeck.context.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
 
 NOISE_TOKENS = 64
 """A hit that is reported so much shorter than predicted is a difference in counting."""

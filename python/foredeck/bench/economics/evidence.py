@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from foredeck.bench.economics.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.bench.transcripts import Message, Transcript
-from foredeck.context.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers
 from foredeck.sources.edits import edits_of
 
 

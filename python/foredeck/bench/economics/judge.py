@@ -11,8 +11,8 @@ from foredeck.bench.economics.calibration import Calibration, calibrate
 from foredeck.bench.economics.evidence import Needs, View, needs_of
 from foredeck.bench.economics.shapes import Shape, Shapes, chars_of
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
-from foredeck.context.economics import Prices
-from foredeck.context.rebase import DEFAULT_TTL_S
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import DEFAULT_TTL_S
 
 RETURN_TOKENS = 300
 """What the call costs that fetches something missed, beside reading the prompt from the cache."""

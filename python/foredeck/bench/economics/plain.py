@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from foredeck.bench.economics.shapes import blocks_of, chars_of, is_sent
 from foredeck.bench.transcripts import Compaction, Message, Transcript
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.sources.toolpaths import path_argument
 
 KEPT_TOKENS = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from foredeck.context.economics import Prices, prices_of
+from foredeck.context.cache.economics import Prices, prices_of
 from foredeck.errors import ForedeckError
 
 PROFILES: dict[str, dict[str, float]] = {

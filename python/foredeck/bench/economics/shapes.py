@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.bench.transcripts import Message
-from foredeck.context.identifiers import identifiers
-from foredeck.context.items import block_chars
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import block_chars
 
 
 @dataclass(frozen=True, slots=True)

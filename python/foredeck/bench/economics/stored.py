@@ -8,11 +8,11 @@ from typing import Any
 
 from foredeck.bench.economics.shapes import Shape, Shapes, is_sent
 from foredeck.bench.transcripts import Message
-from foredeck.context.branch import CallLog, Fields, Folded
-from foredeck.context.conversation import CONTEXT_TOOLS
-from foredeck.context.items import Key, Usage, value_chars
-from foredeck.context.parts import Part
-from foredeck.context.system import message_text
+from foredeck.context.intake.system import message_text
+from foredeck.context.messages.conversation import CONTEXT_TOOLS
+from foredeck.context.messages.items import Key, Usage, value_chars
+from foredeck.context.messages.parts import Part
+from foredeck.context.state.branch import CallLog, Fields, Folded
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import time_of, to_usage
 from foredeck.hosts.pi.prompts import system_at

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from foredeck.cli.checks.finding import Finding, ok
-from foredeck.context.rebase import CHARS_PER_TOKEN
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.stores import open_store
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.digests.searches import search_facts
-from foredeck.context.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers
 
 Facts = Callable[[Mapping[str, Any], str], str]
 

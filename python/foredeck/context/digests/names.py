@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Set
 
-from foredeck.context.identifiers import identifiers
+from foredeck.context.messages.identifiers import identifiers
 
 _HEAD = "names:"
 

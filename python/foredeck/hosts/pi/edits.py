@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foredeck.context.items import Block
-from foredeck.context.parts import apply_recipe
-from foredeck.context.repairs import Insert
-from foredeck.context.request import Answer
+from foredeck.context.messages.items import Block
+from foredeck.context.messages.parts import apply_recipe
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.messages import Message
 
 

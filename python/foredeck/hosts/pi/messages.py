@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.items import Block, Call, Item, Key, Kind, Usage
+from foredeck.context.messages.items import Block, Call, Item, Key, Kind, Usage
 from foredeck.model.messages import store_message
 
 Message = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.context.branch import CallLog, Folded
-from foredeck.context.items import Block
-from foredeck.context.parts import Part
+from foredeck.context.messages.items import Block
+from foredeck.context.messages.parts import Part
+from foredeck.context.state.branch import CallLog, Folded
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of

@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
-from foredeck.context.cached import rule_of
-from foredeck.context.compacting import Wish
-from foredeck.context.economics import prices_of
-from foredeck.context.items import Item
-from foredeck.context.request import Model, Outcome, Request
+from foredeck.context.cache.cached import rule_of
+from foredeck.context.cache.economics import prices_of
+from foredeck.context.messages.items import Item
+from foredeck.context.state.request import Model, Outcome, Request
+from foredeck.context.window.compacting import Wish
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
 from foredeck.model.compactions import AskedBy

@@ -1,0 +1,177 @@
+"""What the provider's cache may still hold of a branch, by the provider's rule. Pure.
+
+With `prefix` every byte that was sent is found again up to the first one that differs. With
+`markers` (Anthropic's rule) an entry stands only where a marker stood in an earlier request: at
+the end of the list then sent, or before its first message. It is found from a marker of the new
+request that stands on it or less than `LOOKBACK_BLOCKS` content blocks after it, and lives on
+from its last use. With `none` nothing is kept (design 2 section 3, "Prices").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.context.messages.conversation import Conversation
+
+Rule = Literal["prefix", "markers", "none"]
+
+LOOKBACK_BLOCKS = 20
+"""Positions at which Anthropic looks for an entry, counted back from a marker, itself included."""
+
+MINIMUM_TOKENS = 1024
+"""A shorter prompt is not kept."""
+
+HEAD = 0
+"""The prefix without any message: system prompt and tools."""
+
+NOTHING = -1
+"""No prefix at all."""
+
+_WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""A tool call id that Pi's Anthropic adapter sends as it is."""
+
+
+_MARKED_WIRES = frozenset({"anthropic-messages", "bedrock-converse-stream"})
+
+
+def rule_of(api: str, provider: str, model: str) -> Rule:
+    """By which rule the provider behind a model record keeps prompts."""
+    routed = provider == "openrouter" and model.startswith("anthropic/")
+    return "markers" if api in _MARKED_WIRES or routed else "prefix"
+
+
+@dataclass(slots=True)
+class Entries:
+    """Ends of earlier requests of a branch: a number of messages, and when that prefix was last
+    used, in milliseconds since 1970. Folded from call records, never computed again."""
+
+    used: dict[int, int] = field(default_factory=dict)
+    _touched: tuple[int, ...] = ()
+    """What the newest request used."""
+
+    def cut(self, length: int) -> None:
+        """Of the messages from `length` on nothing is as it was."""
+        if any(end > length for end in self.used):
+            self.used = {end: at for end, at in self.used.items() if end <= length}
+
+    def warm(self, time_ms: int) -> None:
+        """The newest request was sent once more by the host, to keep its prefix alive."""
+        for end in self._touched:
+            if end in self.used:
+                self.used[end] = max(time_ms, self.used[end])
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Go on by one call."""
+        cache = record.get("cache") or {}
+        self.warm(cache.get("warmed_ms") or 0)
+        if cache.get("hit") == NOTHING:
+            self.used.clear()
+        changed = min((row[0] for row in record.get("parts") or ()), default=record["kept"])
+        self.cut(min(record["kept"], changed, record.get("changed_from", record["kept"])))
+        end = record["kept"] + len(record["keys"])
+        touched = {end, cache.get("hit"), cache.get("marked")}
+        self._touched = tuple(n for n in touched if n and n > HEAD)
+        for number in self._touched:
+            if number == end or number in self.used:
+                self.used[number] = record["time_ms"]
+
+    def alive(self, now_ms: int, ttl_s: float) -> list[int]:
+        """Those that have not expired, shortest first."""
+        return sorted(end for end, at in self.used.items() if now_ms - at <= ttl_s * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which prefixes of the prompt under way would be found."""
+
+    rule: Rule
+    start: int
+    """Messages that were sent before, 0 where the cache holds nothing of them."""
+    warm: bool
+    ends: tuple[int, ...] = ()
+    """Ends of earlier requests that are alive, shortest first; for `markers`."""
+    nearest: int = 0
+    """Ends from here on are found from the marker on the last message."""
+    markable: frozenset[int] = frozenset()
+    """Ends on which one more marker may stand."""
+
+    def hit(self, changed_from: int) -> int:
+        """How many messages of the longest prefix found, if those from `changed_from` on differ."""
+        if self.rule == "none" or not self.warm:
+            return NOTHING
+        if self.rule == "prefix":
+            return min(self.start, changed_from)
+        found = (e for e in self.ends if e >= self.nearest or e in self.markable)
+        return max((e for e in found if e <= changed_from), default=HEAD)
+
+    def mark(self, hit: int, first_to_go: int | None, *, rebased: bool) -> int | None:
+        """Where one more marker pays, as an end of an earlier request: None for nowhere.
+
+        On the prefix that would not be found without it; at a rebase on the prefix that stays;
+        else on the newest one that is not about to change, so that it is alive when it must be.
+        """
+        if hit in self.markable and (hit < self.nearest or rebased):
+            return hit
+        if first_to_go is None:
+            return None
+        return max((e for e in self.markable if e <= min(first_to_go, hit)), default=None)
+
+
+def reach_of(
+    rule: Rule,
+    conversation: Conversation,
+    entries: list[int],
+    *,
+    start: int,
+    warm: bool,
+    marks: bool,
+) -> Reach:
+    """What would be found of a conversation; `entries`: ends of earlier requests that are alive.
+
+    `marks`: whether one more marker can be set.
+    """
+    if rule != "markers" or not warm:
+        return Reach(rule, start, warm)
+    ends = tuple(end for end in entries if end <= start)
+    can = frozenset(end for end in ends if _ends_in_result(conversation, end)) if marks else ()
+    return Reach(rule, start, warm, ends, _nearest(conversation), frozenset(can))
+
+
+def marker_id(conversation: Conversation, end: int) -> str:
+    """Id of the tool call on whose result a marker at this end stands."""
+    return conversation.items[end - 1].call_id
+
+
+def _ends_in_result(conversation: Conversation, end: int) -> bool:
+    item, part = conversation.items[end - 1], conversation.parts[end - 1]
+    if item.kind != "result" or part.form == "dropped":
+        return False
+    return _WIRE_ID.fullmatch(item.call_id) is not None
+
+
+def _nearest(conversation: Conversation) -> int:
+    """The shortest prefix that is found from a marker on the last message."""
+    length = len(conversation)
+    if not length or conversation.items[-1].kind == "assistant":
+        return length + 1
+    blocks, index = 0, length
+    while index > 0:
+        blocks += sent_blocks(conversation, index - 1)
+        if blocks >= LOOKBACK_BLOCKS:
+            break
+        index -= 1
+    return index
+
+
+def sent_blocks(conversation: Conversation, index: int) -> int:
+    """Content blocks that a message makes in a request; a tool result is one, images and all."""
+    item, part = conversation.items[index], conversation.parts[index]
+    if item.void or item.kind == "opaque" or part.form == "dropped":
+        return 0
+    if item.kind == "result":
+        return 1
+    blocks = item.blocks if part.blocks is None else part.blocks
+    return len([b for b in blocks if b.get("type") != "text" or str(b.get("text") or "").strip()])

@@ -1,0 +1,112 @@
+"""When the prompt may be written anew, and from where (design 2 section 3).
+
+Between rebases not a byte of what was sent changes. This module holds the rules that need no
+prices: a rebase is free while the cache is cold, and it must come at the high-water mark. When
+one pays is decided in `economics.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.parts import SEALED
+
+Reason = Literal[
+    "cold", "model", "history", "layout", "high-water", "pays", "look-back", "no-cache"
+]
+
+CHARS_PER_TOKEN = 3.5
+"""An estimate, until the provider's own counts tell (`gauge.py`); code has fewer than prose."""
+
+DEFAULT_TTL_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What decides whether a rebase is free or must be."""
+
+    cold: bool
+    model_changed: bool
+    history_replaced: bool
+    tokens: int
+    """Estimate of the whole prompt as it would go out without a rebase."""
+    window: int | None
+    """The model's context window in tokens, None where it is not known."""
+    relaid: bool = False
+    """What was sent before was written by another layout."""
+
+    @property
+    def written_anew(self) -> bool:
+        """Whether nothing of what was sent before goes out again, whatever is folded."""
+        return self.history_replaced or self.relaid
+
+    @property
+    def lost(self) -> bool:
+        """Whether the provider's cache holds nothing of what was sent before."""
+        return self.cold or self.model_changed or self.written_anew
+
+
+@dataclass(frozen=True, slots=True)
+class Water:
+    """Marks as shares of the context window."""
+
+    high: float = 0.85
+    low: float = 0.60
+
+
+def reason_to_rebase(moment: Moment, water: Water) -> Reason | None:
+    """Why now is a moment to fold what may be folded, or None."""
+    if moment.relaid:
+        return "layout"
+    if moment.history_replaced:
+        return "history"
+    if moment.model_changed:
+        return "model"
+    if moment.cold:
+        return "cold"
+    if moment.window and moment.tokens > water.high * moment.window:
+        return "high-water"
+    return None
+
+
+def first_free(conversation: Conversation) -> int:
+    """The first message from which on bytes may change at this call.
+
+    Signed or encrypted reasoning of the turn under way may be bound to the bytes before it, so
+    none of it may stand after the first changed byte, unless the newest message is the user's.
+
+    By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
+    assistant: in it reasoning has to come back as it was issued, and a user message that holds
+    more than tool results ends it. Newer models also compare what stands before every block that
+    comes back, in whichever turn; those may be left out, all from some message on, once the turn
+    has ended (`folding.unseal`).
+    """
+    items = conversation.items
+    for index in range(len(items) - 1, -1, -1):
+        item = items[index]
+        if item.kind == "user":
+            return 0
+        if item.signed and not item.void and SEALED not in conversation.parts[index].slots:
+            return index + 1
+    return 0
+
+
+def is_closing(conversation: Conversation) -> bool:
+    """Whether this call is the last for a while at which everything may change: the newest message
+    is the user's, and the turn before it held sealed reasoning, as the one that begins will."""
+    items = conversation.items
+    if not items or items[-1].kind != "user":
+        return False
+    for item in reversed(items[:-1]):
+        if item.signed and not item.void:
+            return True
+        if item.kind == "user":
+            return False
+    return False
+
+
+def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
+    """Whether a cache entry written at `last_ms` has expired; unknown counts as warm."""
+    return last_ms is not None and now_ms - last_ms > ttl_s * 1000

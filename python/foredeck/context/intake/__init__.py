@@ -1,0 +1,1 @@
+"""Messages become objects: alignment with what is known, files, tool calls, notices."""

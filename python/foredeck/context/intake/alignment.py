@@ -1,0 +1,189 @@
+"""Bringing a session to the message list that the host has now.
+
+Usually that is the list of the last call and a few messages more. After a restart, a change of
+branch, a compaction or an edit by somebody else, the call records say which prefix of the list
+has been sent before, and how.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foredeck.context.cache.economics import Ledger
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item, Key
+from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.state.branch import Folded
+from foredeck.context.state.request import Outcome, Request
+from foredeck.context.state.session import Session
+from foredeck.errors import OutOfSync
+from foredeck.model.messages import unpack
+from foredeck.model.records import call_id
+
+HOST_SENT = ("fallback", "off")
+"""Outcomes of calls that went out, but not as we had said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Where the work begins."""
+
+    items: list[Item]
+    """The whole list."""
+    matched: int
+    """Messages from the beginning that stand as they were sent before."""
+    continued: bool
+    """The host holds our last answer, and the list goes on from there."""
+    replaced: bool
+    """The list is not a continuation of anything that was sent."""
+
+
+def align(session: Session, request: Request) -> Alignment:
+    """Make the session stand at the longest prefix that it knows.
+
+    Raises `OutOfSync` where the host leaves out messages that the session does not hold.
+    """
+    conversation = session.conversation
+    if request.keep > len(conversation):
+        raise OutOfSync("The engine does not hold the messages before these.")
+    in_step = _holds_last_answer(session, request)
+    if request.keep and not in_step:
+        raise OutOfSync("The host does not hold the engine's last answer.")
+    items = conversation.items[: request.keep] + request.items
+    hosted = _first_without_us(request, len(items))
+    is_known = any(item.key.address in session.log.known for item in request.items)
+    if in_step and hosted is None and not is_known and request.keep == len(conversation):
+        return Alignment(items, len(conversation), True, False)
+    for outcome in request.outcomes:
+        if outcome.kind == "aborted" and outcome.call is not None:
+            session.log.unsend(call_id(session.id, outcome.call))
+    matched_id, matched, folded = _match(session, hosted, [item.key for item in items])
+    before = _before(session, matched_id, matched, folded)
+    again = _held_again(before, items[matched:])
+    if again or (matched == 0 and session.log.newest > 0):
+        folded.sets.become(before.sets)
+    restore(session, folded, items[:matched], matched_id)
+    session.applied = {item.call_id for item in again}
+    replaced = matched == 0 and session.log.newest > 0 and hosted is None
+    return Alignment(items, matched, False, replaced)
+
+
+def layout_before(session: Session) -> str | None:
+    """The layout that has written what the session stands at; None where nothing was sent."""
+    record = session.log.records.get(session.current or "")
+    return None if record is None else str(record["layout"])
+
+
+def lay_anew(session: Session) -> None:
+    """Let go of how every message was rendered, for another layout to render it again.
+
+    What is active stays so: what context tools have decided is not decided once more.
+    """
+    held = session.conversation.items
+    session.applied |= {item.call_id for item in held if item.kind == "result"}
+    session.conversation = Conversation()
+    session.inserts, session.drops, session.stands = {}, set(), 0
+
+
+def _first_without_us(request: Request, length: int) -> Outcome | None:
+    """The first call of this list that went out, but not as we had said."""
+    found = (o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= length)
+    return next(found, None)
+
+
+def _match(
+    session: Session, hosted: Outcome | None, keys: list[Key]
+) -> tuple[str | None, int, Folded]:
+    """The call whose prompt goes on in `keys`, how far it reaches, and the state after it.
+
+    What went out without us leaned on the edits of the call that it names, whatever was decided
+    after that one.
+    """
+    log = session.log
+    named = None if hosted is None or hosted.call is None else call_id(session.id, hosted.call)
+    if named in log.records:
+        folded = log.fold(named, session.load_record)
+        matched = _common(folded.keys, keys)
+    else:
+        named, matched = log.longest_match(keys)
+        folded = log.fold(named, session.load_record)
+    while named is not None and folded.until > matched:
+        # A summary that speaks of what is yet to come: the call before it knows better.
+        named = (log.records.get(named) or {}).get("parent")
+        folded = log.fold(named, session.load_record)
+        matched = _common(folded.keys, keys)
+    folded.cut(matched)
+    return named, matched, folded
+
+
+def _holds_last_answer(session: Session, request: Request) -> bool:
+    if session.current is None:
+        return False
+    applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
+    ordinal = session.log.records[session.current]["ordinal"]
+    return bool(applied) and applied[-1] == ordinal
+
+
+def _common(known: list[Key], asked: list[Key]) -> int:
+    """How many messages two lists share from the beginning."""
+    for index, (one, other) in enumerate(zip(known, asked, strict=False)):
+        if one.address != other.address:
+            return index
+    return min(len(known), len(asked))
+
+
+def _before(session: Session, matched_id: str | None, matched: int, folded: Folded) -> Folded:
+    """The state after the call before this one; `folded`, where that is the call that matched
+    and all of its messages stand."""
+    newest = session.current or call_id(session.id, session.log.newest)
+    record = session.log.records.get(newest) if newest == matched_id else None
+    if record is not None and record["kept"] + len(record["keys"]) == matched:
+        return folded
+    return session.log.fold(newest, session.load_record)
+
+
+def _held_again(before: Folded, items: list[Item]) -> list[Item]:
+    """Results that the call before this one held too, though they are to be rendered anew.
+
+    The host has changed its list, but not its branch: what was active and pinned stays so.
+    """
+    held = {key.address for key in before.keys}
+    return [item for item in items if item.kind == "result" and item.key.address in held]
+
+
+def restore(session: Session, folded: Folded, items: list[Item], current: str | None) -> None:
+    """Make the session's conversation what the records say it was."""
+    conversation = Conversation()
+    for item in items:
+        conversation.append(item)
+    blob = session.store.blob
+    for index, row in sorted(folded.rows.items()):
+        if index < len(items):
+            conversation.render(*Part.from_row(row, blob))
+    for index, part in enumerate(conversation.parts):
+        if part.subject is not None and part.form != "same" and index not in folded.expired:
+            conversation.live[index] = part.subject
+    conversation.find_uses()
+    conversation.due = dict(folded.due)
+    session.conversation = conversation
+    session.sets = folded.sets
+    session.inserts = {i: unpack(ours, blob) for i, ours in folded.inserts.items()}
+    session.drops = set(folded.drops)
+    session.shown = None
+    session.policy_state = folded.state.get("policy") or {}
+    session.ledger = Ledger.from_state(folded.state.get("ledger") or {})
+    session.depth, session.entries = folded.depth, folded.entries
+    session.current, session.stands = current, len(items)
+
+
+def stand_at_newest(session: Session) -> None:
+    """Give a session that no request has reached yet the sets of its newest call, and what that
+    call showed. The next request will tell where the session really stands.
+    """
+    ids = (call_id(session.id, ordinal) for ordinal in range(session.log.newest, 0, -1))
+    newest = next((id for id in ids if id not in session.log.unsent), None)
+    folded = session.log.fold(newest, session.load_record)
+    session.sets = folded.sets
+    session.shown = frozenset(
+        (row[3], row[6]) for row in folded.rows.values() if row[1] in SHOWING and row[3] and row[6]
+    )

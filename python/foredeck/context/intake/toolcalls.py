@@ -1,0 +1,147 @@
+"""Making tool call objects: what ran, what it answered, which files it touched."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foredeck.context.messages.items import Block, Call, Item
+from foredeck.context.state.index import Entry, Seen
+from foredeck.context.state.session import Session
+from foredeck.context.state.workspace import PENDING
+from foredeck.context.wording import args_display
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
+from foredeck.model.messages import pack
+from foredeck.model.records import SAME_TRANSACTION
+from foredeck.sources import Sighting
+from foredeck.store.protocol import Head, Token
+
+TOOL_ORIGIN = "toolcall"
+_VERIFIED = {"content_hash", "text_hash", "metadata_view_hash"}
+
+
+def make_toolcall(
+    session: Session,
+    item: Item,
+    call: Call,
+    object_id: str,
+    sightings: Sequence[Sighting],
+    *,
+    turn_ref: str,
+    position: int | None,
+    token: Token | None = None,
+    full_output: str | None = None,
+) -> ToolcallDocument:
+    """The sealed object of a result; long texts and images go to the session's workspace.
+
+    `position`: which of the turn's calls it is, from 0, as far as that is known. `token`: the
+    transaction that has stored the sighted files already, None for this one.
+    `full_output`: address of all that the tool wrote, where the host has cut the result.
+    """
+    blobs = session.workspace.blobs
+    has_text = any(block.get("type") == "text" for block in item.blocks)
+    images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
+    document = ToolcallDocument(
+        id=object_id,
+        provenance=Provenance(origin=TOOL_ORIGIN, generator="tool"),
+        content=item.text if has_text or not images else None,
+        tool=item.tool or call.tool,
+        args=pack(call.arguments, blobs),
+        args_display=args_display(call.arguments, session.cwd),
+        status="fail" if item.failed else "ok",
+        chat_ref=chat_id(session.id),
+        turn_ref=turn_ref,
+        position=position,
+        file_refs=[sighting.object_id for sighting in sightings],
+        file_pin=_file_pin(session, item, sightings, token),
+        provider_call_id=call.id,
+        details=pack(item.details, blobs),
+        images=images,
+        full_output=full_output,
+    )
+    return document.seal()
+
+
+def same_call(session: Session, head: Head, call: Call, result: Item | None, turn_id: str) -> bool:
+    """Whether a stored tool call is the very one that `turn_id` asks for.
+
+    Providers' ids are trusted only as far as tool, arguments and, in a session that this one was
+    forked from, the result agree: some local models count from `call_0` in every answer, and so
+    in every session (design 1 section 2).
+    """
+    fields = head.fields
+    if head.type != "toolcall" or fields.get("tool") != call.tool:
+        return False
+    if (fields.get("args") or {}) != pack(call.arguments, {}):
+        return False
+    if fields.get("chat_ref") == chat_id(session.id):
+        told = session.observed.get(call.id)
+        is_told = told is not None and told.stored
+        return is_told or fields.get("turn_ref") in (None, turn_id)
+    if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:
+        return False
+    return result is None or fields.get("text_hash") == hash_text(result.text)
+
+
+def meet_file(session: Session, sighting: Sighting, token: Token | None) -> Entry:
+    """A file's index entry; its new version is written unless `token` has stored it already."""
+    document = sighting.document
+    if document is not None:
+        if token is None:
+            session.workspace.put(document)
+        return session.see(Seen.of(document, sighting.path, token or SAME_TRANSACTION))
+    head = sighting.head or session.workspace.head(sighting.object_id)
+    if head is None:
+        raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
+    return session.see_head(head, sighting.path)
+
+
+def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
+    """Those that are objects: a folder, or a file that was never there, is none."""
+    return [s for s in sightings if s.document is not None or s.head is not None]
+
+
+def shows_file(item: Item, sighting: Sighting) -> bool:
+    """Whether a result is the sighted file's text, and not an image, an error or a listing."""
+    if sighting.role != "read" or item.failed or item.has_image:
+        return False
+    return sighting.state in ("text", "listed", "huge")
+
+
+def _file_pin(
+    session: Session, item: Item, sightings: Sequence[Sighting], token: Token | None
+) -> dict[str, Any] | None:
+    """For a read: exactly which version of the file was current, as the fields of a `Pin`."""
+    for sighting in sightings:
+        if shows_file(item, sighting):
+            version = _version(sighting, token)
+            ordinal = session.index.version_of(sighting.object_id, version.get("content_hash"))
+            return {"object": sighting.object_id, "version": ordinal, **version}
+    return None
+
+
+def _version(sighting: Sighting, token: Token | None) -> dict[str, Any]:
+    document, head = sighting.document, sighting.head
+    fields: Mapping[str, Any]
+    if document is not None:
+        fields, own = document.model_dump(include=_VERIFIED), token or SAME_TRANSACTION
+    elif head is not None:
+        fields, own = head.fields, SAME_TRANSACTION if head.token == PENDING else head.token
+    else:
+        return {}
+    return {"token": own, **{name: fields.get(name) for name in sorted(_VERIFIED)}}
+
+
+def _is_image(block: Block) -> bool:
+    return block.get("type") == "image" and isinstance(block.get("data"), str)
+
+
+def _image_blob(session: Session, block: Block) -> str:
+    try:
+        data = base64.b64decode(block["data"], validate=True)
+    except (binascii.Error, ValueError):
+        data = block["data"].encode(errors="surrogatepass")
+    return session.workspace.put_bytes(data)

@@ -1,0 +1,225 @@
+"""The message list of one branch as it stands now: items, their parts, and what is visible.
+
+Everything that a call needs is kept up to date by appending; only a change of branch or history
+walks the whole list, so the work of a call does not grow with the length of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from foredeck.context.messages.items import ROOT_TIP, Block, Call, Item, Key, next_tip
+from foredeck.context.messages.parts import Part, Spot, apply_recipe, recipe_chars
+
+CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
+"""Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Items with their parts (`parts[i]` renders `items[i]`), and derived look-ups."""
+
+    items: list[Item] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    tips: list[str] = field(default_factory=list)
+    chars_host: int = 0
+    """Characters if every message went out as the host has it."""
+    chars_sent: int = 0
+    """Characters as the parts have it."""
+    turn: int = 0
+    counted: dict[int, int] = field(default_factory=dict)
+    """User turn to the number of counted results in it."""
+    holders: dict[int, list[int]] = field(default_factory=dict)
+    """Ordinal of an object to the messages that show its content, in order."""
+    texts: dict[str, int] = field(default_factory=dict)
+    """Hash of a readable text to the newest message that shows it."""
+    folded: int = 0
+    """How many messages are folded to a reference line."""
+    live: dict[int, int] = field(default_factory=dict)
+    """Messages whose content the policy still wants, with the object's ordinal."""
+    uses: dict[int, int] = field(default_factory=dict)
+    """Message to the newest later one that leans on its content."""
+    due: dict[Spot, int] = field(default_factory=dict)
+    """What may be folded, and at which call of the branch that was first so."""
+    savings: dict[int, int] = field(default_factory=dict)
+    """Characters that folding a message would save, as far as that was computed."""
+    superseded: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Of the messages that show an object those that newer ones make needless, as far as that
+    was looked for."""
+    piece_savings: dict[int, tuple[frozenset[int], dict[Spot, int]]] = field(default_factory=dict)
+    """For which pieces of a message that was computed last, and what folding each would save."""
+    names: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Identifiers in messages as the host has them, as far as they were looked for."""
+    rendered: set[int] = field(default_factory=set)
+    """Messages whose part has changed since `Uses` has looked last."""
+    _sums: list[int] = field(default_factory=lambda: [0])
+    """Characters that go out before each message, as far as that is known to hold."""
+    _pictured: list[int] = field(default_factory=list)
+    """Messages with images."""
+    _due: dict[Spot, bool] = field(default_factory=dict)
+    _expiry: dict[int, bool] = field(default_factory=dict)
+    _calls: dict[str, Call] = field(default_factory=dict)
+    """Calls of the newest assistant message."""
+
+    @property
+    def tip(self) -> str:
+        """The rolling hash over all keys."""
+        return self.tips[-1] if self.tips else ROOT_TIP
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def append(self, item: Item) -> None:
+        """Add a message; its part is the host's own until `render` says otherwise."""
+        self._place(item)
+        self.tips.append(next_tip(self.tip, item.key))
+        self.items.append(item)
+        if item.has_image:
+            self._pictured.append(len(self.items) - 1)
+        part = Part(chars=item.chars)
+        self.parts.append(part)
+        self.chars_host += part.chars
+        self.chars_sent += part.chars
+
+    def render(self, index: int, part: Part) -> None:
+        """Replace the part of one message."""
+        self._forget(index)
+        self.savings.pop(index, None)
+        self.piece_savings.pop(index, None)
+        self.rendered.add(index)
+        del self._sums[index + 1 :]
+        part.chars = recipe_chars(part.blocks, self.items[index])
+        self.chars_sent += part.chars - self.parts[index].chars
+        self.parts[index] = part
+        self._remember(index)
+
+    def chars_before(self, index: int) -> int:
+        """Characters that go out of the messages before `index`."""
+        sums = self._sums
+        for part in self.parts[len(sums) - 1 : index]:
+            sums.append(sums[-1] + part.chars)
+        return sums[index]
+
+    def keys(self, start: int = 0) -> list[Key]:
+        """Keys of the messages from `start` on."""
+        return [item.key for item in self.items[start:]]
+
+    def images(self) -> Iterator[Block]:
+        """The images that go out."""
+        for index in self._pictured:
+            item = self.items[index]
+            if item.void or item.kind == "opaque":
+                continue
+            for block in apply_recipe(self.parts[index].blocks, item.blocks):
+                if block.get("type") == "image":
+                    yield block
+
+    def newest_holder(self, ordinal: int) -> int | None:
+        """The last message that shows an object's content, if any does."""
+        holders = self.holders.get(ordinal)
+        return holders[-1] if holders else None
+
+    def watch(self, index: int, ordinal: int) -> None:
+        """Offer a message's content to the policy from now on."""
+        self.live[index] = ordinal
+        if self._expiry.get(index):
+            del self._expiry[index]
+
+    def expire(self, index: int) -> None:
+        """Mark a message's content as collapsible: it goes at the next rebase."""
+        if self.live.pop(index, None) is not None:
+            self._expiry[index] = True
+
+    def lean(self, base: int, index: int) -> None:
+        """Message `index` counts as a use of the content at `base`, which lives on."""
+        self.uses[base] = max(index, self.uses.get(base, base))
+        subject = self.parts[base].subject
+        if subject is not None and base not in self.live:
+            self.live[base] = subject
+            self._expiry[base] = False
+
+    def find_uses(self) -> None:
+        """Set `uses` from what the parts lean on."""
+        self.uses = {
+            part.base: index for index, part in enumerate(self.parts) if part.base is not None
+        }
+
+    def last_use(self, index: int) -> int:
+        """The newest message at which the content of `index` was given or leaned on."""
+        return self.uses.get(index, index)
+
+    def take_expiry(self) -> dict[str, list[int]]:
+        """Changes of what is collapsible since the last call, in the form that sets use."""
+        changes = self._expiry
+        self._expiry = {}
+        gone = sorted(i for i, expired in changes.items() if expired)
+        back = sorted(i for i, expired in changes.items() if not expired)
+        taken = {"expired+": gone, "expired-": back}
+        return {name: indexes for name, indexes in taken.items() if indexes}
+
+    def set_due(self, spots: AbstractSet[Spot], depth: int) -> None:
+        """These, and no others, may be folded; `depth`: the call that this is decided for."""
+        for spot in self.due.keys() - spots:
+            del self.due[spot]
+            self._due[spot] = False
+        for spot in spots - self.due.keys():
+            self.due[spot] = depth
+            self._due[spot] = True
+
+    def take_due(self) -> dict[str, list[list[int]]]:
+        """Changes of what may be folded since the last call: `{"+": [[4, 0]], "-": []}`."""
+        changes, self._due = self._due, {}
+        taken = {
+            sign: [list(spot) for spot in sorted(s for s, new in changes.items() if new is wanted)]
+            for sign, wanted in (("+", True), ("-", False))
+        }
+        return {sign: spots for sign, spots in taken.items() if spots}
+
+    def last_assistant(self) -> int:
+        """Index of the newest assistant message that counts, -1 where there is none."""
+        for index in range(len(self.items) - 1, -1, -1):
+            item = self.items[index]
+            if item.kind == "assistant" and not item.void:
+                return index
+        return -1
+
+    def _place(self, item: Item) -> None:
+        if item.kind == "user":
+            self.turn += 1
+        if item.kind == "assistant":
+            self._calls = {call.id: call for call in item.calls}
+        if item.kind == "result" and item.call_id in self._calls:
+            item.arguments = self._calls[item.call_id].arguments
+        item.turn = self.turn
+        item.rank = self.counted.get(self.turn, 0)
+        if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
+            self.counted[self.turn] = item.rank + 1
+
+    def _remember(self, index: int) -> None:
+        part = self.parts[index]
+        self.folded += part.form == "reference"
+        if part.subject is not None:
+            self.superseded.pop(part.subject, None)
+        if part.subject is not None and part.shows:
+            holders = self.holders.setdefault(part.subject, [])
+            holders.append(index)
+            if len(holders) > 1 and holders[-2] > index:
+                holders.sort()
+        if part.text_hash is not None and part.shows:
+            self.texts[part.text_hash] = max(index, self.texts.get(part.text_hash, -1))
+
+    def _forget(self, index: int) -> None:
+        part = self.parts[index]
+        self.folded -= part.form == "reference"
+        if part.subject is not None:
+            self.superseded.pop(part.subject, None)
+        if part.subject is not None and part.shows:
+            holders = self.holders.get(part.subject, [])
+            if index in holders:
+                holders.remove(index)
+            if not holders:
+                self.holders.pop(part.subject, None)
+        if part.text_hash is not None and self.texts.get(part.text_hash) == index:
+            del self.texts[part.text_hash]

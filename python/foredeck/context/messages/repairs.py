@@ -1,0 +1,84 @@
+"""What a message list needs so that a provider accepts it (design 1 section 7).
+
+Hosts hand over lists with holes: a call that was interrupted and has no result, a result whose
+call another extension took away, a history that begins in the middle. The holes are closed here,
+by messages of ours that stand between the host's, and by leaving out what nothing can answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.wording import history_cut, no_result
+
+Insert = dict[str, Any]
+"""A message of ours: `{"kind": "user", "blocks": [...]}` or
+`{"kind": "result", "call_id", "tool", "blocks": [...]}`. `"ends": True`: it has ended a turn, and
+stands for good."""
+
+
+@dataclass(slots=True)
+class Repairs:
+    """Messages to insert (before the index) and messages to leave out."""
+
+    inserts: dict[int, list[Insert]] = field(default_factory=dict)
+    drops: set[int] = field(default_factory=set)
+
+
+def repair(items: Sequence[Item], start: int = 0) -> Repairs:
+    """The repairs at or after index `start`; those before it are taken as made."""
+    repairs = Repairs()
+    pending: dict[str, str] = {}
+    begun = any(_begins(item) for item in items[:start])
+    for index in range(_last_assistant_before(items, start), len(items)):
+        item = items[index]
+        if item.kind == "result":
+            if pending.pop(item.call_id, None) is None and index >= start:
+                repairs.drops.add(index)
+            continue
+        if item.kind == "opaque":
+            continue
+        _close(pending, index, start, repairs)
+        if item.kind == "assistant" and not item.void:
+            pending = {call.id: call.tool for call in item.calls}
+            if not begun:
+                repairs.inserts.setdefault(index, []).insert(0, _beginning())
+        begun = begun or _begins(item)
+    _close(pending, len(items), start, repairs)
+    if not begun:
+        repairs.inserts.setdefault(len(items), []).append(_beginning())
+    return repairs
+
+
+def _begins(item: Item) -> bool:
+    """Whether something stands in the prompt once this message does."""
+    return item.kind in ("user", "context", "assistant") and not item.void
+
+
+def _beginning() -> Insert:
+    return {"kind": "user", "blocks": [text_block(history_cut())]}
+
+
+def _close(pending: dict[str, str], index: int, start: int, repairs: Repairs) -> None:
+    """Answer the calls that got no result before message `index`."""
+    if pending and index >= start:
+        repairs.inserts.setdefault(index, []).extend(
+            {
+                "kind": "result",
+                "call_id": call_id,
+                "tool": tool,
+                "blocks": [text_block(no_result())],
+            }
+            for call_id, tool in pending.items()
+        )
+    pending.clear()
+
+
+def _last_assistant_before(items: Sequence[Item], start: int) -> int:
+    for index in range(start - 1, -1, -1):
+        if items[index].kind == "assistant" and not items[index].void:
+            return index
+    return 0

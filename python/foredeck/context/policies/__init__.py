@@ -1,0 +1,1 @@
+"""What may be folded: the protocol, the policies, and what they are asked."""

@@ -1,0 +1,69 @@
+"""Policy `adaptive`: content goes when it has not been used for as long as its size is worth.
+
+Found by replaying recorded sessions; the rules are those of design 2 section 4, the constants
+stand in the configuration. `lean` and `careful` are the same rules with other constants.
+"""
+
+from __future__ import annotations
+
+import math
+
+from foredeck.config.prompt import AdaptiveSection
+from foredeck.context.policies.policy import History, Holding, Loose, UseRule, Verdict
+
+CHARS_PER_TOKEN = 4
+"""Sizes are compared with each other, so that a rough rate will do."""
+
+
+class Adaptive:
+    """See the module."""
+
+    def __init__(self, constants: AdaptiveSection | None = None, *, name: str = "adaptive") -> None:
+        self.name = name
+        self._constants = constants or AdaptiveSection()
+        self._factors: dict[int, float] = {}
+        told = self._constants
+        refresh = told.fold_arguments and told.fold_edits
+        self.uses = UseRule(told.min_names, told.max_holders, refresh)
+
+    def decide(self, history: History) -> Verdict:
+        """What is dead at this call; something that is used again before it went lives on."""
+        due = {h.spot for h in history.holdings if self._dead_result(h, history)}
+        due |= {p.spot for p in history.pieces if self._dead_piece(p, history)}
+        return Verdict(due=frozenset(due))
+
+    def _dead_result(self, holding: Holding, history: History) -> bool:
+        constants = self._constants
+        base = constants.patience_edited if holding.of_edited else constants.patience
+        return self._over(holding.age, holding.chars, base, holding.idle, history)
+
+    def _dead_piece(self, piece: Loose, history: History) -> bool:
+        constants = self._constants
+        if piece.kind == "thinking":
+            return constants.fold_thinking and piece.earlier_turn
+        if not constants.fold_arguments:
+            return False
+        if piece.kind == "old":
+            return True
+        base = constants.patience_edited if piece.of_edited else constants.patience_arguments
+        return self._over(piece.age, piece.chars, base, piece.idle, history)
+
+    def _over(self, age: int, chars: int, base: float, idle: bool, history: History) -> bool:
+        """Whether content of that size has been unused for longer than it may."""
+        factor = self._factors.get(chars) or self._factor(chars)
+        if idle:
+            factor *= self._constants.idle_factor
+        if history.cold:
+            factor *= self._constants.cold_factor
+        elif history.closing:
+            factor *= self._constants.closing_factor
+        return age >= base * factor
+
+    def _factor(self, chars: int) -> float:
+        """How many patiences content of that size is worth; kept, since it never changes."""
+        constants = self._constants
+        size = max(1.0, chars / CHARS_PER_TOKEN)
+        factor = math.sqrt(constants.reference_tokens / size)
+        factor = min(constants.longest_factor, max(constants.shortest_factor, factor))
+        self._factors[chars] = factor
+        return factor

@@ -1,0 +1,105 @@
+"""Asking the policy: what it is told of a call, and what follows from its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from foredeck.context.cache.rebase import is_closing
+from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.wires import Wire
+from foredeck.context.policies.policy import History, Holding, Loose, Policy
+from foredeck.context.policies.uses import Uses
+from foredeck.context.state.session import Session
+
+AHEAD_CALLS = 20
+"""For how many calls the policy is asked what it will give up if nothing is used meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a policy was told, and what it says may go."""
+
+    policy: Policy
+    history: History
+    due: frozenset[Spot]
+
+    def first_to_go(self) -> int | None:
+        """The first message that may be rewritten within the next calls if nothing is used."""
+        told = self.history
+        later = replace(
+            told,
+            holdings=[
+                Holding(spot, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
+                for spot, n, turns, rank, chars, age, idle, of_edited in told.holdings
+            ],
+            pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
+        )
+        verdict = self.policy.decide(later)
+        going = {spot.message for spot in verdict.due} | verdict.expired
+        return min(going, default=None)
+
+
+def ask(
+    session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
+) -> Asked:
+    """Give the policy the history and mark what it no longer wants; returns what is due.
+
+    Pinned objects and what answers the newest assistant message are never offered to it.
+    """
+    conversation = session.conversation
+    if policy.uses:
+        uses.follow(conversation)
+    flight = conversation.last_assistant()
+    holdings = list(_holdings(session, uses, flight))
+    pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
+    state = session.policy_state
+    history = History(
+        holdings,
+        conversation.turn,
+        time_ms,
+        cold,
+        state,
+        closing=is_closing(conversation),
+        pieces=pieces,
+    )
+    verdict = policy.decide(history)
+    session.policy_state = verdict.state
+    for index in verdict.expired:
+        conversation.expire(index)
+    kept = set(conversation.live.values())
+    for holding in holdings:
+        if holding.message in verdict.expired and holding.ordinal not in kept:
+            session.sets.expire(holding.ordinal)
+    return Asked(policy, history, verdict.due)
+
+
+def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
+    """Contents that at least one call has seen, oldest first; those that are pinned left out."""
+    conversation, pinned = session.conversation, session.sets.pinned
+    items, parts, counted = conversation.items, conversation.parts, conversation.counted
+    turn, last_use = conversation.turn, conversation.uses.get
+    for index, ordinal in sorted(conversation.live.items()):
+        if index > flight or ordinal in pinned:
+            continue
+        use = last_use(index, index)
+        spot, age, idle, of_edited = uses.state(index)
+        if use != index:
+            _, again, unused, _ = uses.state(use)
+            age, idle = min(age, again), idle and unused
+        item = items[use]
+        since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
+        yield Holding(spot, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
+
+
+def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[Loose]:
+    """Pieces that at least one call has seen and that the wire lets go."""
+    conversation = session.conversation
+    if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
+        return
+    for spot, piece in uses.loose.items():
+        allowed = wire.thinking if piece.kind == "thinking" else wire.arguments
+        if allowed and spot.message < flight:
+            earlier = conversation.items[spot.message].turn < conversation.turn
+            _, age, idle, of_edited = uses.state(*spot)
+            yield Loose(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)

@@ -1,0 +1,147 @@
+"""What of an assistant message can be folded: long arguments of its tool calls, and its thinking.
+
+A folded argument stays a valid argument of its tool: a string stays a string. The shim refuses a
+tool call whose arguments carry the marker, since models imitate what they see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.parts import SEALED
+from foredeck.context.wording import folded_argument
+
+Kind = Literal["old", "argument", "thinking"]
+"""`old`: the half of an edit that says what to replace."""
+
+MIN_CHARS = 200
+"""A shorter argument is no piece: its marker would be almost as long."""
+
+OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
+
+Label = Callable[[str], int | None]
+"""The handle of a tool call, by the provider's id of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One piece: its number within the message, from 1, and what it holds."""
+
+    slot: int
+    kind: Kind
+    text: str
+    call_id: str = ""
+    sealed: bool = False
+    """Bound by a provider's signature: it must go out as it came."""
+
+    @property
+    def saving(self) -> int:
+        """Characters that folding it saves, roughly."""
+        return len(self.text) - (0 if self.kind == "thinking" else 45)
+
+
+def pieces_of(item: Item) -> list[Piece]:
+    """The pieces of an assistant message, in order; small arguments are none."""
+    found: list[Piece] = []
+    slot = 0
+    for block in item.blocks:
+        if block.get("type") == "thinking" and block.get("thinking"):
+            slot += 1
+            found.append(Piece(slot, "thinking", str(block["thinking"])))
+        elif block.get("type") == "toolCall":
+            for key, text in _long_strings(block.get("arguments")):
+                slot += 1
+                kind: Kind = "old" if key in OLD_NAMES else "argument"
+                sealed = bool(block.get("thoughtSignature"))
+                found.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
+    return found
+
+
+def folded_blocks(item: Item, slots: Collection[int], label: Label) -> list[Block] | None:
+    """The recipe of an assistant message with these pieces folded, `SEALED` for all its reasoning.
+
+    None where it may not be: nothing would be left, or a call has no handle to name.
+    """
+    recipe: list[Block] = []
+    slot = 0
+    for number, block in enumerate(item.blocks):
+        if block.get("type") == "thinking":
+            slot += bool(block.get("thinking"))
+            folded = SEALED in slots or (block.get("thinking") and slot in slots)
+            if not folded:
+                recipe.append({"keep": number})
+        elif block.get("type") == "toolCall":
+            folder = _Folder(slot, slots, label(str(block.get("id") or "")))
+            arguments = _map(block.get("arguments"), "", folder.fold)
+            slot = folder.slot
+            if folder.nameless:
+                return None
+            changed = _sorted({**block, "arguments": arguments})
+            recipe.append(changed if folder.folded else {"keep": number})
+        else:
+            recipe.append({"keep": number})
+    return recipe if any(_tells(item, block) for block in recipe) else None
+
+
+class _Folder:
+    """Replaces the chosen strings of one call's arguments, counting as `pieces_of` does."""
+
+    def __init__(self, slot: int, slots: Collection[int], ordinal: int | None) -> None:
+        self.slot = slot
+        self.folded = False
+        self.nameless = False
+        self._slots = slots
+        self._ordinal = ordinal
+
+    def fold(self, _key: str, text: str) -> str | None:
+        self.slot += 1
+        if self.slot not in self._slots:
+            return None
+        if self._ordinal is None:
+            self.nameless = True
+            return None
+        self.folded = True
+        return folded_argument(self._ordinal, len(text))
+
+
+def _long_strings(arguments: Any) -> list[tuple[str, str]]:
+    """Long strings in a call's arguments with the names they stand under, in `_map`'s order."""
+    found: list[tuple[str, str]] = []
+
+    def note(key: str, text: str) -> None:
+        found.append((key, text))
+
+    _map(arguments, "", note)
+    return found
+
+
+def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
+    """A copy of arguments with long strings replaced by what `visit(key, text)` returns."""
+    if isinstance(value, str):
+        if len(value) <= MIN_CHARS:
+            return value
+        replaced = visit(key, value)
+        return value if replaced is None else replaced
+    if isinstance(value, list):
+        return [_map(item, key, visit) for item in value]
+    if isinstance(value, dict):
+        return {name: _map(value[name], name, visit) for name in sorted(value)}
+    return value
+
+
+def _sorted(value: Any) -> Any:
+    """The same with all keys in order: as a stored block comes back after a restart."""
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _tells(item: Item, block: Block) -> bool:
+    """Whether a block of a recipe holds something that a provider accepts on its own."""
+    own = item.blocks[block["keep"]] if "keep" in block else block
+    if own.get("type") == "text":
+        return bool(str(own.get("text") or "").strip())
+    return own.get("type") != "thinking"

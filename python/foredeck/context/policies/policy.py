@@ -1,0 +1,165 @@
+"""Which content may leave the prompt. Policies are pure: history in, verdict out.
+
+A policy names messages whose content it no longer wants; it never touches the prompt. The
+content leaves at the next rebase (`rebase.py`). Pinned and locked objects, and results that
+answer the newest assistant message, are never offered to a policy.
+
+To add one: write a class that fits `Policy`, and name it in `policies.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from foredeck.context.messages.parts import Spot
+from foredeck.context.policies.pieces import Kind
+
+
+class Holding(NamedTuple):
+    """A message that shows an object's content and may be folded."""
+
+    spot: Spot
+    """Its place, as verdicts name it."""
+    ordinal: int
+    age_in_turns: int
+    """0 for the newest user turn."""
+    rank: int
+    """How many counted results of its turn stand at or after it: 1 for the newest."""
+    chars: int
+    age: int = 0
+    """Model calls since its last use. This and what follows is filled in for policies that
+    track uses."""
+    idle: bool = False
+    """Whether the newest user turn has not used it."""
+    of_edited: bool = False
+    """Whether it shows a file that the session edits."""
+
+    @property
+    def message(self) -> int:
+        """Its place in the list of messages."""
+        return self.spot.message
+
+
+class Loose(NamedTuple):
+    """A piece of an assistant message that may be folded: a long argument, or thinking."""
+
+    spot: Spot
+    kind: Kind
+    chars: int
+    age: int
+    idle: bool
+    of_edited: bool
+    earlier_turn: bool
+    """Whether it stands before the newest user message."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a policy is given for one call."""
+
+    holdings: Sequence[Holding]
+    """Foldable contents, oldest first."""
+    turn: int
+    time_ms: int
+    cold: bool
+    """Whether the provider's cache holds nothing of the prompt."""
+    state: Mapping[str, Any]
+    """What the policy's last verdict on this branch left behind."""
+    pieces: Sequence[Loose] = ()
+    """Foldable pieces of assistant messages, where the wire allows it and uses are tracked."""
+    closing: bool = False
+    """Whether a turn begins in which, by what the last one was like, sealed reasoning will keep
+    everything before it as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class UseRule:
+    """What counts as a use of content, beside an edit of its text and a mention of its path."""
+
+    min_names: int = 2
+    """How many telling identifiers in an answer make a use of what holds them."""
+    max_holders: int = 2
+    """An identifier that more pieces hold tells nothing of where it was taken from."""
+    refresh: bool = False
+    """Whether reads of edited files are brought up to date at a rebase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a policy decides, and the state that it wants to find again."""
+
+    expired: frozenset[int] = frozenset()
+    """Messages whose content is not wanted any more, for good: it is inactive from now on."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    due: frozenset[Spot] = frozenset()
+    """Content that may go now. It stays active until it goes, and is asked about anew at every
+    call."""
+
+
+class Policy(Protocol):
+    """Decides what is collapsible."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in the configuration and in call records."""
+
+    @property
+    def uses(self) -> UseRule | None:
+        """How last uses are tracked for it, which costs time at each call; None: not at all."""
+
+    def decide(self, history: History) -> Verdict:
+        """What may go, given everything that is known."""
+
+
+class SeedWindow:
+    """The window of the seeds: the newest results of each of the newest user turns stay.
+
+    `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
+    current one included (seed 1, 6.4; SSOT 4.3). An activation starts its window anew, since
+    its content stands where it was activated.
+    """
+
+    name = "seed-window"
+    uses = None
+
+    def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
+        self._per_turn = per_turn
+        self._turns = turns
+
+    def decide(self, history: History) -> Verdict:
+        """Fold what is older than the window."""
+        expired = frozenset(
+            holding.message
+            for holding in history.holdings
+            if holding.age_in_turns >= self._turns or holding.rank > self._per_turn
+        )
+        return Verdict(expired)
+
+
+class KeepAll:
+    """Folds nothing: what plain Pi shows, with handles. For comparisons."""
+
+    name = "keep-all"
+    uses = None
+
+    def decide(self, history: History) -> Verdict:
+        """Keep everything."""
+        del history
+        return Verdict()
+
+
+class LastN:
+    """Keeps the newest tool results, over all user turns. For comparisons."""
+
+    name = "last-n"
+    uses = None
+
+    def __init__(self, count: int = 10) -> None:
+        self._count = count
+
+    def decide(self, history: History) -> Verdict:
+        """Fold all but the newest."""
+        kept = len(history.holdings) - self._count
+        return Verdict(frozenset(holding.message for holding in history.holdings[: max(0, kept)]))

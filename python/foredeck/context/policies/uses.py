@@ -1,0 +1,182 @@
+"""When each piece of content was last used, read off what the model wrote (design 2 section 4).
+
+A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
+holds, or, of a result, a tool call that names its path: the next edit of a file goes by what shows
+the file, not by the arguments of the edits before. Everything here follows from the message list
+alone, so a restarted engine comes to the same.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Call, Item, strings_in
+from foredeck.context.messages.parts import Spot
+from foredeck.context.policies.pieces import Piece, pieces_of
+from foredeck.context.policies.policy import UseRule
+from foredeck.context.rendering.view import own_names
+from foredeck.sources.edits import edits_of
+from foredeck.sources.toolpaths import WRITERS, path_argument
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """One piece of content and its last use, counted in model calls from 1."""
+
+    spot: Spot
+    last: int
+    path: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Uses:
+    """Last uses of the results and arguments of one conversation. `follow` brings it up to date."""
+
+    cwd: str = ""
+    rule: UseRule = field(default_factory=UseRule)
+    calls: int = 0
+    """Model calls so far: answers in the list that were not aborted."""
+    turn_began: int = 0
+    """How many there were at the newest user message."""
+    edited: set[str] = field(default_factory=set)
+    """Paths of the files that the session has written."""
+    loose: dict[Spot, Piece] = field(default_factory=dict)
+    """Pieces of assistant messages that are not folded, and not sealed."""
+    by_spot: dict[tuple[int, int], Use] = field(default_factory=dict)
+    """By `Spot`, in the order of the messages."""
+    _conversation: Conversation | None = None
+    _done: int = 0
+    _holders: dict[str, list[Use]] = field(default_factory=dict)
+    _by_path: dict[str, list[Spot]] = field(default_factory=dict)
+
+    def follow(self, conversation: Conversation) -> None:
+        """Read the messages that were added; all of them where the list is another."""
+        if self._conversation is not conversation or self._done > len(conversation):
+            fresh = Uses(self.cwd, self.rule)
+            for name in fresh.__slots__:
+                setattr(self, name, getattr(fresh, name))
+            self._conversation = conversation
+        for index in range(self._done, len(conversation)):
+            self._read(index, conversation.items[index])
+        for index in conversation.rendered:
+            if index < self._done and conversation.items[index].kind == "assistant":
+                self._loosen(index, pieces_of(conversation.items[index]))
+        conversation.rendered.clear()
+        self._done = len(conversation)
+
+    def state(self, message: int, slot: int = 0) -> tuple[Spot, int, bool, bool]:
+        """Of the content at a spot: the spot, model calls since its last use, whether the newest
+        user turn has not used it, and whether it is of a file that the session edits; 0 and no
+        for what is not known."""
+        use = self.by_spot.get((message, slot))
+        if use is None:
+            return Spot(message, slot), 0, False, False
+        last = use.last
+        return use.spot, self.calls - last, last <= self.turn_began, use.path in self.edited
+
+    def age(self, spot: Spot) -> int:
+        """Model calls since the last use; 0 for what is not known."""
+        return self.state(*spot)[1]
+
+    def spots_of(self, path: str) -> Sequence[Spot]:
+        """Results and arguments that are of a file, in their order."""
+        return self._by_path.get(path, ())
+
+    def _read(self, index: int, item: Item) -> None:
+        if item.kind == "user":
+            self.turn_began = self.calls
+        elif item.kind == "assistant" and not item.void:
+            self.calls += 1
+            self._note_uses(item)
+            self._add_pieces(index, item)
+        elif item.kind == "result":
+            assert self._conversation is not None
+            names = own_names(self._conversation, index)
+            self._hold(Spot(index), item.text, self._path(item.arguments), names)
+
+    def _note_uses(self, item: Item) -> None:
+        used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
+        for call in item.calls:
+            used += self._named(call)
+        names = frozenset[str]().union(*map(identifiers, _words(item)))
+        counts: Counter[Use] = Counter()
+        for name in names:
+            holders = self._holders.get(name, ())
+            if len(holders) <= self.rule.max_holders:
+                counts.update(holders)
+        used += [use for use, count in counts.items() if count >= self.rule.min_names]
+        for use in used:
+            if use is not None:
+                use.last = self.calls
+
+    def _named(self, call: Call) -> list[Use]:
+        path = self._path(call.arguments)
+        if path and call.tool in WRITERS:
+            self.edited.add(path)
+        if not path:
+            return []
+        return [self.by_spot[spot] for spot in self._by_path.get(path, ()) if not spot.slot]
+
+    def _add_pieces(self, index: int, item: Item) -> None:
+        pieces = pieces_of(item)
+        self._loosen(index, pieces)
+        paths = {call.id: self._path(call.arguments) for call in item.calls}
+        for piece in pieces:
+            if piece.kind != "thinking":
+                self._hold(
+                    Spot(index, piece.slot),
+                    piece.text,
+                    paths.get(piece.call_id, ""),
+                    identifiers(piece.text),
+                )
+
+    def _loosen(self, index: int, pieces: list[Piece]) -> None:
+        """Know which of a message's pieces can fold, as it is rendered now."""
+        assert self._conversation is not None
+        part = self._conversation.parts[index]
+        whole = part.form in ("host", "folded")
+        for piece in pieces:
+            spot = Spot(index, piece.slot)
+            if whole and not piece.sealed and piece.slot not in part.slots:
+                self.loose[spot] = piece
+            else:
+                self.loose.pop(spot, None)
+
+    def _hold(self, spot: Spot, text: str, path: str, names: frozenset[str]) -> None:
+        use = self.by_spot[spot] = Use(spot, self.calls, path, text)
+        if path:
+            self._by_path.setdefault(path, []).append(spot)
+        known, most = self._holders, self.rule.max_holders
+        for name in names:
+            holders = known.get(name)
+            if holders is None:
+                known[name] = [use]
+            elif len(holders) <= most:
+                holders.append(use)
+
+    def _holder(self, text: str) -> Use | None:
+        """The newest piece that holds a text."""
+        if text.strip():
+            for use in reversed(self.by_spot.values()):
+                if text in use.text:
+                    return use
+        return None
+
+    def _path(self, arguments: dict[str, object]) -> str:
+        path = path_argument(arguments)
+        return posixpath.normpath(posixpath.join(self.cwd, path)) if path else ""
+
+
+def _words(item: Item) -> Iterable[str]:
+    """What an answer says and asks for."""
+    for block in item.blocks:
+        if block.get("type") == "text":
+            yield str(block.get("text") or "")
+    for call in item.calls:
+        yield from strings_in(call.arguments)

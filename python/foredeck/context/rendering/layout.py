@@ -1,0 +1,183 @@
+"""Where content stands in the prompt. Two layouts behind one interface.
+
+A layout turns facts about results into parts, and decides what changes at a rebase. It is given
+a `Scene`: the conversation and what it may look up. It never writes to the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from foredeck.context.digests import Size
+from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.parts import Part, keep_all
+from foredeck.context.quoting import looks_like_ours
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.sets import Sets
+from foredeck.context.wording import (
+    args_display,
+    done,
+    handle,
+    not_text,
+    reference,
+    unlabelled,
+)
+from foredeck.sources import parse_read_range
+from foredeck.sources.toolpaths import WRITERS
+
+HANDLE_FROM_CHARS = 200
+"""A shorter result would gain nothing from being folded, so it needs no handle."""
+
+RECEIPT_CHARS = 400
+"""A writer's result that is longer has more to tell than that the file was written."""
+
+GARBLED_SHARE = 5
+"""One replacement character in so many, and nobody can read the rest either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A new result and the object whose content it carries."""
+
+    index: int
+    subject: int | None
+    version: int | None
+    text_hash: str | None
+
+
+@dataclass(slots=True)
+class Scene:
+    """What a layout works on."""
+
+    conversation: Conversation
+    sets: Sets
+    content: Callable[[int], str | None]
+    """A file's newest content, by handle; None for other objects and for what is not text."""
+    describe: Callable[[int], Mapping[str, Any]]
+    """The metadata of an object, by handle: fields of its head."""
+    newest: Callable[[int], int]
+    """The newest version of an object that the session knows, by handle."""
+    cwd: str = ""
+    min_saving_chars: int = 120
+    label: Callable[[str], int | None] = lambda _call_id: None
+    """The handle of a tool call, by the provider's id of it."""
+    digests: Size = field(default_factory=Size)
+    """How long the digest of a folded result may be."""
+    gauge: Gauge = field(default_factory=Gauge)
+    """Characters to tokens, for the model that will be called."""
+    changed: set[int] = field(default_factory=set)
+    """Messages whose part was set in this call."""
+
+    def render(self, index: int, part: Part) -> None:
+        """Set a message's part and note that it is new."""
+        self.conversation.render(index, part)
+        self.changed.add(index)
+
+
+class Layout(Protocol):
+    """Decides the bytes."""
+
+    name: str
+    keeps_bytes: bool
+    """Whether sent bytes stay until a rebase; a stateless layout writes all anew each time."""
+
+    def place(self, scene: Scene, placed: Placed) -> None:
+        """Render a result that is seen for the first time."""
+
+    def fold(self, scene: Scene, indexes: set[int]) -> None:
+        """Rewrite the prompt without the content of these messages."""
+
+    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
+        """Text blocks that stand between messages: index to a list of content blocks."""
+
+
+def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
+    """The content itself, under its handle where it is long enough to be folded one day."""
+    own = keep_all(item)
+    if placed.subject is None:
+        return Part("note" if item.tool in CONTEXT_TOOLS else "host")
+    label = head or handle(placed.subject)
+    if is_garbled(item):
+        line = text_block(not_text(label, len(item.text)))
+        return Part("full", [line], placed.subject, placed.version, None, placed.text_hash)
+    long = item.chars >= HANDLE_FROM_CHARS
+    needs_handle = head is not None or not own or long or looks_like_ours(item.text)
+    blocks = [text_block(label), *own] if needs_handle else None
+    return Part("full", blocks, placed.subject, placed.version, None, placed.text_hash)
+
+
+def shown_text(conversation: Conversation, index: int) -> str:
+    """The text of a result as it can be read: a copy that was brought up to date has its own."""
+    part = conversation.parts[index]
+    last = part.blocks[-1] if part.form == "full" and part.blocks else {}
+    if len(part.blocks or ()) > 1 and "keep" not in last:
+        return str(last.get("text") or "")
+    return conversation.items[index].text
+
+
+def is_garbled(item: Item) -> bool:
+    """Whether a `read` shows what its host makes of bytes that are no text, at some length."""
+    if item.tool != "read" or item.failed or item.has_image or item.chars < HANDLE_FROM_CHARS:
+        return False
+    return "\0" in item.text or item.text.count("\ufffd") * GARBLED_SHARE > len(item.text)
+
+
+def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -> str:
+    """What to call the content that a message shows, so that it can be found there."""
+    if conversation.parts[index].blocks is not None:
+        return handle(ordinal)
+    item = conversation.items[index]
+    return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
+
+
+def folded_part(scene: Scene, index: int, told: str = "") -> Part:
+    """What is left of a result when it folds: `reference_part`, and less of a receipt."""
+    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    if part.subject is None or not is_receipt(item):
+        return reference_part(scene, index, told)
+    line = text_block(done(part.subject))
+    return Part("reference", [line], part.subject, part.version, None, part.text_hash)
+
+
+def is_receipt(item: Item) -> bool:
+    """Whether a result only says that a file was written, as the call above says already."""
+    if item.tool not in WRITERS or item.failed or item.has_image:
+        return False
+    return len(item.text) <= RECEIPT_CHARS
+
+
+def reference_part(scene: Scene, index: int, told: str = "") -> Part:
+    """The line that is left of a result when its content goes; `told`: its digest."""
+    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    if part.subject is None:
+        return part
+    fields = {
+        "tool": item.tool,
+        "status": "fail" if item.failed else "ok",
+        "args_display": args_display(_told(item), scene.cwd),
+    }
+    images = sum(1 for block in item.blocks if block.get("type") == "image")
+    text = shown_text(scene.conversation, index)
+    lines = _lines(item, text)
+    line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
+    block = text_block(f"{line}\n{told}" if told else line)
+    return Part("reference", [block], part.subject, part.version, None, part.text_hash)
+
+
+def _told(item: Item) -> Mapping[str, Any]:
+    """The arguments, but for what `lines` says of a read."""
+    if item.tool != "read":
+        return item.arguments
+    return {k: v for k, v in item.arguments.items() if k not in ("offset", "limit")}
+
+
+def _lines(item: Item, text: str) -> str:
+    """Which lines of a file a read shows, or how many there are of any other text."""
+    if item.tool == "read" and not item.failed:
+        shown = parse_read_range(item.arguments, text)
+        return f"{shown.first}-{shown.last}" if shown and shown.last > shown.first else ""
+    count = text.rstrip("\n").count("\n") + 1
+    return str(count) if count > 1 else ""

@@ -1,0 +1,55 @@
+"""The scene that a layout works on, made from an open session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.context.digests import Size
+from foredeck.context.rendering.layout import Scene
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.session import Session
+from foredeck.model.documents import FileDocument
+
+
+def scene_of(session: Session, min_saving_chars: int, digests: Size, gauge: Gauge) -> Scene:
+    """What a layout may look up and change of the session, for the model that will be called."""
+
+    def content(ordinal: int) -> str | None:
+        return _content(session, ordinal)
+
+    def describe(ordinal: int) -> Mapping[str, Any]:
+        return _describe(session, ordinal)
+
+    return Scene(
+        session.conversation,
+        session.sets,
+        content,
+        describe,
+        lambda ordinal: session.index.entries[ordinal].pin.version,
+        session.cwd,
+        min_saving_chars,
+        session.index.by_label.get,
+        digests,
+        gauge,
+    )
+
+
+def _content(session: Session, ordinal: int) -> str | None:
+    """The content of a file as the session has seen it last; None for any other object."""
+    entry = session.index.entries[ordinal]
+    if entry.type != "file":
+        return None
+    pending = session.workspace.pending.get(entry.object)
+    document = pending or session.store.get(entry.object, FileDocument)
+    return None if document is None else document.content
+
+
+def _describe(session: Session, ordinal: int) -> Mapping[str, Any]:
+    """The fields of an object's newest version, with its type and what the model calls a file."""
+    entry = session.index.entries[ordinal]
+    head = session.workspace.head(entry.object)
+    if head is None:
+        return {}
+    path = session.name_of(entry) if entry.type == "file" else None
+    return {**head.fields, "type": head.type, "path": path}

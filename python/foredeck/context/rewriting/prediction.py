@@ -1,0 +1,59 @@
+"""What the provider's cache will do with a prompt: said beforehand, compared with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.context.cache.cached import MINIMUM_TOKENS, NOTHING, marker_id
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.rendering.layout import Scene
+from foredeck.context.rewriting.rewriting import Call
+
+KEEP_CALLS = 5
+"""For how many calls a marker stays where it is, if it can, before its place is chosen anew: that
+costs asking the policy once more."""
+
+
+def foresee(
+    scene: Scene, call: Call, changed_from: int, first_to_go: int | None, *, before: int | None
+) -> dict[str, Any]:
+    """The `cache` of a call record, without what the provider says of it.
+
+    `changed_from`: the first message that does not go out as it did; `first_to_go`: the first
+    that soon may not; `before`: where the marker stands that is to stay, if it can.
+    """
+    reach = call.reach
+    hit = reach.hit(min(changed_from, call.start))
+    marked = reach.mark(hit, first_to_go, rebased=changed_from < call.start)
+    if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
+        marked = before
+    total, read = _tokens(scene, call, hit)
+    rest = total - read
+    pays_for_writing = reach.rule == "markers" or call.prices.write > 1
+    written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
+    told: dict[str, Any] = {
+        "rule": reach.rule,
+        "hit": hit,
+        "read": read,
+        "written": written,
+        "fresh": rest - written,
+    }
+    return told if marked is None else {**told, "marked": marked}
+
+
+def marker_of(conversation: Conversation, cache: Mapping[str, Any] | None) -> str:
+    """Id of the tool call on whose result the marker of a call stands, empty for none."""
+    end = (cache or {}).get("marked")
+    return "" if end is None else marker_id(conversation, end)
+
+
+def _tokens(scene: Scene, call: Call, hit: int) -> tuple[int, int]:
+    """Of the whole prompt, and of the prefix that is found."""
+    conversation, gauge = scene.conversation, scene.gauge
+    total = gauge.prompt(conversation, call.fixed_chars)
+    if hit == NOTHING:
+        return total, 0
+    after = conversation.chars_sent - conversation.chars_before(hit)
+    read = total - gauge.tokens(after)
+    return total, read if read >= MINIMUM_TOKENS else 0

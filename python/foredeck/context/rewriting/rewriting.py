@@ -1,0 +1,254 @@
+"""The rebase of one call: whether there is one, from where, and what it cost or saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foredeck.context.cache.cached import HEAD, NOTHING, Reach
+from foredeck.context.cache.economics import (
+    Bill,
+    Due,
+    Offer,
+    Prices,
+    Terms,
+    best_rebase,
+    calls_until,
+)
+from foredeck.context.cache.rebase import (
+    CHARS_PER_TOKEN,
+    Moment,
+    Reason,
+    Water,
+    first_free,
+    is_closing,
+    reason_to_rebase,
+)
+from foredeck.context.messages.parts import Spot
+from foredeck.context.rendering.layout import Layout, Scene
+from foredeck.context.rewriting.folding import (
+    collapsible,
+    fold,
+    fold_down,
+    foldable_chars,
+    shed,
+    unseal,
+)
+from foredeck.context.rewriting.refresh import Finder, Refresh
+from foredeck.context.state.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the decision needs to know of the call at hand."""
+
+    moment: Moment
+    prices: Prices
+    start: int
+    """How many messages were sent before."""
+    fixed_chars: int
+    """What stands around the messages: system prompt, tools."""
+    reach: Reach
+    """What the provider's cache would find."""
+    rewritten: int | None = None
+    """From this message on the host has changed what it had sent before: these bytes are new to
+    the provider whatever we do."""
+    unseals: bool = False
+    """Whether the wire lets reasoning of earlier turns be left out."""
+
+    @property
+    def warm(self) -> bool:
+        """Whether the provider's cache may hold what was sent before."""
+        return self.start > 0 and not self.moment.lost
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the user can change about rebases."""
+
+    water: Water = field(default_factory=Water)
+    terms: Terms = field(default_factory=Terms)
+
+
+def rewrite(
+    session: Session,
+    scene: Scene,
+    layout: Layout,
+    call: Call,
+    rules: Rules,
+    wanted: Collection[Spot] = (),
+    find: Finder | None = None,
+) -> dict[str, Any]:
+    """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
+
+    `wanted`: what the policy says may go, beside what nobody wants any more. `find`: the reads that
+    may be brought up to date, given what goes. The session's ledger goes on by this call.
+    """
+    conversation = session.conversation
+    due = collapsible(scene, wanted)
+    refreshes = find(scene, due.keys()) if find and layout.keeps_bytes else {}
+    if refreshes:
+        savings = {spot: refresh.saving for spot, refresh in refreshes.items()}
+        due = dict(sorted({**due, **savings}.items()))
+    conversation.set_due(due.keys(), session.depth + 1)
+    decision = _rebase(session, scene, layout, call, rules, due, wanted, refreshes)
+    if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
+        unseal(scene, decision["from"])
+    changed_from = min(scene.changed, default=len(conversation))
+    session.ledger = session.ledger.after(
+        call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
+    )
+    return decision
+
+
+def _rebase(
+    session: Session,
+    scene: Scene,
+    layout: Layout,
+    call: Call,
+    rules: Rules,
+    due: Mapping[Spot, int],
+    wanted: Collection[Spot],
+    refreshes: Mapping[Spot, Refresh],
+) -> dict[str, Any]:
+    if not layout.keeps_bytes:
+        _let_go(session, wanted)
+        return _shed(session, scene, call, rules.water)
+    reason, first = reason_to_rebase(call.moment, rules.water), 0
+    if reason == "high-water" and _is_futile(scene, call, rules.water, due):
+        # Sealed reasoning stands behind nearly everything: what could go now, one result at a
+        # time, is what came last. A compaction does more, and is made before the window is full.
+        reason = None
+    if reason is None and call.rewritten is not None:
+        reason, first = "history", call.rewritten
+    offer, session.rebase_in = None, None
+    if reason is None and call.warm:
+        dues = _dues(session, call, due)
+        offer = _offer(session, call, rules.terms, dues)
+        if offer is None:
+            session.rebase_in = calls_until(dues, call.prices, rules.terms)
+    if reason is None and offer is None:
+        return {"kind": "append"}
+    first = first if offer is None else offer.index
+    folded = fold(scene, layout, [spot for spot in due if spot.message >= first], refreshes)
+    folded |= _fold_more(scene, layout, call, rules.water, reason)
+    if not folded and not call.moment.written_anew:
+        return {"kind": "append"}
+    _expire(session, folded)
+    changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
+    if offer is not None:
+        reason = _reason_of(call, offer)
+    told = {"kind": "rebase", "reason": reason, "from": changed_from}
+    return told if offer is None else {**told, **offer.to_decision()}
+
+
+def _reason_of(call: Call, offer: Offer) -> Reason:
+    """Why a rebase pays: what it changes may not be cached in any case."""
+    if call.reach.rule == "none":
+        return "no-cache"
+    return "pays" if call.reach.hit(call.start) > offer.index else "look-back"
+
+
+def _let_go(session: Session, wanted: Collection[Spot]) -> None:
+    """A layout that writes all anew need not wait: results that may go are no longer active."""
+    conversation = session.conversation
+    for index in {spot.message for spot in wanted if not spot.slot} & conversation.live.keys():
+        ordinal = conversation.live[index]
+        conversation.expire(index)
+        if ordinal not in conversation.live.values():
+            session.sets.expire(ordinal)
+
+
+def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:
+    """A stateless layout has nothing to fold: what does not fit is no longer active."""
+    gone = shed(scene, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
+    for index in gone:
+        session.conversation.expire(index)
+    if not gone:
+        return {"kind": "append"}
+    return {"kind": "rebase", "reason": "high-water", "from": 0}
+
+
+def _fold_more(
+    scene: Scene, layout: Layout, call: Call, water: Water, reason: Reason | None
+) -> set[int]:
+    """Above the high-water mark, go on down to the low one."""
+    window = call.moment.window
+    tokens = scene.gauge.prompt(scene.conversation, call.fixed_chars)
+    if not window or not (reason == "high-water" or tokens > water.high * window):
+        return set()
+    return fold_down(scene, layout, int(water.low * window), call.fixed_chars)
+
+
+def _is_futile(scene: Scene, call: Call, water: Water, due: Mapping[Spot, int]) -> bool:
+    """Whether what may not be changed now keeps the prompt so near the high-water mark that it
+    would be there again soon: nearer than half of the way down to the low one."""
+    enough = (water.high + water.low) / 2 * (call.moment.window or 0)
+    chars, held = foldable_chars(scene, due)
+    return held and call.moment.tokens - scene.gauge.tokens(chars) > enough
+
+
+def _expire(session: Session, folded: Collection[int]) -> None:
+    """What was folded is inactive, unless it stands elsewhere too."""
+    conversation = session.conversation
+    for index in folded:
+        ordinal = conversation.live.get(index)
+        conversation.expire(index)
+        if ordinal is not None and not conversation.holders.get(ordinal):
+            session.sets.expire(ordinal)
+
+
+def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> Offer | None:
+    """The rebase that pays at this call, by the rent that each due piece has cost."""
+    if not dues:
+        return None
+    so_far = session.ledger.after(
+        call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
+    )
+    if is_closing(session.conversation):
+        terms = replace(terms, factor=terms.factor * terms.closing)
+    return best_rebase(dues, call.prices, terms, so_far)
+
+
+def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
+    """What may go, message by message in their order, as far back as bytes may change."""
+    conversation = session.conversation
+    savings: dict[int, int] = {}
+    rents: dict[int, float] = {}
+    for spot, chars in due.items():
+        calls = session.depth + 1 - conversation.due[spot]
+        saving = chars / CHARS_PER_TOKEN
+        savings[spot.message] = savings.get(spot.message, 0) + chars
+        rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
+    before, free = conversation.chars_before, first_free(conversation)
+    found = max(call.reach.hit(call.start), HEAD)
+    dues: list[Due] = []
+    for index in sorted(index for index in savings if index >= free):
+        suffix = before(found) - before(max(min(call.reach.hit(index), found), HEAD))
+        saving = savings[index] / CHARS_PER_TOKEN
+        dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
+    return dues
+
+
+def _plain_bill(session: Session, call: Call) -> Bill:
+    """What the call costs with every message as the host has it, and no marker but its own."""
+    conversation, reach = session.conversation, call.reach
+    new = conversation.items[call.start if call.start >= reach.nearest else HEAD :]
+    total = conversation.chars_host + call.fixed_chars
+    warm = call.warm and reach.rule != "none"
+    return _bill(total, total - sum(item.chars for item in new) if warm else 0)
+
+
+def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
+    """What it costs as it goes out, changed from a message on."""
+    conversation = session.conversation
+    total = conversation.chars_sent + call.fixed_chars
+    hit = call.reach.hit(min(changed_from, call.start))
+    if hit == NOTHING:
+        return _bill(total, 0)
+    return _bill(total, conversation.chars_before(hit) + call.fixed_chars)
+
+
+def _bill(total: int, cached: int) -> Bill:
+    return Bill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)

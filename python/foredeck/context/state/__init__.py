@@ -1,0 +1,1 @@
+"""A session's state: its index, sets, names, branches and the request at hand."""

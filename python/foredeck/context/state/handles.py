@@ -1,0 +1,165 @@
+"""What the model may call an object: `@12`, a path, a nickname, an id, or the start of one."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.records import nickname_id
+from foredeck.store.protocol import Head
+
+_HANDLE = re.compile(r"^@?(\d+)$")
+_VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?P<call>\d+))$")
+_SLICE = re.compile(
+    r"^(?P<name>.+?)\s+(?P<unit>turn|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
+)
+CANDIDATES = 5
+MIN_PREFIX = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of an object, both ends included, counted from 1."""
+
+    unit: str
+    """`turn`, or `char`."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An object, and the version or the part of it that was asked for, if one was."""
+
+    entry: Entry
+    version: int | None = None
+    call: int | None = None
+    slice: Slice | None = None
+
+
+def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
+    """The object that `text` names, with an optional `v3`, `call 5`, `turns 3-7` or `chars 1-900`
+    behind it.
+
+    `beyond`: a file or tool call that is stored, but that this session has not met, joins its
+    index (design 1 section 2); the caller commits that.
+    Raises `ToolError` that lists the nearest candidates where none or several fit.
+    """
+    name = text.strip()
+    if not name:
+        raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
+    part = _SLICE.match(name)
+    if part is not None and _by_path(session, name) is None:
+        whole = resolve(session, part["name"], beyond=beyond)
+        first = int(part["first"])
+        return replace(whole, slice=Slice(part["unit"], first, int(part["last"] or first)))
+    match = _VERSION.match(name)
+    if match is None or _by_path(session, name) is not None:
+        return Wanted(_entry(session, name, beyond))
+    version, call = match["version"], match["call"]
+    return Wanted(
+        _entry(session, match["name"], beyond),
+        int(version) if version else None,
+        int(call) if call else None,
+    )
+
+
+def _entry(session: Session, name: str, beyond: bool) -> Entry:
+    index = session.index
+    handle = _HANDLE.match(name)
+    if handle:
+        entry = index.entries.get(int(handle[1]))
+        if entry is None:
+            raise ToolError(f"There is no {name}; handles go from @1 to @{len(index)}.")
+        return entry
+    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
+    if ordinal is None:
+        ordinal = _by_path(session, name) or _by_identity(session, name)
+    if ordinal is None:
+        return (_stored(session, name) if beyond else None) or _by_part(session, name)
+    if index.by_label.get(name, ordinal) != ordinal:
+        # A provider's id that was given out more than once.
+        same = [e for e in index.entries.values() if name in (e.object, e.label)]
+        raise _ambiguous(session, name, same)
+    return index.entries[ordinal]
+
+
+def _by_path(session: Session, name: str) -> int | None:
+    return session.index.by_label.get(_absolute(session, name))
+
+
+def _by_identity(session: Session, name: str) -> int | None:
+    """A file by another of its names: through a link, or as a container has it."""
+    return session.index.by_object.get(_identity(session, name))
+
+
+def _identity(session: Session, name: str) -> str:
+    return session.source.identify(name, session.cwd or None)[0]
+
+
+def _stored(session: Session, name: str) -> Entry | None:
+    """An object that other sessions have met, by its nickname, its full id or its path."""
+    store = session.store
+    head = _claimed(session, name) or store.head(name) or store.head(_identity(session, name))
+    if head is None or head.type not in ("file", "toolcall"):
+        return None
+    source = head.fields.get("source") or {}
+    return session.see_head(head, source.get("path") or head.fields.get("provider_call_id") or "")
+
+
+def _absolute(session: Session, name: str) -> str:
+    return str(PurePath(session.cwd) / name)
+
+
+def _by_nickname(session: Session, name: str) -> int | None:
+    head = _claimed(session, name)
+    return None if head is None else session.index.by_object.get(head.id)
+
+
+def _claimed(session: Session, name: str) -> Head | None:
+    """The object that has this nickname."""
+    claim = session.store.head(nickname_id(name))
+    owner = None if claim is None else claim.fields.get("object")
+    return None if owner is None else session.store.head(owner)
+
+
+def _by_part(session: Session, name: str) -> Entry:
+    """An object whose id begins, or whose path ends, with `name`, if only one does."""
+    named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
+    tail = "/" + name.lstrip("./")
+    found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
+    if not found and len(name) >= MIN_PREFIX:
+        found = [e for e, label in named if e.object.startswith(name) or label.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise _ambiguous(session, name, found)
+    near = _nearest(named, name)
+    hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
+    raise ToolError(f"No object is called {name!r}.{hint}")
+
+
+def _ambiguous(session: Session, name: str, found: list[Entry]) -> ToolError:
+    return ToolError(f"{name!r} fits several objects: {_list(session, found)}. Use the handle.")
+
+
+def _nearest(named: list[tuple[Entry, str]], name: str) -> list[Entry]:
+    names: dict[str, Entry] = {}
+    for entry, label in named:
+        if label:
+            names[label] = entry
+            names.setdefault(PurePath(label).name, entry)
+    close = difflib.get_close_matches(name, names, n=CANDIDATES, cutoff=0.5)
+    unique = {names[match].ordinal: names[match] for match in close}
+    return list(unique.values())
+
+
+def _list(session: Session, entries: list[Entry]) -> str:
+    shown = [f"@{e.ordinal} {session.name_of(e) or e.object}" for e in entries[:CANDIDATES]]
+    more = len(entries) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,100 @@
+"""What a host asks of the assembler and what it is answered, in neutral terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.context.cache.cached import Rule
+from foredeck.context.cache.economics import Prices
+from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.messages.wires import Wire, wire_of
+
+OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model that will be called, as far as it matters here."""
+
+    provider: str
+    id: str
+    api: str = ""
+    window: int | None = None
+    cache_ttl_s: float | None = None
+    prices: Prices = field(default_factory=Prices)
+    cache: Rule = "prefix"
+    """By which rule its provider keeps prompts."""
+    marks: bool = False
+    """Whether one more cache marker can be set in its requests."""
+    input_price: float = 0.0
+    """What a million uncached input tokens cost, in the host's currency; 0: not known."""
+
+    @property
+    def name(self) -> str:
+        """What must stay the same for a cached prompt to be hit."""
+        return f"{self.provider}/{self.id}"
+
+    def to_record(self) -> dict[str, Any]:
+        """What a call record keeps of it: `name`, `api`, `window` in tokens, `ttl_s`, the prices
+        of a cached and of a written token relative to an uncached one (`read`, `write`; `guessed`
+        where it has none), and `input`, the price of a million of those, where it is known."""
+        told: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
+        told |= {"read": self.prices.read, "write": self.prices.write}
+        if not self.prices.known:
+            told["guessed"] = True
+        if self.cache_ttl_s is not None:
+            told["ttl_s"] = self.cache_ttl_s
+        if self.input_price > 0:
+            told["input"] = self.input_price
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a model call that the host has made, or wanted to."""
+
+    kind: OutcomeKind
+    call: int | None = None
+    edited: int = 0
+    messages: int = 0
+    time_ms: int = 0
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Request:
+    """One call about to be made."""
+
+    keep: int
+    items: list[Item]
+    time_ms: int
+    model: Model | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    system: list[Any] | None = None
+    """The host's system messages, where they differ from those told before."""
+    tools: list[Any] | None = None
+    """Definitions of the active tools, by the same rule."""
+    warmed_ms: int = 0
+    """When the host last sent the newest request once more to keep the cache warm, if it did."""
+
+    @property
+    def wire(self) -> Wire:
+        """What the provider lets pass."""
+        return wire_of(self.model.api, self.model.provider) if self.model else Wire()
+
+
+@dataclass(slots=True)
+class Answer:
+    """How to change the host's list: everything at or after `start` replaces what was said."""
+
+    call: int
+    start: int
+    edits: list[tuple[int, list[Block]]]
+    inserts: dict[int, list[Insert]]
+    drops: list[int]
+    decision: dict[str, Any]
+    stats: dict[str, Any]
+    marker: str = ""
+    """Id of the tool call on whose result one more cache marker is to stand; empty for none."""

@@ -1,0 +1,64 @@
+"""A session in words, for its user: which objects there are, and in which state."""
+
+from __future__ import annotations
+
+from foredeck.context.state.handles import resolve
+from foredeck.context.state.index import Entry
+from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.session import Session
+from foredeck.errors import ToolError
+
+SHOWN = 60
+
+
+def describe_session(session: Session) -> str:
+    """One line per object, newest first, with totals above."""
+    entries = [e for n, e in sorted(session.index.entries.items(), reverse=True) if _listed(e)]
+    sets = session.sets
+    head = (
+        f"{len(session.index)} objects, {len(sets.active)} active, {len(sets.pinned)} pinned, "
+        f"{session.conversation.folded} folded, {session.log.newest} calls"
+    )
+    lines = [_line(session, entry) for entry in entries[:SHOWN]]
+    if len(entries) > SHOWN:
+        lines.append(f"... and {len(entries) - SHOWN} more")
+    return "\n".join([head, *lines])
+
+
+def _listed(entry: Entry) -> bool:
+    return entry.type in ("file", "toolcall")
+
+
+def _line(session: Session, entry: Entry) -> str:
+    head = session.workspace.head(entry.object)
+    fields = {} if head is None else head.fields
+    what = (
+        entry.label
+        if entry.type == "file"
+        else f"{fields.get('tool')} {fields.get('args_display')}"
+    )
+    nickname = f" ({fields['nickname']})" if fields.get("nickname") else ""
+    return f"@{entry.ordinal:<4} {state_of(session, entry.ordinal):<9} {what}{nickname}"
+
+
+def state_of(session: Session, ordinal: int) -> str:
+    """pinned, active, inactive or indexed (SSOT 3.2)."""
+    sets = session.sets
+    if ordinal in sets.pinned:
+        return "pinned"
+    if ordinal in sets.active:
+        return "active"
+    return "inactive" if ordinal in sets.pool else "indexed"
+
+
+def name_object(session: Session, arguments: str) -> str:
+    """Give an object a nickname: `@12 spec`. Raises `ToolError` where the name is taken."""
+    words = arguments.split()
+    if len(words) != 2 or words[1].startswith("@"):
+        raise ToolError("Usage: /foredeck name @12 NICKNAME")
+    entry, name = resolve(session, words[0]).entry, words[1]
+    head = session.store.head(entry.object)
+    if head is None:
+        raise ToolError(f"@{entry.ordinal} is not stored.")
+    new = give_nickname(session.store, head, name)
+    return f"@{entry.ordinal} is called {name}{'' if new else ' already'}."

@@ -1,0 +1,131 @@
+"""Why the prompt is as it is, in words for the user: `/foredeck why`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.context.messages.parts import Spot
+from foredeck.context.policies.policy import Policy
+from foredeck.context.policies.uses import Uses
+from foredeck.context.state.branch import Fields
+from foredeck.context.state.handles import resolve
+from foredeck.context.state.session import Session
+from foredeck.context.status import short
+from foredeck.context.tools.listing import state_of
+
+REASONS: dict[str, str] = {
+    "cold": "the provider's cache had expired, so writing anew cost nothing more",
+    "model": "another model was chosen, whose cache held nothing of it",
+    "history": "the host had changed what was sent before",
+    "layout": "another layout was configured",
+    "pays": "it pays",
+    "look-back": "the provider's cache would not have found what stood there anyway",
+    "no-cache": "the model has no prompt cache, so writing anew costs nothing more",
+    "high-water": "the prompt would have passed the high-water mark of the window",
+    "window": "the prompt would not have fitted the window",
+    "off": "foredeck was switched off",
+    "timeout": "the engine did not answer in time",
+    "away": "the engine did not run",
+}
+"""By the reason that a decision is recorded with."""
+
+WEIGHED: dict[str, str] = {
+    "rent": "reading what may go has cost {}",
+    "premium": "writing the rest anew costs {} more",
+    "saves": "each call is {} shorter from then on",
+}
+"""What a decision weighed, in tokens of uncached input."""
+
+
+def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
+    """Of an object: why its content is in view or not. Of nothing: the newest decisions."""
+    if arguments:
+        ordinal = resolve(session, arguments).entry.ordinal
+        return "\n".join([_where(session, ordinal), _rule(session, ordinal, policy, uses)])
+    return "\n".join(_decisions(session)) or "No call has been made yet."
+
+
+def _where(session: Session, ordinal: int) -> str:
+    conversation = session.conversation
+    holder = conversation.newest_holder(ordinal)
+    place = "its content is not in the prompt"
+    if holder is not None:
+        place = f"its content stands in message {holder + 1} of {len(conversation)}"
+    return f"@{ordinal} is {state_of(session, ordinal)}; {place}."
+
+
+def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
+    """The rule that holds for an object now."""
+    conversation, sets = session.conversation, session.sets
+    holder = conversation.newest_holder(ordinal)
+    if holder is None:
+        return _gone(session, ordinal)
+    if ordinal in sets.pinned:
+        return "It is pinned, so it never folds."
+    if holder > conversation.last_assistant():
+        return "It answers the newest message of the model, which has not seen it yet."
+    since = conversation.due.get(Spot(holder))
+    if since is None:
+        return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
+    if ordinal not in sets.active or holder not in conversation.live:
+        cause = f"it was deactivated, or policy {policy.name} has given it up"
+    else:
+        cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
+    return f"It may go since call {since} of this branch: {cause}. It goes at the next rebase."
+
+
+def _used(policy: Policy, uses: Uses, holder: int) -> str:
+    if policy.uses is None:
+        return ""
+    return f", last used {uses.age(Spot(holder))} calls ago"
+
+
+def _gone(session: Session, ordinal: int) -> str:
+    """When an object left the prompt, or that it was never in it."""
+    for record in reversed(session.log.chain(session.current, session.load_record)):
+        for _, form, _, subject, *_ in record.get("parts") or ():
+            if subject == ordinal and form == "reference":
+                at = f"call {record['ordinal']}{_told(record['decision'])}"
+                return f"It was folded at {at}. activate @{ordinal} brings it back."
+    return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
+
+
+def _decisions(session: Session) -> list[str]:
+    """The newest call, and the newest rebase before it."""
+    record = session.log.records.get(session.current or "")
+    if record is None:
+        return []
+    lines = [_line(record)]
+    if record["decision"].get("kind") != "rebase":
+        chain = reversed(session.log.chain(session.current, session.load_record))
+        last = next((r for r in chain if r["decision"].get("kind") == "rebase"), None)
+        lines.append("No rebase yet on this branch." if last is None else _line(last))
+        wait = record["stats"].get("rebase_in")
+        if wait:
+            lines.append(f"By what may go now, the next one pays in {wait} calls at the earliest.")
+    return lines
+
+
+def _line(record: Fields) -> str:
+    decision = record["decision"]
+    match decision.get("kind"):
+        case "rebase":
+            what = f"rebase from message {decision.get('from', 0) + 1}"
+        case "host":
+            what = "went out without foredeck"
+        case _:
+            what = "appended; what was sent before stays as it was"
+    return f"Call {record['ordinal']}: {what}{_told(decision)}."
+
+
+def _told(decision: Mapping[str, Any]) -> str:
+    reason = decision.get("reason")
+    if not reason:
+        return ""
+    weighed = [
+        text.format(f"{short(int(decision[name]))} tokens")
+        for name, text in WEIGHED.items()
+        if isinstance(decision.get(name), int | float)
+    ]
+    return ": ".join(["", "; ".join([REASONS.get(reason, str(reason)), *weighed])])

@@ -1,0 +1,197 @@
+"""The model's own tools: activate, deactivate, pin, unpin.
+
+Each returns the text that the model reads, and a decision. The decision travels in the result's
+details: the sets change by it now, and again wherever the result is met in a message list, so
+that they follow the branch and survive a crash (design 1 section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foredeck.context import wording
+from foredeck.context.intake.alignment import stand_at_newest
+from foredeck.context.intake.ingest import apply_decision
+from foredeck.context.intake.reconcile import take_sightings
+from foredeck.context.rendering.layout import shown_name, shown_text
+from foredeck.context.rendering.savings import shown_lines
+from foredeck.context.state.handles import Wanted, resolve
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.context.tools.versions import Content, content_of
+from foredeck.errors import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a context tool answers."""
+
+    text: str
+    decision: dict[str, Any]
+
+
+class ContextTools:
+    """The four tools over one session."""
+
+    def __init__(self, session: Session, *, max_chars: int = 50_000) -> None:
+        self._session = session
+        self._max_chars = max_chars
+        if session.current is None and session.shown is None:
+            stand_at_newest(session)
+        self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
+            "activate": self._activate,
+            "deactivate": self._deactivate,
+            "pin": self._pin,
+            "unpin": self._unpin,
+        }
+
+    def run(self, tool: str, arguments: dict[str, Any], call_id: str) -> ToolAnswer:
+        """Run one call. Raises `ToolError` with a text for the model."""
+        if tool not in self._tools:
+            raise ToolError(f"foredeck has no tool {tool!r}.")
+        name = arguments.get("id")
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = f"@{name}"
+        if not isinstance(name, str):
+            raise ToolError(f'{tool} needs "id": a handle such as @12, a path, or a nickname.')
+        wanted = resolve(self._session, name, beyond=tool in ("activate", "pin"))
+        answer = self._tools[tool](wanted)
+        if not self._session.workspace.empty:
+            self._session.workspace.commit()  # the handle in the decision must outlive a crash
+        apply_decision(self._session, answer.decision)
+        self._session.applied.add(call_id)
+        return answer
+
+    def _activate(self, wanted: Wanted) -> ToolAnswer:
+        self._refuse_locked(wanted.entry, "is always in view")
+        return self._bring("activate", wanted)
+
+    def _pin(self, wanted: Wanted) -> ToolAnswer:
+        self._refuse_locked(wanted.entry, "is always in view")
+        if wanted.version is not None or wanted.call is not None or wanted.slice is not None:
+            raise ToolError("Only the newest version can be pinned, and as a whole: name it alone.")
+        return self._bring("pin", wanted)
+
+    def _deactivate(self, wanted: Wanted) -> ToolAnswer:
+        entry = wanted.entry
+        self._refuse_locked(entry, "cannot be deactivated")
+        decision = _decision("deactivate", entry)
+        if entry.ordinal in self._session.sets.active:
+            return ToolAnswer(wording.deactivated(entry.ordinal), decision)
+        return ToolAnswer(wording.out_of_pool(entry.ordinal), decision)
+
+    def _unpin(self, wanted: Wanted) -> ToolAnswer:
+        entry = wanted.entry
+        self._refuse_locked(entry, "is not pinned, but always in view")
+        if entry.ordinal not in self._session.sets.pinned:
+            return ToolAnswer(wording.not_pinned(entry.ordinal), _decision("none", entry))
+        return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
+
+    def _bring(self, op: str, wanted: Wanted) -> ToolAnswer:
+        """The content, unless the very version can be read in the prompt already."""
+        entry = wanted.entry
+        if entry.type == "file":
+            # The tracker may lag behind: what is given out is what is there now.
+            take_sightings(self._session, self._session.source.reconcile([entry.object]))
+        content = content_of(self._session, wanted)
+        if wanted.slice is not None:
+            return self._part(op, wanted, content)
+        if content.text is None:
+            text = wording.no_content(entry.ordinal, content.why)
+            return ToolAnswer(text, _decision(op, entry, form="note"))
+        arguments = folded_arguments(self._session, entry)
+        if arguments is not None:
+            text = wording.whole_call(arguments, content.text)[: self._max_chars]
+            partial = replace(content, text_hash=None)
+            return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+        if self._visible(entry, content):
+            text = wording.already_visible(self._name(entry, content), pinned=op == "pin")
+            return ToolAnswer(text, _decision(op, entry, content, form="visible"))
+        if len(content.text) > self._max_chars:
+            return self._beginning(op, entry, content)
+        text = content.text or wording.empty(entry.ordinal)
+        return ToolAnswer(text, _decision(op, entry, content, form="full"))
+
+    def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
+        """The lines, turns or characters that were asked for, as far as one answer goes."""
+        whole = content.text or ""
+        text = whole[: self._max_chars]
+        if len(whole) > len(text):
+            text += wording.cut_part(len(text), len(whole))
+        partial = replace(content, text_hash=None)
+        return ToolAnswer(text, _decision(op, wanted.entry, partial, form="full"))
+
+    def _beginning(self, op: str, entry: Entry, content: Content) -> ToolAnswer:
+        """The first lines of a text that is too long for one answer, unless a read shows them."""
+        whole = content.text or ""
+        end = whole.rfind("\n", 0, self._max_chars) + 1 or self._max_chars
+        newest = content.version == entry.pin.version
+        name = wording.handle(entry.ordinal, None if newest else content.version)
+        rest = wording.rest_of(name, end, len(whole))
+        shown = self._shown_from_the_start(entry, content)
+        if shown >= end:
+            rest = wording.rest_of(name, shown, len(whole))
+            text = wording.beginning_visible(name, shown, len(whole), rest)
+            return ToolAnswer(text, _decision(op, entry, form="note"))
+        text = whole[:end] + wording.cut_short(end, len(whole), rest)
+        partial = replace(content, text_hash=None)
+        return ToolAnswer(text, _decision(op, entry, partial, form="full"))
+
+    def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
+        """How many characters of a file a visible read shows, from the first one on."""
+        conversation = self._session.conversation
+        shown = 0
+        for index in conversation.holders.get(entry.ordinal, ()):
+            if conversation.parts[index].version == content.version:
+                lines = shown_lines(conversation.items[index], shown_text(conversation, index))
+                if lines and (content.text or "").startswith(lines):
+                    shown = max(shown, len(lines))
+        return shown
+
+    def _visible(self, entry: Entry, content: Content) -> bool:
+        conversation, shown = self._session.conversation, self._session.shown or frozenset()
+        holders = conversation.holders.get(entry.ordinal, ())
+        hashes = {conversation.parts[index].text_hash for index in holders}
+        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in shown
+
+    def _name(self, entry: Entry, content: Content) -> str:
+        """What to call a visible content, so that the model finds it."""
+        conversation = self._session.conversation
+        for index in reversed(conversation.holders.get(entry.ordinal, [])):
+            part = conversation.parts[index]
+            if part.text_hash == content.text_hash:
+                if part.blocks is not None and content.version < entry.pin.version:
+                    return wording.handle(entry.ordinal, content.version)
+                return shown_name(conversation, index, entry.ordinal, self._session.cwd)
+        return wording.handle(entry.ordinal)
+
+    def _refuse_locked(self, entry: Entry, why: str) -> None:
+        head = self._session.workspace.head(entry.object)
+        if head is not None and head.fields.get("locked"):
+            raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
+
+
+def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:
+    """The arguments of a tool call as they were, where some of them are folded in the prompt."""
+    conversation = session.conversation
+    for part, item in zip(conversation.parts, conversation.items, strict=True):
+        for call in item.calls if part.slots else ():
+            if session.index.by_label.get(call.id) == entry.ordinal:
+                return call.arguments
+    return None
+
+
+def _decision(
+    op: str, entry: Entry, content: Content | None = None, *, form: str = "note"
+) -> dict[str, Any]:
+    decision: dict[str, Any] = {
+        "op": op,
+        "ordinal": entry.ordinal,
+        "object": entry.object,
+        "form": form,
+    }
+    if content is not None:
+        decision |= {"version": content.version, "text_hash": content.text_hash}
+    return decision

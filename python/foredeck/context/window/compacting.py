@@ -1,0 +1,171 @@
+"""The host wants to compact: whether it has to, and by which summary.
+
+The host counts its own raw messages where it cannot trust the provider's count, so it asks too
+early; folding often helps where it would give up chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
+from foredeck.context.rendering.layout import Scene
+from foredeck.context.rewriting.folding import may_go
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.request import Model
+from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import Asked, Compacted, by_summary, put_away
+from foredeck.context.window.fitting import SUMMARY_SHARE
+from foredeck.context.window.pressure import usable_window
+from foredeck.model.compactions import AskedBy
+
+Writer = Literal["foredeck", "model"]
+LEAST_SUMMARY_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the host has in mind."""
+
+    by: AskedBy
+    items: Sequence[Item]
+    """What it would put away."""
+    previous: str
+    """The summary that stands before these messages; empty for none."""
+    instructions: str
+    tokens: int
+    """The prompt as the host counts it."""
+    reserve: int
+    """Tokens that the host leaves for an answer."""
+    new_chars: int
+    """Of messages that no request has told yet."""
+    time_ms: int
+    model: Model | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What the user can change about compactions."""
+
+    automatic: Writer = "foredeck"
+    manual: Writer = "model"
+    summary_chars: int = 8000
+    high_water: float = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`cancel`: there is room. `host`: the host's model shall write the summary. `summary`: it is
+    written already."""
+
+    action: Literal["cancel", "host", "summary"]
+    made: Compacted | None = None
+
+
+def judge(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> Verdict:
+    """What to do. A compaction that is made here is committed before this returns; one that the
+    host's model shall write waits for `finish`."""
+    session.compacting = None
+    if wish.by == "threshold" and _has_room(session, scene, gauge, wish, manner):
+        return Verdict("cancel")
+    writer = manner.manual if wish.by == "user" else manner.automatic
+    if writer == "model" or wish.instructions:
+        session.compacting = wish
+        return Verdict("host")
+    return Verdict("summary", _put_away(session, gauge, wish, manner.summary_chars))
+
+
+def finish(session: Session, summary: str) -> Compacted | None:
+    """The host's model has written its summary: the object of what was put away."""
+    wish, session.compacting = session.compacting, None
+    if not isinstance(wish, Wish) or not wish.items or not summary:
+        return None
+    return _put_away(session, Gauge(), wish, len(summary), written=summary)
+
+
+def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> bool:
+    """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
+    window = usable_window(session, wish.model, gauge)
+    if window is None:
+        return False
+    limit = max(window - wish.reserve, int(manner.high_water * window))
+    if not len(session.conversation):
+        newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
+        return newest is None or gauge.tokens(newest["stats"]["chars_sent"]) <= limit
+    foldable = gauge.tokens(may_go(scene))
+    expected = gauge.prompt(session.conversation, _around(session)) + gauge.tokens(wish.new_chars)
+    if not gauge.calls:
+        # Nothing but an estimate stands against the host's own count.
+        expected = max(expected, wish.tokens)
+    return expected - foldable <= limit
+
+
+def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
+    """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
+    conversation, gone = session.conversation, {item.key.address for item in items}
+    return sorted(
+        ordinal
+        for ordinal in session.sets.pinned
+        if all(
+            conversation.items[index].key.address in gone
+            for index in conversation.holders.get(ordinal, ())
+        )
+    )
+
+
+def _around(session: Session) -> int:
+    """Characters beside the messages, as the newest call had them."""
+    record = session.log.records.get(session.current or "")
+    if record is None:
+        return 0
+    return max(0, int(record["stats"]["chars_sent"]) - session.conversation.chars_sent)
+
+
+def _put_away(
+    session: Session, gauge: Gauge, wish: Wish, chars: int, *, written: str | None = None
+) -> Compacted:
+    window = usable_window(session, wish.model, gauge)
+    share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
+    previous = by_summary(session, wish.previous) if wish.previous else None
+    before = session.compactions.get(previous or "")
+    last = 0 if before is None else int(before["last_turn"])
+    items = _as_known(session, wish.items)
+    begins = before is not None or (bool(items) and items[0].kind == "user")
+    made = put_away(
+        session,
+        items,
+        Asked(
+            wish.by,
+            max(LEAST_SUMMARY_CHARS, min(chars, share)),
+            wish.time_ms,
+            wish.instructions,
+            _refused(session, wish),
+        ),
+        first=last + (1 if begins else 2),
+        previous=previous,
+        pinned=_pinned_in(session, items),
+        written=written,
+    )
+    session.workspace.commit()
+    return made
+
+
+def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
+    """The items with the entry ids by which the session knows them, and with what their calls
+    asked for."""
+    known = {item.key.address: item.key for item in session.conversation.items}
+    list = Conversation()
+    for item in items:
+        list.append(replace(item, key=known.get(item.key.address, item.key)))
+    return list.items
+
+
+def _refused(session: Session, wish: Wish) -> dict[str, Any]:
+    """The prompt that the provider has refused as too long."""
+    record = session.log.records.get(session.current or "")
+    if wish.by != "overflow" or record is None or wish.model is None:
+        return {}
+    return {"model": wish.model.name, "chars": record["stats"]["chars_sent"]}

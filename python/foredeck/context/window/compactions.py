@@ -1,0 +1,186 @@
+"""Stretches of chat that were put away: made, found again, and shown turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.state.branch import Fields
+from foredeck.context.state.session import Session
+from foredeck.context.window.summary import Stretch, Summary, summarise
+from foredeck.context.window.transcript import Names, Turn, markdown, split_turns
+from foredeck.context.wording import summarised
+from foredeck.errors import ToolError
+from foredeck.model.canonical import hash_text
+from foredeck.model.compactions import AskedBy, CompactionDocument, compaction_id
+from foredeck.model.documents import Provenance
+from foredeck.model.messages import pack, unpack
+from foredeck.store.protocol import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who wants a compaction, and how large its summary may be."""
+
+    by: AskedBy
+    max_chars: int
+    time_ms: int
+    instructions: str = ""
+    refused: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A compaction as it stands in the session's index."""
+
+    id: str
+    ordinal: int
+    summary: str
+
+
+def put_away(
+    session: Session,
+    items: Sequence[Item],
+    asked: Asked,
+    *,
+    first: int,
+    previous: str | None = None,
+    pinned: Sequence[int] = (),
+    written: str | None = None,
+) -> Compacted:
+    """Make the object that stands for these messages; the caller commits it.
+
+    `first`: number of the first user turn. `previous`: id of the compaction whose summary stands
+    before them. `written`: the summary that the host's model wrote. What was put away before gets
+    the summary that it got then.
+    """
+    before = None if previous is None else session.workspace.head(previous)
+    covers = [item.key.address for item in items]
+    by = f"foredeck {asked.max_chars}" if written is None else f"model {hash_text(written)}"
+    id = compaction_id(session.id, covers, previous if before else None, by)
+    known = session.store.get(id, CompactionDocument)
+    if known is None:
+        ordinal = session.index.by_object.get(id, len(session.index) + 1)
+        turns = split_turns(items, first)
+        summary = _summary(session, turns, ordinal, asked, before, pinned)
+        known = _document(session, id, turns, items, summary, before)
+        known.content = summary.long if written is None else written
+        known.written_by = "foredeck" if written is None else "model"
+    known.asked_by, known.instructions = asked.by, asked.instructions
+    known.call, known.time_ms = session.log.newest, asked.time_ms
+    known.refused = dict(asked.refused)
+    session.workspace.put(known.seal())
+    entry = session.see_document(known)
+    session.compactions[id] = known.model_dump(exclude={"turns"})
+    return Compacted(id, entry.ordinal, known.content or "")
+
+
+def by_summary(session: Session, text: str) -> str | None:
+    """Id of the compaction whose summary this is; None for a summary of somebody else's."""
+    digest = hash_text(text)
+    ids = [id for id, fields in session.compactions.items() if fields.get("text_hash") == digest]
+    return ids[-1] if ids else None
+
+
+def host_compaction(session: Session) -> str | None:
+    """Id of the compaction whose summary stands first in the host's list; None for none of ours."""
+    return _summarised_by(session, session.conversation.items)
+
+
+def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
+    first = items[0].blocks[0] if items and items[0].kind == "context" and items[0].blocks else {}
+    return by_summary(session, str(first.get("text") or ""))
+
+
+def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
+    """After a summary that the host's model wrote: a message that names what it stands for."""
+    id = _summarised_by(session, items)
+    at_call = len(items) > 1 and items[1].kind == "result"
+    if id is None or start > 1 or at_call:
+        return
+    if session.compactions[id]["written_by"] == "model":
+        ours = {"kind": "user", "blocks": [text_block(summarised(session.index.by_object[id]))]}
+        session.inserts.setdefault(1, []).insert(0, ours)
+
+
+def turn_number(session: Session, item: Item) -> int:
+    """What to call the first user turn of a stretch that begins with this item of the list."""
+    before = session.compactions.get(host_compaction(session) or "")
+    offset = 0 if before is None else int(before["last_turn"])
+    return offset + item.turn + (item.kind != "user")
+
+
+def turns_of(
+    document: CompactionDocument, first: int, last: int, blob: Callable[[str], bytes]
+) -> str:
+    """Turns `first` to `last` of a compaction, word for word.
+
+    Raises `ToolError` where it holds none of them.
+    """
+    wanted = [text for number, text in document.turns if first <= number <= last]
+    if not wanted:
+        there = f"{document.first_turn} to {document.last_turn}"
+        raise ToolError(f"There are no turns {first}-{last} in it: it holds turns {there}.")
+    return "\n".join(unpack(text, blob) for text in wanted)
+
+
+def names_of(session: Session) -> Names:
+    """What transcripts of this session may look up."""
+    return Names(session.index.by_label.get, session.cwd)
+
+
+def _summary(
+    session: Session,
+    turns: list[Turn],
+    ordinal: int,
+    asked: Asked,
+    before: Head | None,
+    pinned: Sequence[int],
+) -> Summary:
+    stretch = Stretch(
+        turns, names_of(session), ordinal, _files(session), _earlier(session, before), pinned
+    )
+    return summarise(stretch, asked.max_chars)
+
+
+def _earlier(session: Session, before: Head | None) -> str:
+    if before is None:
+        return ""
+    ordinal = session.index.by_object.get(before.id)
+    return "" if ordinal is None else f"Before that, @{ordinal}: {before.fields.get('short')}"
+
+
+def _files(session: Session) -> Callable[[str], tuple[int, Fields] | None]:
+    def look(path: str) -> tuple[int, Fields] | None:
+        object = session.source.identify(path, session.cwd or None)[0]
+        ordinal = session.index.by_object.get(object)
+        head = None if ordinal is None else session.workspace.head(object)
+        return None if ordinal is None or head is None else (ordinal, head.fields)
+
+    return look
+
+
+def _document(
+    session: Session,
+    id: str,
+    turns: list[Turn],
+    items: Sequence[Item],
+    summary: Summary,
+    before: Head | None,
+) -> CompactionDocument:
+    names, blobs = names_of(session), session.workspace.blobs
+    return CompactionDocument(
+        id=id,
+        session=session.id,
+        previous=None if before is None else before.id,
+        first_turn=turns[0].number,
+        last_turn=turns[-1].number,
+        short=summary.short,
+        turns=[[turn.number, pack(markdown(turn, names), blobs)] for turn in turns],
+        entries=[items[0].key.entry, items[-1].key.entry],
+        messages=len(items),
+        asked_by="window",
+        provenance=Provenance(origin=session.id, generator="system"),
+    )

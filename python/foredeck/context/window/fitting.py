@@ -1,0 +1,297 @@
+"""The last guard of the context window: what no folding brings inside is put away or cut.
+
+The newest user message and the calls in flight stay whatever happens; of a text that alone is
+larger than the window, beginning and end stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context import wording
+from foredeck.context.cache.rebase import first_free
+from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, block_chars, text_block
+from foredeck.context.messages.parts import Part
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.policies.pieces import folded_blocks, pieces_of
+from foredeck.context.rendering.layout import Placed, Scene, full_part, reference_part
+from foredeck.context.rewriting.folding import unseal
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import Asked, host_compaction, put_away, turn_number
+from foredeck.context.window.pinning import hold, messages_held
+from foredeck.context.window.pressure import room
+
+SUMMARY_SHARE = 0.1
+"""Of the window, at most, for a summary."""
+DOUBT = 1.25
+"""An estimate of tokens may be a fifth too high."""
+LEAST_CHARS = 400
+"""Of a text that is cut, at least."""
+PASSES = 3
+"""Cutting texts is tried again where that was not enough: what an image counts depends on who
+counts."""
+MARKER_CHARS = 200
+"""What the line in the middle of a cut text takes, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What the prompt must fit into."""
+
+    window: int | None
+    """In tokens."""
+    gauge: Gauge
+    fixed_chars: int
+    low_water: float
+    summary_chars: int
+    time_ms: int
+    unseals: bool = False
+    """Whether the wire lets reasoning be left out, once its turn has ended."""
+    refused: bool = False
+    """Whether the window is what the provider's refusal of a prompt has shown it to be."""
+
+    @property
+    def limit(self) -> int:
+        """The most characters that may go out."""
+        return int(room(self.window or 0) * self.gauge.rate)
+
+    @property
+    def bearable(self) -> int:
+        """The characters with which a request is still worth a try: counts are estimates, until
+        the provider has reported some or refused a prompt."""
+        doubt = 1.0 if self.refused or self.gauge.calls else DOUBT
+        return int((self.window or 0) * self.gauge.rate * doubt)
+
+    @property
+    def goal(self) -> int:
+        """The characters down to which chat is put away, once it has to be."""
+        return min(self.limit, int(self.low_water * (self.window or 0) * self.gauge.rate))
+
+    def summary(self) -> int:
+        """The most characters of a summary."""
+        share = SUMMARY_SHARE * (self.window or 0) * self.gauge.rate
+        return max(LEAST_CHARS, min(self.summary_chars, int(share)))
+
+
+def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
+    """Bring the prompt into the window; returns the decision, None where it is inside already."""
+    if not space.window or _chars(session, space) <= space.limit:
+        return None
+    bound = first_free(session.conversation) > 0
+    if bound and _chars(session, space) <= space.bearable:
+        # It may still go through, and what sealed reasoning is bound to had better stay.
+        return None
+    decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
+    held = messages_held(scene, space.goal)
+    until = _cut_point(session, space, held)
+    if until:
+        decision["compaction"] = _put_away(session, scene, until, space, held)
+    for number in range(PASSES):
+        if _chars(session, space) > space.limit:
+            _trim(session, scene, space, held if number < PASSES - 1 else frozenset())
+    if bound:
+        _close_turn(session)
+    if space.unseals:
+        unseal(scene, 0)
+    return decision
+
+
+def compacted_until(session: Session) -> tuple[int, str | None]:
+    """Up to which message the prompt is put away, and by which compaction; 0 for not at all."""
+    for ours in session.inserts.get(0, ()):
+        if "until" in ours:
+            return ours["until"], ours.get("object")
+    return 0, None
+
+
+def _chars(session: Session, space: Space) -> int:
+    """The prompt's length; images count by their tokens."""
+    ours = (m for messages in session.inserts.values() for m in messages)
+    inserted = sum(block_chars(block) for message in ours for block in message["blocks"])
+    tokens = space.gauge.prompt(session.conversation, space.fixed_chars + inserted)
+    return int(tokens * space.gauge.rate)
+
+
+def _kept(session: Session) -> tuple[int, int]:
+    """The newest user message, and the last message that may be the first to stay."""
+    items, flight = session.conversation.items, session.conversation.last_assistant()
+    user = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
+    ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))
+    last = next(ends, -1)
+    if flight > user and any(item.kind == "result" for item in items[flight + 1 :]):
+        last = min(last, flight)
+    return user, last
+
+
+def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
+    """The first message that stays: the earliest with which the goal is reached, else the last
+    that may be first. 0 where nothing can go."""
+    conversation = session.conversation
+    user, last = _kept(session)
+    done, _ = compacted_until(session)
+    excess = _chars(session, space) + space.summary() - space.goal
+    best = 0
+    for index in range(last + 1):
+        item = conversation.items[index]
+        if index > done and item.kind in ("user", "assistant", "context") and not item.void:
+            best = index
+            if excess <= 0:
+                break
+        excess -= conversation.parts[index].chars if index != user and index not in held else 0
+    return best
+
+
+def _put_away(
+    session: Session, scene: Scene, until: int, space: Space, held: frozenset[int]
+) -> str:
+    conversation = session.conversation
+    done, previous = compacted_until(session)
+    user, _ = _kept(session)
+    summed_up = host_compaction(session)
+    first = max(done, 1 if summed_up else 0)
+    covered = [conversation.items[i] for i in range(first, until) if i != user]
+    if not covered:
+        return previous or ""
+    for index in range(until):
+        stays = index == user or index in held
+        if not stays and conversation.parts[index].form != "dropped":
+            _leave_out(session, scene, index)
+    hold(scene, held, until)
+    _stand_alone(scene, until)
+    pinned = sorted(n for n in session.sets.pinned if not conversation.holders.get(n))
+    asked = Asked("window", space.summary(), space.time_ms)
+    made = put_away(
+        session,
+        covered,
+        asked,
+        first=turn_number(session, covered[0]),
+        previous=previous or summed_up,
+        pinned=pinned,
+    )
+    block = text_block(made.summary)
+    insert: Insert = {"kind": "user", "blocks": [block], "until": until, "object": made.id}
+    layouts = [m for m in session.inserts.get(0, ()) if m.get("layout")]
+    session.inserts = {i: m for i, m in session.inserts.items() if i > until}
+    session.inserts[0] = [*layouts, insert]
+    return made.id
+
+
+def _leave_out(session: Session, scene: Scene, index: int) -> None:
+    conversation = scene.conversation
+    part = conversation.parts[index]
+    conversation.expire(index)
+    gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
+    scene.render(index, gone)
+    session.drops.add(index)
+    if part.subject is not None and not conversation.holders.get(part.subject):
+        scene.sets.expire(part.subject)
+
+
+def _stand_alone(scene: Scene, until: int) -> None:
+    """What leaned on content that is gone says itself what it said by reference."""
+    conversation = scene.conversation
+    flight = conversation.last_assistant()
+    for index in range(until, len(conversation)):
+        part = conversation.parts[index]
+        if part.base is None or part.base >= until or conversation.parts[part.base].shows:
+            continue
+        if part.form == "note":
+            ordinal = conversation.parts[part.base].subject
+            blocks = None if ordinal is None else [text_block(wording.put_away(ordinal))]
+            scene.render(index, Part("note", blocks))
+        elif part.form == "diff" or index > flight:
+            placed = Placed(index, part.subject, part.version, part.text_hash)
+            scene.render(index, full_part(conversation.items[index], placed))
+        else:
+            scene.render(index, reference_part(scene, index))
+    conversation.find_uses()
+
+
+def _trim(session: Session, scene: Scene, space: Space, spared: frozenset[int]) -> None:
+    """Cut the largest texts in the middle until the prompt fits, but for those of `spared`."""
+    conversation = scene.conversation
+    for index, item in enumerate(conversation.items):
+        if item.kind == "assistant" and _chars(session, space) > space.limit:
+            _fold_arguments(scene, index)
+    parts = conversation.parts
+    wide = [i for i in range(len(parts)) if i not in spared and _may_trim(session, i)]
+    sizes = {i: parts[i].chars for i in wide}
+    level = _level(list(sizes.values()), _chars(session, space) - space.limit)
+    for index, size in sizes.items():
+        if size > max(LEAST_CHARS, level):
+            _trim_message(session, scene, index, max(LEAST_CHARS, level), space)
+
+
+def _may_trim(session: Session, index: int) -> bool:
+    item = session.conversation.items[index]
+    return item.kind in ("user", "result") and session.conversation.parts[index].form != "dropped"
+
+
+def _level(sizes: list[int], over: int) -> int:
+    """The size to which the largest must shrink so that all together lose `over`."""
+    ordered = sorted(sizes, reverse=True)
+    total = 0
+    for count, size in enumerate(ordered, start=1):
+        total += size
+        following = ordered[count] if count < len(ordered) else 0
+        if total - count * following >= over:
+            return max(0, (total - over) // count)
+    return 0
+
+
+def _trim_message(session: Session, scene: Scene, index: int, chars: int, space: Space) -> None:
+    conversation = scene.conversation
+    item, part = conversation.items[index], conversation.parts[index]
+    ordinal = part.subject
+    if ordinal is None:
+        asked = Asked("window", space.summary(), space.time_ms)
+        first = turn_number(session, item)
+        ordinal = put_away(session, [item], asked, first=first).ordinal
+    label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
+    blocks = [*label, *trimmed(item, chars, ordinal)]
+    form = "full" if part.shows else part.form
+    scene.render(index, Part(form, blocks, part.subject, part.version))
+
+
+def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:
+    """The blocks of a message within so many characters: images go before text does."""
+    texts = [n for n, block in enumerate(item.blocks) if block.get("text")]
+    images = [n for n, block in enumerate(item.blocks) if block.get("type") == "image"]
+    gone = len(images) * IMAGE_CHARS > chars // 2
+    left = chars - (0 if gone else len(images) * IMAGE_CHARS)
+    text = "\n".join(str(item.blocks[n]["text"]) for n in texts)
+    kept: list[Block] = [{"keep": n} for n in texts]
+    if len(text) > left:
+        kept = [text_block(_shortened(text, left, ordinal))]
+    if gone and images:
+        return [*kept, text_block(wording.images_left_out(len(images)))]
+    return [*kept, *({"keep": n} for n in images)] or [text_block(wording.handle(ordinal))]
+
+
+def _shortened(text: str, chars: int, ordinal: int) -> str:
+    """A text with beginning and end, and a line that says where its middle is to be had."""
+    half = max(1, (chars - MARKER_CHARS) // 2)
+    if len(text) <= chars or 2 * half >= len(text):
+        return text
+    marker = wording.left_out(ordinal, half, len(text) - half, len(text))
+    return text[:half] + marker + text[len(text) - half :]
+
+
+def _fold_arguments(scene: Scene, index: int) -> None:
+    conversation = scene.conversation
+    item, part = conversation.items[index], conversation.parts[index]
+    if part.form not in ("host", "folded"):
+        return
+    slots = {p.slot for p in pieces_of(item) if p.kind != "thinking" and not p.sealed}
+    blocks = folded_blocks(item, slots | {*part.slots}, scene.label) if slots else None
+    if blocks is not None:
+        scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots | {*part.slots}))))
+
+
+def _close_turn(session: Session) -> None:
+    """A word of ours after the newest results: sealed reasoning of the turn binds no more."""
+    end = len(session.conversation)
+    ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
+    session.inserts.setdefault(end, []).append(ours)

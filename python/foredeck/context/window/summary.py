@@ -1,0 +1,241 @@
+"""A summary of chat that no model writes: what was asked, which files, what failed, what is open.
+
+Deterministic and bounded. Everything that it leaves out can be had by the handles that it names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.digests.commands import command_facts
+from foredeck.context.messages.conversation import CONTEXT_TOOLS
+from foredeck.context.messages.items import Item
+from foredeck.context.window.transcript import Names, Turn, pause_marks
+from foredeck.context.wording import args_display, handle
+from foredeck.sources.toolpaths import path_argument
+
+ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
+SHORT_ASK_CHARS = 80
+OPEN_LINES = 6
+_SHARES = {"Asked": 0.32, "Files": 0.24, "Answers": 0.2, "Errors": 0.12, "Open": 0.12}
+_OPEN = re.compile(
+    r"\b(?:TODO|FIXME|not yet|next steps?|remain(?:s|ing)"
+    r"|still (?:need|fail|open|to)|left to do)\b",
+    re.IGNORECASE,
+)
+_ROLES = {"read": "read", "edit": "edited", "write": "written"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What is to be summed up."""
+
+    turns: Sequence[Turn]
+    names: Names
+    ordinal: int
+    """Handle of the object that will stand for it."""
+    file: Callable[[str], tuple[int, Mapping[str, Any]] | None]
+    """A file's handle and metadata, by its path as the tools name it."""
+    earlier: str = ""
+    """A line about the compaction before."""
+    pinned: Sequence[int] = ()
+    """Handles of pinned objects that leave the view with it."""
+
+    @property
+    def items(self) -> list[Item]:
+        """All messages."""
+        return [item for turn in self.turns for item in turn.items]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The long one stands in the prompt, the short one for the object in lists."""
+
+    long: str
+    short: str
+
+
+@dataclass(slots=True)
+class _Line:
+    text: str
+    turn: int
+
+
+@dataclass(slots=True)
+class _Touched:
+    ordinal: int
+    state: str
+    last: int
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def summarise(stretch: Stretch, max_chars: int) -> Summary:
+    """The two summaries of a stretch; the long one has at most `max_chars` characters."""
+    failures = list(_failures(stretch))
+    sections = {
+        "Asked": list(_asked(stretch)),
+        "Files": list(_files(stretch)),
+        "Answers": list(_answers(stretch)),
+        "Errors": failures,
+        "Open": list(_open(stretch, failures)),
+    }
+    short = _short(stretch, len(sections["Files"]), len(failures))
+    head = [_heading(stretch), *([stretch.earlier] if stretch.earlier else [])]
+    if stretch.pinned:
+        head.append(f"Pinned, but out of view: {', '.join(map(handle, stretch.pinned))}.")
+    room = max_chars - sum(len(line) + 1 for line in head) - 10 * len(sections)
+    body = _fit(sections, max(0, room))
+    return Summary("\n".join([*head, *body])[:max_chars], short)
+
+
+def _heading(stretch: Stretch) -> str:
+    at = stretch.ordinal
+    return (
+        f"[foredeck] {_span(stretch)} of this chat, put away as @{at}; no model wrote this. "
+        f'activate "@{at} turns A-B" shows those turns word for word, activate @N what is named.'
+    )
+
+
+def _span(stretch: Stretch) -> str:
+    first, last = stretch.turns[0].number, stretch.turns[-1].number
+    times = [item.time_ms for item in stretch.items if item.time_ms > 0]
+    told = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
+    when = f" ({told[0]} to {told[1]})" if told else ""
+    return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
+
+
+def _short(stretch: Stretch, files: int, errors: int) -> str:
+    asks = [turn.asked for turn in stretch.turns if turn.asked]
+    told = "; ".join(json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2])
+    more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
+    return f"{_span(stretch)}: {told or 'no question'}{more}; {files} files, {errors} errors"
+
+
+def _asked(stretch: Stretch) -> Iterator[_Line]:
+    marks = pause_marks(stretch.items, stretch.names)
+    index = 0
+    for turn in stretch.turns:
+        asked = False
+        for item in turn.items:
+            if index in marks:
+                yield _Line(marks[index], turn.number)
+            index += 1
+            if not asked and turn.asked and item.kind == "user":
+                asked = True
+                yield _Line(f"- turn {turn.number}: {_cut(turn.asked, ASKED_CHARS)}", turn.number)
+
+
+def _answers(stretch: Stretch) -> Iterator[_Line]:
+    for turn in stretch.turns:
+        if turn.answered:
+            text = f"- turn {turn.number}: {_cut(turn.answered, ANSWER_CHARS)}"
+            yield _Line(text, turn.number)
+
+
+def _files(stretch: Stretch) -> Iterator[_Line]:
+    """Files in the order of their last use, the newest last."""
+    touched: dict[str, _Touched] = {}
+    for turn in stretch.turns:
+        for item in turn.items:
+            for call in item.calls:
+                role = _ROLES.get(call.tool)
+                path = path_argument(call.arguments) if role else None
+                found = stretch.file(path) if path else None
+                if role is None or path is None or found is None:
+                    continue
+                ordinal, fields = found
+                entry = touched.pop(path, None) or _Touched(ordinal, _state(fields), 0)
+                entry.counts[role] = entry.counts.get(role, 0) + 1
+                entry.last = turn.number
+                touched[path] = entry
+    for path, entry in touched.items():
+        done = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
+        shown = args_display({"path": path}, stretch.names.cwd)
+        text = f"- @{entry.ordinal} {shown}: {done}, last in turn {entry.last}; {entry.state}"
+        yield _Line(text, entry.last)
+
+
+def _state(fields: Mapping[str, Any]) -> str:
+    state = fields.get("state") or "text"
+    return f"now {fields.get('char_count') or 0:,} chars" if state == "text" else f"now {state}"
+
+
+def _failures(stretch: Stretch) -> Iterator[_Line]:
+    """Calls that failed and were not made again with success."""
+    failed: dict[str, _Line] = {}
+    for turn in stretch.turns:
+        for item in turn.items:
+            if item.kind != "result" or item.tool in CONTEXT_TOOLS:
+                continue
+            what = f"{item.tool} {_cut(args_display(item.arguments, stretch.names.cwd), 80)}"
+            failed.pop(what, None)
+            if item.failed:
+                facts = command_facts(item.arguments, item.text) or _cut(item.text, FACT_CHARS)
+                ordinal = stretch.names.call(item.call_id)
+                name = "" if ordinal is None else f"@{ordinal} "
+                text = f"- {name}{what} (turn {turn.number}): {_cut(facts, FACT_CHARS)}"
+                failed[what] = _Line(text, turn.number)
+    yield from failed.values()
+
+
+def _open(stretch: Stretch, failures: list[_Line]) -> Iterator[_Line]:
+    """What the model itself called unfinished, and what still fails."""
+    said: list[_Line] = []
+    for turn in stretch.turns[-3:]:
+        for line in turn.answered.split("\n"):
+            if _OPEN.search(line):
+                said.append(_Line(f"- {_cut(line, FACT_CHARS)}", turn.number))
+    yield from said[-OPEN_LINES:]
+    if failures:
+        yield _Line(f"- not made good: {len(failures)} of the errors above", failures[-1].turn)
+    last = stretch.turns[-1]
+    if not last.answered or any(item.calls for item in last.items[-1:]):
+        yield _Line(f"- turn {last.number} was under way", last.number)
+
+
+def _fit(sections: dict[str, list[_Line]], room: int) -> list[str]:
+    """Sections within a number of characters; what one does not need the next may have."""
+    wanted = {name: _size(lines) for name, lines in sections.items()}
+    spare = max(0, room - sum(min(wanted[n], int(room * s)) for n, s in _SHARES.items()))
+    told: list[str] = []
+    for name, lines in sections.items():
+        allowed = min(wanted[name], int(room * _SHARES[name]) + spare)
+        spare -= max(0, allowed - int(room * _SHARES[name]))
+        kept = _keep(lines, allowed)
+        if kept:
+            told += [f"{name}:", *kept]
+    return told
+
+
+def _size(lines: Sequence[_Line]) -> int:
+    return sum(len(line.text) + 1 for line in lines)
+
+
+def _keep(lines: list[_Line], room: int) -> list[str]:
+    """The first line and as many of the newest as fit; a line says what is left out."""
+    if _size(lines) <= room:
+        return [line.text for line in lines]
+    gap = 40
+    first = lines[:1] if _size(lines[:1]) + gap < room else []
+    left = room - _size(first) - gap
+    newest: list[_Line] = []
+    for line in reversed(lines[len(first) :]):
+        left -= len(line.text) + 1
+        if left < 0:
+            break
+        newest.insert(0, line)
+    out = lines[len(first) : len(lines) - len(newest)]
+    if not out or not (first or newest):
+        return [line.text for line in [*first, *newest]]
+    gone = f"- ... {len(out)} more (turns {out[0].turn}-{out[-1].turn})"
+    return [*(line.text for line in first), gone, *(line.text for line in newest)]
+
+
+def _cut(text: str, chars: int) -> str:
+    """One line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= chars else line[: chars - 1] + "…"

@@ -1,0 +1,123 @@
+"""A stretch of chat as turns: what was said in each, word for word, results by their handles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+from foredeck.context.messages.items import Item
+from foredeck.context.wording import args_display
+
+PAUSE_MS = 30 * 60_000
+"""Work that stood still for longer gets a mark with date and time."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """What the user said, and all that followed from it; numbered over the branch."""
+
+    number: int
+    items: list[Item] = field(default_factory=list)
+
+    @property
+    def asked(self) -> str:
+        """The user's words; empty for the rest of a turn that was cut before."""
+        return "\n".join(said(item) for item in self.items if item.kind == "user").strip()
+
+    @property
+    def answered(self) -> str:
+        """The last words of the model in this turn."""
+        texts = [said(i) for i in self.items if i.kind == "assistant" and not i.void]
+        return next((text for text in reversed(texts) if text.strip()), "").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a transcript may look up."""
+
+    call: Callable[[str], int | None]
+    """The handle of a tool call, by the provider's id."""
+    cwd: str = ""
+    zone: tzinfo | None = None
+    """The zone of all dates; None for that of this machine."""
+
+    def time(self, time_ms: int) -> str:
+        """Date and time with the zone: `2026-02-02 03:40 +01:00`; empty for 0."""
+        if time_ms <= 0:
+            return ""
+        moment = datetime.fromtimestamp(time_ms / 1000, self.zone)
+        moment = moment if self.zone else moment.astimezone()
+        offset = moment.strftime("%z")
+        return f"{moment:%Y-%m-%d %H:%M} {offset[:3]}:{offset[3:5]}"
+
+
+def split_turns(items: Sequence[Item], first: int) -> list[Turn]:
+    """The turns of a stretch. `first`: number of its first user turn; what stands before the
+    first user message belongs to the turn before."""
+    turns: list[Turn] = []
+    number = first - 1
+    for item in items:
+        if item.kind == "opaque":
+            continue
+        if item.kind == "user":
+            number += 1
+        if not turns or turns[-1].number != number:
+            turns.append(Turn(number))
+        turns[-1].items.append(item)
+    return turns
+
+
+def pause_marks(items: Sequence[Item], names: Names) -> dict[int, str]:
+    """Where work stood still: a line for the message after it, by that message's index."""
+    marks: dict[int, str] = {}
+    before = 0
+    for index, item in enumerate(items):
+        if before and item.time_ms - before > PAUSE_MS:
+            marks[index] = _pause(item.time_ms - before, names.time(item.time_ms))
+        before = max(before, item.time_ms)
+    return marks
+
+
+def _pause(milliseconds: int, until: str) -> str:
+    minutes = milliseconds // 60_000
+    long = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return f"(paused {long}, until {until})"
+
+
+def said(item: Item) -> str:
+    """The text of a message, images as a word."""
+    told = []
+    for block in item.blocks:
+        if block.get("type") == "text":
+            told.append(str(block.get("text") or ""))
+        elif block.get("type") == "image":
+            told.append("(image)")
+    return "\n".join(told)
+
+
+def markdown(turn: Turn, names: Names) -> str:
+    """A turn word for word; thinking is left out, results stand as lines with their handles."""
+    when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
+    lines = [f"--- turn {turn.number}" + (f", {when}" if when else "")]
+    results = {item.call_id: item for item in turn.items if item.kind == "result"}
+    marks = pause_marks(turn.items, names)
+    for index, item in enumerate(turn.items):
+        if index in marks:
+            lines.append(marks[index])
+        text = said(item)
+        if item.kind in ("user", "assistant", "context") and text.strip():
+            aborted = " (stopped)" if item.void else ""
+            lines += [f"--- {item.kind}{aborted}", text]
+        lines += [_call_line(call.id, results.get(call.id), item, names) for call in item.calls]
+    return "\n".join(lines) + "\n"
+
+
+def _call_line(id: str, result: Item | None, item: Item, names: Names) -> str:
+    call = next(c for c in item.calls if c.id == id)
+    ordinal = names.call(id)
+    name = "" if ordinal is None else f" @{ordinal}"
+    args = json.dumps(args_display(call.arguments, names.cwd), ensure_ascii=False)
+    status = "none" if result is None else "fail" if result.failed else "ok"
+    return f"--- toolcall{name} tool={call.tool} args={args} status={status}"

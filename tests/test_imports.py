@@ -1,0 +1,49 @@
+"""Imports run one way (docs/architecture.md): a package imports only what stands before it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import foredeck
+
+ROOT = Path(foredeck.__file__).parent
+
+#: Each part of the engine, before all that may import it. A part is a folder or a module.
+PARTS = (
+    *("errors", "collecting", "model", "config", "store", "sources", "context"),
+    *("hosts", "watch", "stores", "delivery", "engine", "rpc", "bench", "cli"),
+)
+
+#: The same within `context`.
+CONTEXT = (
+    *("quoting", "wording", "messages", "cache", "state", "digests", "rendering", "policies"),
+    *("rewriting", "window", "intake", "status", "tools", "recording", "reports", "assembler"),
+)
+
+
+def imported(module: Path) -> Iterator[str]:
+    """The dotted names that a module imports, inside functions too."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+@pytest.mark.parametrize(("package", "parts"), [("foredeck", PARTS), ("foredeck.context", CONTEXT)])
+def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
+    folder = ROOT.joinpath(*package.split(".")[1:])
+    known, wrong = set(), []
+    for module in sorted(folder.rglob("*.py")):
+        here = module.relative_to(folder).parts[0].removesuffix(".py")
+        if here == "__init__":
+            continue
+        known.add(here)
+        for dotted in imported(module):
+            there = dotted.removeprefix(f"{package}.").partition(".")[0]
+            if dotted.startswith(f"{package}.") and there in parts[parts.index(here) + 1 :]:
+                wrong.append(f"{module.relative_to(ROOT)} imports {dotted}")
+    assert not wrong, "\n".join(wrong)
+    assert known == set(parts)
