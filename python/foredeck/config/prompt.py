@@ -51,7 +51,7 @@ class AdaptiveSection(Section):
         5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
     )
     idle_factor: float = Field(
-        0.6, gt=0, le=1, description="Factor for what the newest user turn has not used."
+        0.7, gt=0, le=1, description="Factor for what the newest user turn has not used."
     )
     cold_factor: float = Field(
         0.3,

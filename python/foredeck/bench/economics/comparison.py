@@ -15,7 +15,7 @@ WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = 134
+DEFINITION_TOKENS = 138
 """Tokens that the definitions of our tools add to every prompt; counted in full."""
 
 
