@@ -216,11 +216,13 @@ def _foldable(scene: Scene) -> list[int]:
 
 
 def _may_fold(scene: Scene, index: int, flight: int) -> bool:
-    """Not in flight (after message `flight`), and worth it."""
-    if index > flight:
+    """Neither in flight (after message `flight`) nor what a result in flight says stands above,
+    and worth it."""
+    conversation = scene.conversation
+    if max(index, conversation.uses.get(index, index)) > flight:
         return False
     least = scene.min_saving_chars
-    if is_receipt(scene.conversation.items[index]):
+    if is_receipt(conversation.items[index]):
         # Each is small, but there is one for each edit, and it tells nothing.
         least = min(least, RECEIPT_SAVING)
     return _saving(scene, index) >= least
