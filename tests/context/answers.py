@@ -15,6 +15,11 @@ from foredeck.hosts.pi.messages import Message
 
 Block = dict[str, Any]
 
+SENT = {
+    *("user", "assistant", "toolResult", "custom"),
+    *("bashExecution", "branchSummary", "compactionSummary"),
+}
+
 
 @dataclass(slots=True)
 class Book:
@@ -85,7 +90,7 @@ def _torn_pair(messages: Sequence[Message], book: Book) -> str | None:
     open_calls: set[str] = set()
     for index in range(len(messages) + 1):
         group = [(message, True) for message in book.inserts.get(index, ())]
-        if index < len(messages) and index not in book.drops:
+        if index < len(messages) and _is_sent(messages[index]) and index not in book.drops:
             group.append((messages[index], False))
         for message, is_ours in group:
             if message.get("role") == "toolResult":
@@ -98,6 +103,11 @@ def _torn_pair(messages: Sequence[Message], book: Book) -> str | None:
                 return f"drops tear {open_calls & dropped} from their results"
             open_calls = _calls_of(message)
     return f"drops tear {open_calls & dropped}" if open_calls & dropped else None
+
+
+def _is_sent(message: Message) -> bool:
+    """Whether Pi sends it to a model; it leaves out roles that it does not know."""
+    return message.get("role") in SENT and not message.get("excludeFromContext")
 
 
 def _calls_of(message: Message) -> set[str]:

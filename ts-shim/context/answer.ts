@@ -182,9 +182,19 @@ function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
   for (let index = 0; index <= messages.length; index++) {
     for (const message of book.insertsBefore(index) ?? []) meet(message, true);
     const own = messages[index];
-    if (own && !book.isDropped(index)) meet(own, false);
+    if (own && isSent(own) && !book.isDropped(index)) meet(own, false);
   }
   close();
+}
+
+/** The roles of messages that Pi sends to a model; it leaves out others, and what the user hid. */
+const SENT = new Set([
+  ...["user", "assistant", "toolResult", "custom"],
+  ...["bashExecution", "branchSummary", "compactionSummary"],
+]);
+
+function isSent(message: HostMessage): boolean {
+  return SENT.has(message.role) && !message.excludeFromContext;
 }
 
 /** Stop reasons of answers that Pi's adapters leave out, calls and all. */

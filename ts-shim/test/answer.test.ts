@@ -52,6 +52,10 @@ test("a call that the host left without a result gets one", () => {
   const torn = [user("hello"), assistant([call("a"), call("b")]), result("b", "B"), user("more")];
   const lost = answer({ inserts: [[3, [result("a", "lost")]]] });
   assert.equal(checkAnswer(lost, torn, 0, new EditBook()).answer.inserts.length, 1);
+  const unsent = { role: "bashExecution", command: "env", excludeFromContext: true };
+  const apart = [user("hello"), assistant([call("a"), call("b")]), unsent, result("b", "B")];
+  const late = answer({ inserts: [[4, [result("a", "lost")]]] });
+  assert.equal(checkAnswer(late, apart, 0, new EditBook()).answer.inserts.length, 1);
   const twice = [user("hello"), assistant([call("a")]), result("a", "A"), result("a", "A")];
   assert.deepEqual(checkAnswer(answer({ drops: [3] }), twice, 0, new EditBook()).answer.drops, [3]);
   const orphan = [user("hello"), result("z", "Z")];
