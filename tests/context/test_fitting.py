@@ -66,6 +66,18 @@ def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
     assert sent.text(len(sent.messages) - 1).startswith("Question 13.")
 
 
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+def test_what_the_model_never_saw_is_not_summed_up(new_host: NewHost, layout: str) -> None:
+    host = new_host(layout=layout)
+    host.set_window(2500)
+    hidden = {"role": "bashExecution", "command": "env", "output": "x", "excludeFromContext": True}
+    host.add(hidden, user("A long question. " + "why " * 4000))
+    sent = host.call()
+    assert sent.decision["reason"] == "window"
+    assert not sent.decision.get("compaction")
+    assert CUT in sent.text(1)
+
+
 def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
     new_host: NewHost,
 ) -> None:

@@ -152,7 +152,8 @@ def _put_away(
     summed_up = host_compaction(session)
     first = max(done, 1 if summed_up else 0)
     covered = [conversation.items[i] for i in range(first, until) if i != user]
-    if not covered:
+    if all(item.kind == "opaque" for item in covered):
+        # The model has seen none of it, so there is nothing to sum up.
         return previous or ""
     for index in range(until):
         stays = index == user or index in held
