@@ -123,7 +123,8 @@ def verdict(policy: Any, *holdings: Holding, cold: bool = False, pieces: Any = (
     [
         (holding(1, 19), False, False),
         (holding(1, 20), False, True),
-        (holding(1, 12, idle=True), False, True),
+        (holding(1, 13, idle=True), False, False),
+        (holding(1, 14, idle=True), False, True),
         (holding(1, 59, of_edited=True), False, False),
         (holding(1, 60, of_edited=True), False, True),
         (holding(1, 10, 4000), False, True),

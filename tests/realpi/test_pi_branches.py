@@ -50,7 +50,6 @@ def test_an_abandoned_branch_is_listed_and_shown(pi: Pi, tmp_path: Path, asked: 
     ]
     assert "1-4, 7" in asked("show", session, "--branches")
     shown = json.loads(asked("show", session, "--call", "6", "--json"))
-    assert shown["branch"] == 2
     assert texts_of_shown(shown["messages"]) == texts_of_sent(messages(model.requests[5]))
     assert "call 6 of 7, branch 2" in asked("show", session, "--call", "6")
     file = ("history", str(pi.repo / "a.txt"), "--session", session)

@@ -152,10 +152,18 @@ class ProcessContract:
         assert acknowledged >= 0
         return acknowledged + 1
 
+    def _settle(self, store: Store) -> None:
+        """What was sent before the kill may still be under way to a server."""
+        seen = -1
+        while seen != (count := len(store.changes_since(None, limit=10**6))):
+            seen = count
+            time.sleep(0.3)
+
     def _check_round(
         self, factory: StoreFactory, round_: int, acknowledged: int, seed: int
     ) -> None:
         store = factory.open()
+        self._settle(store)
         n = 0
         while store.head(f"{round_} {n} 0") is not None:
             for part in range(PARTS):

@@ -45,7 +45,6 @@ def _run(args: Namespace) -> int:
         print_json(
             {
                 "call": prompt.call,
-                "branch": branch.number,
                 "system": prompt.system,
                 "tools": prompt.tools,
                 "messages": prompt.messages,
@@ -214,7 +213,7 @@ COMMAND = Command(
     description=(
         "Print exactly what the model saw at one call: system prompt, tools and messages, put\n"
         "together again from the store. Messages that foredeck edited or added say so in their\n"
-        'heading. --json gives {"call", "system", "tools", "messages"}, messages in the shape\n'
+        'heading. --json gives {"call", "system", "tools", "messages"}, messages in the\n'
         "shape that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not\n"
         "missing. --branches lists the ways that the session has gone, abandoned ones among them."
     ),

@@ -82,8 +82,9 @@ def _comes(key: Key | None, others: Sequence[Key], own: Sequence[Key]) -> bool:
     return bool({k.address for k in after} & {k.address for k in others})
 
 
-def cause_of_ours(call: StoredCall) -> Cause:
-    """Why bytes of ours have changed at a call."""
+def cause_of_ours(last: StoredCall, call: StoredCall) -> Cause:
+    """Why bytes of ours have changed at a call: by its decision, or because the one before went
+    out without them."""
     decision = call.record["decision"]
     reason = decision.get("reason")
     if decision.get("kind") == "host":
@@ -91,7 +92,8 @@ def cause_of_ours(call: StoredCall) -> Cause:
     if call.record["layout"] == "pools":
         return "layout"
     if decision.get("kind") != "rebase":
-        return "unexplained"
+        went_out_raw = last.record["decision"].get("kind") == "host"
+        return "without foredeck" if went_out_raw else "unexplained"
     if reason in FORCED:
         return "rebase: forced"
     return "rebase: free" if reason in FREE else "rebase: paid"

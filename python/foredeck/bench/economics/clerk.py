@@ -129,7 +129,7 @@ class _Clerk:
         lost: dict[str, float] = {}
         shared = common_messages(last, call)
         standing = total
-        ours: str = cause_of_ours(call)
+        ours: str = cause_of_ours(last, call)
         if shared < len(last.keys):
             standing = head + self._tokens(last, shared)
             cause = cause_in_list(last, call, shared)
