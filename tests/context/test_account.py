@@ -124,6 +124,19 @@ def test_a_call_without_the_engine(new_host: NewHost) -> None:
     assert set(lost) == {"expiry", "without foredeck"}
 
 
+def test_what_is_ours_again_after_a_call_without_foredeck_is_its_doing(host: Host) -> None:
+    start(host)
+    host.compact("What was done.", 3)
+    ask(host, "Go on.")
+    bash(host, "s0", lines(20))
+    host.off()
+    host.add(assistant("Hm."), user("And?"))
+    host.call()
+    told = account(host)
+    assert "unexplained" not in told.lost
+    assert "without foredeck" in told.lines[-1].lost
+
+
 def test_a_rebase_that_pays_says_what_it_cost_and_brought_back(new_host: NewHost) -> None:
     host = new_host(rebase={"rent_factor": 0, "guard": 10}, seed_window={"per_turn": 1, "turns": 1})
     host.model = {**(host.model or {}), "cost": COST}

@@ -141,6 +141,19 @@ def test_a_repeated_output_counts_as_use_of_the_one_that_stands(host: Host) -> N
     assert folded(cold_call(host)) == [2, len(repeated.messages) - 1]
 
 
+def test_what_a_result_in_flight_says_stands_above_stays_with_it(host: Host) -> None:
+    part = {"path": "/repo/a.py", "offset": 6, "limit": 10}
+    ask(host)
+    for id, where, text in (("a", part, lines(10)), ("b", {"path": "/repo/a.py"}, lines(30, "b"))):
+        host.add(assistant(calls(id, "read", **where)), result(id, "read", text))
+        host.call()
+    host.wait(600)
+    host.add(assistant(calls("c", "read", **part)), result("c", "read", lines(10)))
+    sent = host.call()
+    assert "above" in sent.text(len(sent.messages) - 1)
+    assert 2 not in folded(sent)
+
+
 def test_nothing_goes_while_the_cache_is_warm(host: Host) -> None:
     ask(host)
     outputs(host, 7)
