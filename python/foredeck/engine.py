@@ -36,6 +36,7 @@ from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
+from foredeck.keeping import keep_uses, recall_uses
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
@@ -266,6 +267,7 @@ class Engine:
         except Exception:
             self._forget()
             raise
+        self._keep()
 
     def reconcile(self, paths: Iterable[str] | None = None) -> None:
         """Look at files that may have changed: those named, or all that the session tracks."""
@@ -278,12 +280,14 @@ class Engine:
     def close_session(self, params: Params) -> dict[str, Any]:
         """Let go of a session; everything about it is in the store."""
         if self._session is not None and self._session.id == params.get("session"):
+            self._keep()
             self._forget()
             self._asked = {}
         return {}
 
     def close(self) -> None:
         """Close the store."""
+        self._keep()
         self._forget()
         self._store.close()
 
@@ -349,6 +353,11 @@ class Engine:
             log.exception("reconciling changed files failed")
             self._forget()
 
+    def _keep(self) -> None:
+        """Nobody waits now: keep what the next engine would have to find again."""
+        if self._session is not None and self._assembler is not None:
+            keep_uses(self._config.home, self._session.id, self._assembler.uses)
+
     def _forget(self) -> None:
         if self._watch is not None:
             self._watch.stop()
@@ -371,6 +380,8 @@ class Engine:
                 make_policy(config.policy, config),
                 settings_of(config),
             )
+            if session.log.newest:
+                recall_uses(config.home, session.id, self._assembler.uses)
         return self._assembler
 
 

@@ -13,6 +13,7 @@ from foredeck.errors import ConfigError, StoreDamaged, StoreUnavailable
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
 from foredeck.store.aside import put_aside
+from foredeck.store.derived import drop_derived
 from foredeck.store.protocol import Batch, Store
 from foredeck.store.sqlite import open_sqlite
 
@@ -140,6 +141,7 @@ def forget(config: Config, store: Store, plan: Forgetting) -> None:
     store.commit(Batch(puts=[tombstone.seal()]))
     ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
     erase(config, ids, plan.blobs)
+    drop_derived(config.home, plan.session)
 
 
 def erase(config: Config, ids: Sequence[str], blobs: Sequence[str]) -> None:

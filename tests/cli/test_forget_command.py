@@ -17,6 +17,7 @@ from foredeck.bench.crash.homes import prepared
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.records import ForgottenDocument, forgotten_id
+from foredeck.store.derived import read_derived, write_derived
 from foredeck.store.journal.store import JournaledStore
 from foredeck.stores import open_copy, open_database
 from store.xtdb_node import installed_home, runtime
@@ -48,6 +49,15 @@ def forget(home: Path, session: str, *more: str) -> int:
 def bytes_in(home: Path) -> bytes:
     """Everything in the state folder."""
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_what_was_found_in_its_texts_goes_with_a_session(home: Path) -> None:
+    for session in ("first", "second"):
+        write_derived(home, session, b"names")
+    assert forget(home, "first", "--dry-run") == 0
+    assert read_derived(home, "first") == b"names"
+    assert forget(home, "first", "--yes") == 0
+    assert (read_derived(home, "first"), read_derived(home, "second")) == (None, b"names")
 
 
 def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,8 @@ class Conversation:
     """For which pieces of a message that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
+    kept_names: dict[int, str] = field(default_factory=dict)
+    """The same as an earlier process has found them, with spaces between them."""
     rendered: set[int] = field(default_factory=set)
     """Messages whose part has changed since `Uses` has looked last."""
     _sums: list[int] = field(default_factory=lambda: [0])

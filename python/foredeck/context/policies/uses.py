@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Call, Item, strings_in
 from foredeck.context.messages.parts import Spot
+from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import own_names
@@ -40,6 +42,8 @@ class Uses:
 
     cwd: str = ""
     rule: UseRule = field(default_factory=UseRule)
+    kept: KeptUses | None = None
+    """What an earlier process has found of a list: where it fits, reading begins after it."""
     calls: int = 0
     """Model calls so far: answers in the list that were not aborted."""
     turn_began: int = 0
@@ -54,14 +58,13 @@ class Uses:
     _done: int = 0
     _holders: dict[str, list[Use]] = field(default_factory=dict)
     _by_path: dict[str, list[Spot]] = field(default_factory=dict)
+    _given: Iterator[str] | None = None
+    """Names of the pieces to come, while kept messages are read."""
 
     def follow(self, conversation: Conversation) -> None:
         """Read the messages that were added; all of them where the list is another."""
         if self._conversation is not conversation or self._done > len(conversation):
-            fresh = Uses(self.cwd, self.rule)
-            for name in fresh.__slots__:
-                setattr(self, name, getattr(fresh, name))
-            self._conversation = conversation
+            self._begin(conversation)
         for index in range(self._done, len(conversation)):
             self._read(index, conversation.items[index])
         for index in conversation.rendered:
@@ -69,6 +72,55 @@ class Uses:
                 self._loosen(index, pieces_of(conversation.items[index]))
         conversation.rendered.clear()
         self._done = len(conversation)
+
+    @property
+    def read(self) -> int:
+        """How many messages were read so far."""
+        return self._done
+
+    def keep(self) -> KeptUses:
+        """What another process needs to go on after the messages read so far."""
+        names: dict[Spot, list[str]] = {use.spot: [] for use in self.by_spot.values()}
+        for name, holders in self._holders.items():
+            for use in holders:
+                names[use.spot].append(name)
+        conversation = self._conversation or Conversation()
+        names_of = {**conversation.kept_names, **conversation.names}
+        tips = conversation.tips
+        return KeptUses(
+            tip=tips[self._done - 1] if self._done else "",
+            count=self._done,
+            cwd=self.cwd,
+            rule=self.rule,
+            last=[use.last for use in self.by_spot.values()],
+            names=[_joined(found) for found in names.values()],
+            seen=[(i, _joined(names_of[i])) for i in sorted(names_of) if i < self._done],
+        )
+
+    def _begin(self, conversation: Conversation) -> None:
+        """Start over with a list, after those of its messages that are kept."""
+        kept = self.kept
+        self._reset(conversation)
+        if kept is None or not kept.fits(conversation, self.cwd, self.rule):
+            return
+        conversation.kept_names = dict(kept.seen)
+        self._given = iter(kept.names)
+        for index in range(kept.count):
+            self._read(index, conversation.items[index])
+        self._given = None
+        if len(self.by_spot) != len(kept.last):
+            self._reset(conversation)
+            self.kept = None
+            return
+        for use, last in zip(self.by_spot.values(), kept.last, strict=True):
+            use.last = last
+        self._done = kept.count
+
+    def _reset(self, conversation: Conversation) -> None:
+        fresh = Uses(self.cwd, self.rule, self.kept)
+        for name in fresh.__slots__:
+            setattr(self, name, getattr(fresh, name))
+        self._conversation = conversation
 
     def state(self, message: int, slot: int = 0) -> tuple[Spot, int, bool, bool]:
         """Of the content at a spot: the spot, model calls since its last use, whether the newest
@@ -93,12 +145,20 @@ class Uses:
             self.turn_began = self.calls
         elif item.kind == "assistant" and not item.void:
             self.calls += 1
-            self._note_uses(item)
+            self._note_edited(item)
+            if self._given is None:
+                self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
-            assert self._conversation is not None
-            names = own_names(self._conversation, index)
-            self._hold(Spot(index), item.text, self._path(item.arguments), names)
+            conversation = self._conversation
+            assert conversation is not None
+            path = self._path(item.arguments)
+            self._hold(Spot(index), item.text, path, partial(own_names, conversation, index))
+
+    def _note_edited(self, item: Item) -> None:
+        for call in item.calls:
+            if call.tool in WRITERS and (path := self._path(call.arguments)):
+                self.edited.add(path)
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]
@@ -117,10 +177,6 @@ class Uses:
 
     def _named(self, call: Call) -> list[Use]:
         path = self._path(call.arguments)
-        if path and call.tool in WRITERS:
-            self.edited.add(path)
-        if not path:
-            return []
         return [self.by_spot[spot] for spot in self._by_path.get(path, ()) if not spot.slot]
 
     def _add_pieces(self, index: int, item: Item) -> None:
@@ -129,12 +185,8 @@ class Uses:
         paths = {call.id: self._path(call.arguments) for call in item.calls}
         for piece in pieces:
             if piece.kind != "thinking":
-                self._hold(
-                    Spot(index, piece.slot),
-                    piece.text,
-                    paths.get(piece.call_id, ""),
-                    identifiers(piece.text),
-                )
+                spot, path = Spot(index, piece.slot), paths.get(piece.call_id, "")
+                self._hold(spot, piece.text, path, partial(identifiers, piece.text))
 
     def _loosen(self, index: int, pieces: list[Piece]) -> None:
         """Know which of a message's pieces can fold, as it is rendered now."""
@@ -148,12 +200,12 @@ class Uses:
             else:
                 self.loose.pop(spot, None)
 
-    def _hold(self, spot: Spot, text: str, path: str, names: frozenset[str]) -> None:
+    def _hold(self, spot: Spot, text: str, path: str, find: Callable[[], Iterable[str]]) -> None:
         use = self.by_spot[spot] = Use(spot, self.calls, path, text)
         if path:
             self._by_path.setdefault(path, []).append(spot)
         known, most = self._holders, self.rule.max_holders
-        for name in names:
+        for name in find() if self._given is None else next(self._given, "").split():
             holders = known.get(name)
             if holders is None:
                 known[name] = [use]
@@ -180,3 +232,7 @@ def _words(item: Item) -> Iterable[str]:
             yield str(block.get("text") or "")
     for call in item.calls:
         yield from strings_in(call.arguments)
+
+
+def _joined(names: Iterable[str] | str) -> str:
+    return names if isinstance(names, str) else " ".join(sorted(names))

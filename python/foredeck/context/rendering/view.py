@@ -28,8 +28,12 @@ def own_names(conversation: Conversation, index: int) -> frozenset[str]:
     """Names in a message as the host has it; found once."""
     names = conversation.names.get(index)
     if names is None:
+        kept = conversation.kept_names.get(index)
         item = conversation.items[index]
-        names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
+        if kept is not None:
+            names = frozenset(kept.split())
+        else:
+            names = identifiers(item.text) if item.kind == "result" else _names(item.blocks)
         conversation.names[index] = names
     return names
 

@@ -1,0 +1,73 @@
+"""Files of what follows from the stored, kept so that it need not be worked out again.
+
+Each is of one session and holds its own hash: what is damaged, or another version's, is taken for
+absent, and so is what cannot be read. Nothing is lost with the whole folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+from foredeck import __version__
+
+FOLDER = "derived"
+MAX_FILES = 50
+"""Of how many sessions they are kept: those written last."""
+
+MAX_BYTES = 256 * 1024 * 1024
+"""What claims to be larger once unpacked is not read."""
+
+
+def read_derived(home: Path, session: str) -> bytes | None:
+    """What was kept of a session by this version of foredeck; None where there is nothing."""
+    try:
+        head, _, packed = _file(home, session).read_bytes().partition(b"\n")
+        if head != _head(packed):
+            return None
+        return zlib.decompressobj().decompress(packed, MAX_BYTES)
+    except (OSError, zlib.error):
+        return None
+
+
+def write_derived(home: Path, session: str, data: bytes) -> None:
+    """Keep something of a session (0600); what was kept before goes. Raises `OSError`."""
+    file = _file(home, session)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    packed = zlib.compress(data, 1)
+    fresh = file.with_suffix(f".{os.getpid()}")
+    try:
+        opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(opened, "wb") as out:
+            out.write(_head(packed) + b"\n" + packed)
+        fresh.replace(file)
+    finally:
+        fresh.unlink(missing_ok=True)
+    _prune(file.parent)
+
+
+def drop_derived(home: Path, session: str) -> None:
+    """Remove what was kept of a session: it holds words of its texts."""
+    file = _file(home, session)
+    for found in [file, *file.parent.glob(f"{file.stem}.*")]:
+        found.unlink(missing_ok=True)
+
+
+def _file(home: Path, session: str) -> Path:
+    name = hashlib.sha256(session.encode(errors="surrogatepass")).hexdigest()[:32]
+    return home / FOLDER / f"{name}.uses"
+
+
+def _head(packed: bytes) -> bytes:
+    return f"foredeck {__version__} {hashlib.sha256(packed).hexdigest()}".encode()
+
+
+def _prune(folder: Path) -> None:
+    """Remove the oldest files over the limit, and what killed processes have left half written."""
+    with suppress(OSError):
+        files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
+        for file in files[MAX_FILES:]:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,169 @@
+"""Last uses kept between engines: taken over where they are of the same messages, else ignored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from context.playing import fresh_host, take
+from context.sent import Sent, as_bytes
+from context.strategies import Script, sound_scripts
+from foredeck import keeping
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.policies.kept import KeptUses
+from foredeck.context.policies.policy import UseRule
+from foredeck.context.policies.uses import Uses
+from foredeck.hosts.pi.messages import to_item
+from foredeck.store.derived import FOLDER, MAX_FILES, read_derived, write_derived
+
+BOUNDED = settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+RULES = st.sampled_from([UseRule(), UseRule(min_names=1), UseRule(max_holders=1)])
+
+
+@pytest.fixture(autouse=True)
+def _keep_everything() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeping, "WORTH_IT", 1)
+        yield
+
+
+def conversation_of(script: Script) -> Conversation:
+    conversation = Conversation()
+    for step in script:
+        for message in step.messages:
+            conversation.append(to_item(message, None, {}))
+    return conversation
+
+
+def found(uses: Uses) -> dict[str, Any]:
+    """All that later verdicts can depend on."""
+    return {
+        "uses": [(u.spot, u.last, u.path, u.text) for u in uses.by_spot.values()],
+        "holders": {n: [u.spot for u in held] for n, held in uses._holders.items()},
+        "paths": uses._by_path,
+        "loose": uses.loose,
+        "edited": uses.edited,
+        "counts": (uses.calls, uses.turn_began, uses.read),
+    }
+
+
+@BOUNDED
+@given(script=sound_scripts(), rule=RULES)
+def test_going_on_at_any_message_finds_what_reading_everything_does(
+    script: Script, rule: UseRule
+) -> None:
+    whole = conversation_of(script)
+    everything = Uses("/repo", rule)
+    everything.follow(whole)
+    part, reader = Conversation(), Uses("/repo", rule)
+    for count, item in enumerate(whole.items, start=1):
+        part.append(item)
+        reader.follow(part)
+        kept = KeptUses.from_bytes(reader.keep().to_bytes())
+        assert kept == reader.keep()
+        assert kept.count == count
+        goes_on = Uses("/repo", rule, kept)
+        goes_on.follow(conversation_of(script))
+        assert found(goes_on) == found(everything)
+        assert goes_on.keep() == replace(everything.keep(), seen=goes_on.keep().seen)
+
+
+@pytest.mark.parametrize("policy", ["adaptive", "lean", "careful"])
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+@settings(BOUNDED, max_examples=6)
+@given(script=sound_scripts())
+def test_an_engine_that_takes_over_what_was_kept_sends_the_same_bytes(
+    layout: str, policy: str, script: Script
+) -> None:
+    def play(worth_it: int) -> list[Sent]:
+        keeping.WORTH_IT = worth_it
+        with fresh_host(layout=layout, policy=policy, checked=False) as host:
+            for step in script:
+                take(host, step)
+                host.call()
+                host.restart()
+            return list(host.past.sent)
+
+    for one, other in zip(play(sys.maxsize), play(1), strict=True):
+        assert as_bytes(one.prompt) == as_bytes(other.prompt)
+        assert one.decision == other.decision
+
+
+def some_uses() -> tuple[Uses, Conversation]:
+    conversation = Conversation()
+    for text in ("make_one make_two", "other"):
+        message = {"role": "toolResult", "toolCallId": "c", "toolName": "bash", "content": text}
+        conversation.append(to_item({**message, "timestamp": 1}, None, {}))
+    uses = Uses("/repo")
+    uses.follow(conversation)
+    return uses, conversation
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"tip": "0" * 32},
+        {"cwd": "/elsewhere"},
+        {"rule": UseRule(max_holders=9)},
+        {"count": 3},
+        {"count": 0},
+        {"names": []},
+    ],
+)
+def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
+    uses, conversation = some_uses()
+    again = Uses("/repo", UseRule(), replace(uses.keep(), **other))
+    again.follow(conversation)
+    assert found(again) == found(uses)
+
+
+def test_what_fits_but_says_too_little_is_ignored() -> None:
+    uses, conversation = some_uses()
+    again = Uses("/repo", UseRule(), replace(uses.keep(), names=["make_one"], last=[0]))
+    again.follow(conversation)
+    assert (found(again), again.kept) == (found(uses), None)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff", b'{"format": 1}'])
+def test_what_is_no_record_of_this_version_is_ignored(data: bytes) -> None:
+    assert KeptUses.from_bytes(data) is None
+
+
+def test_another_format_is_ignored() -> None:
+    fields = json.loads(some_uses()[0].keep().to_bytes())
+    assert KeptUses.from_bytes(json.dumps({**fields, "format": 0}).encode()) is None
+
+
+def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
+    write_derived(tmp_path, "s", b"something")
+    (file,) = (tmp_path / FOLDER).iterdir()
+    assert (read_derived(tmp_path, "s"), file.stat().st_mode & 0o777) == (b"something", 0o600)
+    assert read_derived(tmp_path, "t") is None
+    whole = file.read_bytes()
+    for at in range(len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert read_derived(tmp_path, "s") is None
+        file.write_bytes(whole[:at])
+        assert read_derived(tmp_path, "s") is None
+
+
+def test_as_many_are_kept_as_are_of_use(tmp_path: Path) -> None:
+    for number in range(MAX_FILES + 3):
+        write_derived(tmp_path, f"s{number}", b"x")
+    assert len(list((tmp_path / FOLDER).iterdir())) == MAX_FILES
+    assert read_derived(tmp_path, f"s{MAX_FILES + 2}") == b"x"
