@@ -76,7 +76,8 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "images_left_out": [((1,), {}), ((3,), {})],
     "put_away": [((12,), {})],
     "go_on": [((), {})],
-    "summarised": [((12,), {})],
+    "summarised": [((12,), {}), ((12, [3, 4]), {})],
+    "pinned_away": [(([3, 4],), {})],
 }
 
 

@@ -94,6 +94,24 @@ def test_the_users_own_compaction_is_written_by_the_model_and_can_be_activated(p
     assert messages(after)[: len(messages(before))] == messages(before)
 
 
+def test_what_is_pinned_is_named_after_a_summary_by_the_model(pi: Pi) -> None:
+    script: list[Step] = [call("bash", command="seq 500"), call("pin", id="@3"), f"A. {TALK}"]
+    script += [f"Answer {n}. {TALK}" for n in range(2)]
+    script += [call("activate", id="@3"), "on"]
+    model = pi.serve(script, settings=SMALL)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(3):
+        rpc.prompt(f"Question {number}")
+    assert "## Goal" in rpc.compact()["summary"]
+    rpc.prompt("What was it?")
+    assert model.violations == []
+    assert records(pi)[0]["pinned"] == [3]
+    before, after = answered(model)[-2:]
+    assert "Pinned, but out of view: @3." in before.request.text
+    assert "499\n500" not in before.request.text
+    assert "499\n500" in results(after)[-1]
+
+
 def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on"], settings=SMALL)
     rpc = pi.rpc(foredeck=True, environment={"FOREDECK_COMPACTION__MANUAL": "foredeck"})

@@ -15,7 +15,13 @@ from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, is_cold
 from foredeck.context.digests import Size
 from foredeck.context.intake.adoption import ADOPTED, before_us, told_of
-from foredeck.context.intake.alignment import Alignment, align, lay_anew, layout_before
+from foredeck.context.intake.alignment import (
+    Alignment,
+    align,
+    lay_anew,
+    layout_before,
+    stand_at_newest,
+)
 from foredeck.context.intake.ingest import Fact, Ingest
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
@@ -136,6 +142,8 @@ class Assembler:
         model = wish.model
         if model is not None:
             self._gauge = self._calibrator.gauge(model.name, model.api)
+        if self.session.current is None:
+            stand_at_newest(self.session)
         return judge(self.session, self._scene(), self._gauge, wish, manner)
 
     def _reach(self, request: Request, start: int, *, warm: bool) -> Reach:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
@@ -258,12 +258,18 @@ def go_on() -> str:
     return "[foredeck] The messages above were cut down to fit the context window. Go on."
 
 
-def summarised(ordinal: int) -> str:
-    """Follows a summary that the host's model wrote."""
+def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
+    """Follows a summary that the host's model wrote; `pinned` has left the view with the chat."""
+    told = f" {pinned_away(pinned)}" if pinned else ""
     return (
         f"[foredeck] What the summary above covers is @{ordinal}: "
-        f'activate "@{ordinal} turns A-B" shows turns of it word for word.'
+        f'activate "@{ordinal} turns A-B" shows turns of it word for word.{told}'
     )
+
+
+def pinned_away(ordinals: Sequence[int]) -> str:
+    """In a summary or after it: pinned objects that leave the view with the chat."""
+    return f"Pinned, but out of view: {', '.join(map(handle, ordinals))}."
 
 
 def cut_part(shown: int, total: int) -> str:

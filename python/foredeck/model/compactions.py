@@ -46,6 +46,8 @@ class CompactionDocument(Document):
     time_ms: int = 0
     refused: dict[str, Any] = Field(default_factory=dict)
     """Of a prompt that was refused as too long: its `model`, and its `chars`."""
+    pinned: list[int] = Field(default_factory=list)
+    """Handles of the pinned objects that left the view with it."""
 
 
 def compaction_id(session: str, covers: list[str], previous: str | None, by: str) -> str:

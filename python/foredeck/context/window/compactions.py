@@ -70,7 +70,7 @@ def put_away(
         known.written_by = "foredeck" if written is None else "model"
     known.asked_by, known.instructions = asked.by, asked.instructions
     known.call, known.time_ms = session.log.newest, asked.time_ms
-    known.refused = dict(asked.refused)
+    known.refused, known.pinned = dict(asked.refused), list(pinned)
     session.workspace.put(known.seal())
     entry = session.see_document(known)
     session.compactions[id] = known.model_dump(exclude={"turns"})
@@ -100,8 +100,10 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
         return
-    if session.compactions[id]["written_by"] == "model":
-        ours = {"kind": "user", "blocks": [text_block(summarised(session.index.by_object[id]))]}
+    fields = session.compactions[id]
+    if fields["written_by"] == "model":
+        told = summarised(session.index.by_object[id], fields.get("pinned") or ())
+        ours = {"kind": "user", "blocks": [text_block(told)]}
         session.inserts.setdefault(1, []).insert(0, ours)
 
 

@@ -15,7 +15,7 @@ from foredeck.context.digests.commands import command_facts
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import Names, Turn, pause_marks
-from foredeck.context.wording import args_display, handle
+from foredeck.context.wording import args_display, pinned_away
 from foredeck.sources.toolpaths import path_argument
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
@@ -86,7 +86,7 @@ def summarise(stretch: Stretch, max_chars: int) -> Summary:
     short = _short(stretch, len(sections["Files"]), len(failures))
     head = [_heading(stretch), *([stretch.earlier] if stretch.earlier else [])]
     if stretch.pinned:
-        head.append(f"Pinned, but out of view: {', '.join(map(handle, stretch.pinned))}.")
+        head.append(pinned_away(stretch.pinned))
     room = max_chars - sum(len(line) + 1 for line in head) - 10 * len(sections)
     body = _fit(sections, max(0, room))
     return Summary("\n".join([*head, *body])[:max_chars], short)
