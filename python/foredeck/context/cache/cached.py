@@ -74,9 +74,13 @@ class Entries:
         end = record["kept"] + len(record["keys"])
         touched = {end, cache.get("hit"), cache.get("marked")}
         self._touched = tuple(n for n in touched if n and n > HEAD)
+        now = record["time_ms"]
+        if any(at > now for at in self.used.values()):
+            # The clock was set back: nothing can have been used later than now.
+            self.used = {number: min(at, now) for number, at in self.used.items()}
         for number in self._touched:
             if number == end or number in self.used:
-                self.used[number] = record["time_ms"]
+                self.used[number] = now
 
     def alive(self, now_ms: int, ttl_s: float) -> list[int]:
         """Those that have not expired, shortest first."""

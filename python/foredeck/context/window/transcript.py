@@ -76,7 +76,7 @@ def pause_marks(items: Sequence[Item], names: Names) -> dict[int, str]:
     for index, item in enumerate(items):
         if before and item.time_ms - before > PAUSE_MS:
             marks[index] = _pause(item.time_ms - before, names.time(item.time_ms))
-        before = max(before, item.time_ms)
+        before = item.time_ms or before
     return marks
 
 
