@@ -40,6 +40,9 @@ STORE: Literal["sqlite", "xtdb"] = (
 _PATIENT = {"FOREDECK_DEADLINE_MS": "30000"}
 """What is not about the deadline must not fail on a machine that is busy."""
 
+PATIENCE_S = 240.0
+"""Far beyond what any run here takes: only one that hangs gets there."""
+
 Asked = Callable[..., str]
 """Runs a command of foredeck's with these arguments; returns what it has printed."""
 
@@ -117,7 +120,7 @@ class Pi:
         extensions: Sequence[Path] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
-        timeout_s: float = 120.0,
+        timeout_s: float = PATIENCE_S,
     ) -> PrintRun:
         """Run `pi -p` with these prompts until it ends by itself."""
         return run_print(
@@ -145,6 +148,7 @@ class Pi:
             extensions=self._loaded(foredeck, extensions),
             arguments=arguments,
             environment={**_PATIENT, **self._store, **(environment or {})},
+            timeout_s=PATIENCE_S,
         )
         self._stack.callback(client.shutdown)
         return client
@@ -170,7 +174,7 @@ class Pi:
         """End everything that was started, and fail the test if something does not end."""
         try:
             self._stack.close()
-            left = self.workspace.leftovers()
+            left = self.workspace.leftovers(PATIENCE_S / 4)
         finally:
             self.workspace.end_leftovers()
         assert not left, f"processes outlived their run: {left}"

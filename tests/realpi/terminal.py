@@ -43,7 +43,7 @@ class TerminalPi:
         *,
         extensions: Sequence[Path] = (),
         environment: dict[str, str] | None = None,
-        timeout_s: float = 60.0,
+        timeout_s: float = 240.0,
     ) -> None:
         self._timeout_s = timeout_s
         self._drawn = pyte.Screen(COLUMNS, ROWS)

@@ -111,7 +111,7 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
         return f"answer {asked}" if ran == asked else call("bash", command=command)
 
     model = pi.serve(answer)
-    environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=700)
+    environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=4000)
     rpc = pi.rpc(foredeck=True, environment=environment)
     while count_of(tmp_path, "session/open") < 2:
         rpc.prompt("go on")

@@ -39,6 +39,14 @@ def engine(tmp_path: Path) -> Iterator[EngineProcess]:
         yield process
 
 
+@pytest.fixture(scope="module")
+def one_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    """One engine for every line that it must survive."""
+    with EngineProcess(tmp_path_factory.mktemp("one")) as process:
+        process.initialize()
+        yield process
+
+
 def served(engine: EngineProcess) -> bool:
     """Whether a good request works now."""
     return engine.ask(99, "command", {"session": "s", "name": "echo", "args": "yes"}) == {
@@ -129,14 +137,14 @@ def test_the_projects_file_counts_only_if_trusted(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_gets_an_error_and_the_next_good_one_works(
-    engine: EngineProcess, bad: bytes, code: int | None
+    one_engine: EngineProcess, bad: bytes, code: int | None
 ) -> None:
     if code is None:  # a torn line swallows the next one, as framing by newlines means
-        engine.send(bad)
+        one_engine.send(bad)
         code, bad = -32700, request(4, "ping")
-    engine.send(bad)
-    assert error_of(engine.receive()) == (None, code)
-    assert served(engine)
+    one_engine.send(bad)
+    assert error_of(one_engine.receive()) == (None, code)
+    assert served(one_engine)
 
 
 @pytest.mark.parametrize(
@@ -159,11 +167,11 @@ def test_a_bad_line_gets_an_error_and_the_next_good_one_works(
     ],
 )
 def test_a_bad_request_is_answered_under_its_id(
-    engine: EngineProcess, message: dict[str, Any], code: int
+    one_engine: EngineProcess, message: dict[str, Any], code: int
 ) -> None:
-    engine.send(line(message))
-    assert error_of(engine.receive()) == (5, code)
-    assert served(engine)
+    one_engine.send(line(message))
+    assert error_of(one_engine.receive()) == (5, code)
+    assert served(one_engine)
 
 
 def test_unicode_line_separators_are_ordinary_characters(engine: EngineProcess) -> None:
