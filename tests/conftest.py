@@ -19,6 +19,12 @@ settings.load_profile(os.environ.get("FOREDECK_TEST_EXAMPLES", "repeatable"))
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start nodes come first: they wait the longest, and others fill the gaps."""
+    items.sort(key=lambda item: "runtime" not in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The root of this repository."""

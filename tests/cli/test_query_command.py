@@ -20,6 +20,8 @@ from store.xtdb_node import runtime
 
 __all__ = ["runtime"]
 
+pytestmark = pytest.mark.xdist_group("query command")  # one worker has the node
+
 
 @pytest.fixture(scope="module")
 def node(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NodeFolder]:

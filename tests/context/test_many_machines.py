@@ -19,10 +19,12 @@ from foredeck.model.documents import FileDocument
 from foredeck.store.journal.store import JournaledStore
 from foredeck.stores import open_database
 from store.journaled import until
-from store.two_nodes import Machines, machines
+from store.two_nodes import ONE_WORKER, Machines, machines
 from store.xtdb_node import runtime
 
 __all__ = ["machines", "runtime"]
+
+pytestmark = ONE_WORKER
 
 SHARED = "/team/repo"
 """The path by which all machines know the folder."""

@@ -24,6 +24,8 @@ from store.xtdb_node import runtime
 
 __all__ = ["runtime"]
 
+pytestmark = pytest.mark.xdist_group("demo")  # one worker has the runs that several tests look at
+
 
 def run_demo(checkout: Path, scratch: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """One whole run of the script, with its scratch folder in `scratch`."""

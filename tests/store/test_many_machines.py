@@ -17,10 +17,12 @@ from foredeck.store.xtdb import XtdbStore
 from .contract_processes import ProcessContract
 from .documents import batch, note
 from .factory import StoreFactory
-from .two_nodes import Machines, machines, open_either
+from .two_nodes import ONE_WORKER, Machines, machines, open_either
 from .xtdb_node import runtime
 
 __all__ = ["machines", "runtime"]
+
+pytestmark = ONE_WORKER
 
 
 class TestProcesses(ProcessContract):

@@ -29,6 +29,8 @@ from .xtdb_node import runtime
 
 __all__ = ["runtime"]
 
+pytestmark = pytest.mark.xdist_group("backup")  # one worker has the backup that most tests use
+
 
 def ignore(_name: str) -> None:
     """Nobody looks at the progress."""

@@ -19,6 +19,9 @@ from foredeck.store.xtdb.runtime import Runtime
 
 TIMEOUT_MS = 60_000
 
+ONE_WORKER = pytest.mark.xdist_group("machines")
+"""For modules that use `machines`: one worker has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machines:
