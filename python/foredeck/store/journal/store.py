@@ -127,10 +127,9 @@ class JournaledStore:
     @property
     def trouble(self) -> str:
         """What a user should see at a glance: that XTDB is away, or has refused; else empty."""
-        figures = self.figures
-        if figures.refused:
-            return f"XTDB refused {figures.refused}"
-        return f"XTDB away, {figures.entries} wait" if self._worker.away else ""
+        if refused := self._journal.refused():
+            return f"XTDB refused {refused}"
+        return f"XTDB away, {self.figures.entries} wait" if self._worker.away else ""
 
     @property
     def away_because(self) -> str:

@@ -108,6 +108,8 @@ class Journal:
             self._db.execute("PRAGMA wal_autocheckpoint = 2000")
             self._db.executescript(_TABLES)
         self._seen: tuple[int, bool] | None = None
+        self._held: tuple[int, int, int] | None = None
+        """How much waited after the last commit here, and SQLite's word for others' changes."""
         self._has_foreign = False
 
     def close(self) -> None:
@@ -125,19 +127,32 @@ class Journal:
         """Note that a transaction waits for XTDB. Raises `JournalFull`."""
         size = sum(map(len, batch.blobs.values()))
         size += sum(len(document.content or "") for document in batch.puts)
-        entries, waiting = db.execute(
-            "SELECT count(*), coalesce(sum(bytes), 0) FROM journal WHERE state = 0"
-        ).fetchone()
-        if entries >= self._bounds.entries or waiting + size > self._bounds.bytes:
-            raise JournalFull(
-                f"{entries} transactions ({waiting / 2**20:.1f} MiB) wait for XTDB, the most "
-                "that may (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` "
-                "tells whether it runs"
-            )
+        version, entries, waiting = self._held_before(db)
+        if self._is_full(entries, waiting + size):
+            # What is remembered may count transactions that were rolled back.
+            entries, waiting = _count(db)
+            if self._is_full(entries, waiting + size):
+                raise JournalFull(
+                    f"{entries} transactions ({waiting / 2**20:.1f} MiB) wait for XTDB, the most "
+                    "that may (xtdb.journal_entries, xtdb.journal_mib): `foredeck xtdb status` "
+                    "tells whether it runs"
+                )
         db.execute(
             "INSERT INTO journal (token, state, bytes, queued_ms, blobs) VALUES (?, 0, ?, ?, ?)",
             (token, size, now_ms(), b"".join(map(bytes.fromhex, batch.blobs))),
         )
+        self._held = version, entries + 1, waiting + size
+
+    def _held_before(self, db: sqlite3.Connection) -> tuple[int, int, int]:
+        """As `_held`: remembered where nobody else has written since, for counting takes longer
+        the more waits."""
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        if self._held is None or self._held[0] != version:
+            self._held = version, *_count(db)
+        return self._held
+
+    def _is_full(self, entries: int, size: int) -> bool:
+        return entries >= self._bounds.entries or size > self._bounds.bytes
 
     def fetched(self, db: sqlite3.Connection, batch: Batch, token: Token) -> None:
         """Note that versions which were missing are here."""
@@ -235,6 +250,12 @@ class Journal:
             last = rows[-1][0]
             yield [Token(token) for _, token in rows]
 
+    def refused(self) -> int:
+        """How many transactions XTDB has refused."""
+        with self._translated():
+            (count,) = self._db.execute("SELECT count(*) FROM journal WHERE state = 2").fetchone()
+        return int(count)
+
     def figures(self) -> Figures:
         """What waits, and what was refused."""
         with self._translated():
@@ -242,12 +263,11 @@ class Journal:
                 "SELECT count(*), coalesce(sum(bytes), 0), min(queued_ms) FROM journal"
                 " WHERE state = 0"
             ).fetchone()
-            (refused,) = self._db.execute("SELECT count(*) FROM journal WHERE state = 2").fetchone()
             row = self._db.execute(
                 "SELECT reason FROM journal WHERE state = 2 ORDER BY number DESC LIMIT 1"
             ).fetchone()
         entries, size, oldest_ms = waiting
-        return Figures(entries, size, oldest_ms, refused, None if row is None else row[0])
+        return Figures(entries, size, oldest_ms, self.refused(), None if row is None else row[0])
 
     # What is missing
 
@@ -345,6 +365,13 @@ class Journal:
     def _translated(self) -> Iterator[None]:
         with translated(self.path, self._busy_timeout_ms):
             yield
+
+
+def _count(db: sqlite3.Connection) -> tuple[int, int]:
+    entries, size = db.execute(
+        "SELECT count(*), coalesce(sum(bytes), 0) FROM journal WHERE state = 0"
+    ).fetchone()
+    return entries, size
 
 
 def read_figures(path: Path) -> Figures:

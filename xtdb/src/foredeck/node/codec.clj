@@ -104,16 +104,16 @@
   (throw (err/illegal-arg :tx-fns-disabled
                           {::err/message "this node takes no transaction function but its own"})))
 
-(defn- no-function [doc]
-  (if (:xt/fn doc) (refuse-function) doc))
+(defn- no-function [v]
+  (if (and (map? v) (:xt/fn v)) (refuse-function) v))
 
 (def ^:private operations
   {"put" ::xt/put, "delete" ::xt/delete, "match" ::xt/match, "cas" ::xt/cas, "evict" ::xt/evict
    "fn" ::xt/fn})
 
-(defn- operation [op]
-  (let [known (set (vals operations))]
-    (or (operations op) (known op) op)))
+(def ^:private times-from
+  "Where an operation's valid times begin."
+  {::xt/put 2, ::xt/delete 2, ::xt/match 3, ::xt/cas 3})
 
 (defn- read-time [v]
   (if (string? v)
@@ -125,20 +125,22 @@
   [ops]
   (some #(= ::xt/fn (first %)) ops))
 
-(defn- known-operation [op]
-  (let [[kind id :as op] (if (vector? op) (update op 0 operation) op)]
+(defn- known-operation [op read-time]
+  (let [[kind id :as op] (update op 0 #(operations % %))
+        times (times-from kind)]
     (when (and (= ::xt/fn kind) (not= commit/id id))
       (refuse-function))
-    op))
+    (if times
+      (into [] (map-indexed (fn [n v] (if (< n times) (no-function v) (read-time v)))) op)
+      op)))
 
 (defn tx-ops
-  "Transaction operations from a body in either format, in the form that `submit-tx` takes.
-  Throws `xtdb.IllegalArgumentException` for what is none, and for transaction functions other
-  than the node's own."
+  "Transaction operations from a body in either format, as `submit-tx` takes them; whether they are
+  any is for that to say. Throws `xtdb.IllegalArgumentException` for what is no vector, and for
+  transaction functions other than the node's own."
   [body]
-  (mapv (fn [op]
-          (-> (known-operation op)
-              (conform/conform-tx-op {::conform/->doc        no-function
-                                      ::conform/->valid-time read-time})
-              conform/->tx-op))
-        (:tx-ops body)))
+  ;; Mostly they all have the same time.
+  (let [read-time (memoize read-time)]
+    (mapv (fn [op]
+            (if (vector? op) (known-operation op read-time) (conform/conform-tx-op op)))
+          (:tx-ops body))))

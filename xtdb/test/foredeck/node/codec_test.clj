@@ -34,13 +34,18 @@
 (deftest transaction-operations
   (is (= [[::xt/put {:xt/id "a"} #inst "1970-01-01"]
           [::xt/match "b" nil]
-          [::xt/delete "c"]]
+          [::xt/match "1970" {:xt/id "1970"} #inst "1970-01-01T00:00:00.001"]
+          [::xt/delete "1970"]]
          (codec/tx-ops {:tx-ops [["put" {:xt/id "a"} "1970-01-01T00:00:00Z"]
                                  ["match" "b" nil]
-                                 ["delete" "c"]]})))
+                                 ["match" "1970" {:xt/id "1970"} "1970-01-01T00:00:00.001Z"]
+                                 ["delete" "1970"]]})))
   (is (= [[::xt/put {:xt/id :a}]] (codec/tx-ops {:tx-ops [[::xt/put {:xt/id :a}]]})))
-  (is (= [] (codec/tx-ops {})))
-  (doseq [op [["nope"] ["put" {}] ["put" "text"] "put" ["fn" "f"]
-              ["put" {:xt/id "a"} "no time"]
-              ["put" {:xt/id "f" :xt/fn '(fn [ctx] [])}]]]
+  (is (= [] (codec/tx-ops {}))))
+
+(deftest what-is-no-operation-of-ours
+  (doseq [op ["put" ["fn" "f"]
+              ["put" {:xt/id "f" :xt/fn '(fn [ctx] [])}]
+              [::xt/cas nil {:xt/id "f" :xt/fn '(fn [ctx] [])}]
+              ["match" "f" {:xt/id "f" :xt/fn '(fn [ctx] [])}]]]
     (is (thrown? xtdb.IllegalArgumentException (codec/tx-ops {:tx-ops [op]})) (pr-str op))))

@@ -140,6 +140,8 @@
 
 (deftest what-cannot-be-read-is-400
   (doseq [body ["{" "[1" "{\"tx-ops\":[[\"nope\"]]}" "{\"tx-ops\":[[\"put\",{\"x\":1}]]}"
+                "{\"tx-ops\":[[\"put\",\"text\"]]}" "{\"tx-ops\":[\"put\"]}" "{\"tx-ops\":[[]]}"
+                "{\"tx-ops\":[[\"put\",{\"xt/id\":\"a\"},\"no time\"]]}"
                 "{\"tx-ops\":[[\"fn\",\"f\"]]}"]]
     (is (= 400 (first (call "POST" "/_xtdb/submit-tx" body))) body))
   (is (= 400 (first (fetch "entity"))))
