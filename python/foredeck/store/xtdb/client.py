@@ -11,12 +11,16 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx
 
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.store.xtdb import edn
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 Doc = dict[str, Any]
 """A document as JSON has it: keys with their namespace (`xt/id`), values of JSON."""
@@ -42,6 +46,12 @@ def valid_time(revision: int) -> str:
     """
     moment = _FIRST_TIME + timedelta(milliseconds=revision)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@cache
+def _certificates() -> SSLContext:
+    """What `https` servers are checked against; reading it takes 20 ms, so it is read once."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 class OutcomeUnknown(StoreUnavailable):
@@ -85,6 +95,7 @@ class XtdbClient:
             limits=httpx.Limits(max_connections=4, keepalive_expiry=20),
             # A proxy has no business between this process and its database.
             trust_env=False,
+            verify=_certificates(),
         )
         self._move_to(url)
 
