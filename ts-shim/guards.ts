@@ -10,8 +10,11 @@ import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { TOOL_NAMES } from "./tools.ts";
 
-/** What stands in the model's view for an argument that was folded: `<@12: 4,120 chars, folded by foredeck>`. */
-const FOLD_MARKER = /<@\d+:[^<>\n]{0,200}folded by foredeck>/;
+/**
+ * What stands in the model's view for an argument that was folded: `<activate @12: 4120 chars folded
+ * by foredeck>`, in sessions of 0.1 without `activate`.
+ */
+const FOLD_MARKER = /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>/;
 
 /** Why this tool call must not run, written for the model; undefined when it may. Never throws. */
 export function refusal(

@@ -100,7 +100,7 @@ def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: P
         if block.get("name") == "edit"
     ]
     assert len(edits) == 6
-    folded = [e for e in edits if e["oldText"].startswith("<@")]
+    folded = [e for e in edits if e["oldText"].startswith("<activate @")]
     assert folded
     assert all("folded by foredeck>" in e["oldText"] and "new" in e["newText"] for e in folded)
     thoughts = "Hm. Hm."
@@ -114,7 +114,7 @@ def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) 
     with closing(Host(tmp_path / "home", transcript, options)) as host:
         prompt = [host.call(call)[0] for call in transcript.calls][-1]
         shown = json.dumps(prompt)
-        handle = shown[shown.index("<@") + 1 :].partition(":")[0]
+        handle = shown[shown.index("<activate @") + 10 :].partition(":")[0]
         assert "line 0\\nline 0" not in shown
         assert host.engine is not None
         answer = host.engine.tool_call(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from foredeck.context.digests import KINDS, Size, digest
+from foredeck.context.digests.commands import programs
 from foredeck.context.digests.names import unheld_names
+from foredeck.context.digests.outputs import Output
 from foredeck.context.messages.identifiers import identifiers
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
+"""Outputs of real commands, by `recorded/record.py`."""
 
 CODE = (
     """import os
@@ -25,47 +30,105 @@ async def load_all():
 """
     + "# padding\n" * 40
 )
-MARKDOWN = "# Title of it\n\ntext\n\n## First part\n\n### Deeper\n" + "prose only\n" * 40
 GREP = "".join(f"src/a.ts:{n}: const x = {n};\n" for n in range(1, 9)) + "src/b.ts:3: y\n" * 3
-PYTEST = (
-    "FAILED tests/test_a.py::test_one - AssertionError: no\n"
-    + "....\n" * 60
-    + "===== 1 failed, 12 passed in 3.21s =====\n\nCommand exited with code 1"
-)
-TSC = "src/x.ts(3,5): error TS2322: Type 'string' is not assignable.\n" + "more output\n" * 40
 VITEST = " ✗ renders the list\n" + "noise\n" * 60 + " Tests  1 failed | 9 passed (10)\n"
-GO = "--- FAIL: TestOpen (0.00s)\n" + "    open_test.go:12: bad\n" * 20 + "FAIL\tauth/open\t0.01s\n"
+GO = (
+    "--- FAIL: TestOpen (0.00s)\n    open_test.go:12: bad\nFAIL\tauth/open\t0.01s\nok  \tauth\t1s\n"
+)
+GO_PANIC = (
+    "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n"
+    "main.open(...)\n\t/repo/open.go:12 +0x1d\n"
+)
+RUST = (
+    "error[E0308]: mismatched types\n --> src/main.rs:4:18\n  |\n4 |     let x: u8 = y;\n"
+    "error[E0425]: cannot find value\n --> src/main.rs:9:5\n"
+    "error: could not compile `shop` due to 2 previous errors\n"
+)
+RUST_PANIC = "thread 'main' panicked at src/main.rs:4:5:\nno such order\n"
+JAVA = (
+    'Exception in thread "main" java.lang.IllegalStateException: no order\n'
+    "\tat shop.Orders.find(Orders.java:31)\n\tat shop.Main.main(Main.java:7)\n"
+)
+PIP = "Collecting shop\nInstalling collected packages: shop\nSuccessfully installed shop-1.4.0\n"
+AHEAD = "On branch main\nYour branch is ahead of 'origin/main' by 2 commits.\n\nnothing to commit\n"
+LIST = "src/one.py\nsrc/two.py\ntest/three.py\n"
 WIDE = Size(chars=600, share=1.0)
 
 
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
+    command, _, text = file.read_text().partition("\n")
+    arguments = {"command": command.removeprefix("$ ")}
+    assert digest("bash", arguments, text.removesuffix("\n"), held=set(), size=WIDE) == snapshot
+
+
 @pytest.mark.parametrize(
-    ("tool", "arguments", "text", "expected"),
+    ("tool", "command", "text", "expected"),
     [
-        ("read", {"path": "a.py"}, CODE, "defines: ReadRange, parse_range, load_all"),
-        ("read", {"path": "a.md"}, MARKDOWN, "headings: Title of it, First part, Deeper"),
-        ("read", {"path": "a.txt"}, "plain words only\n" * 50, ""),
-        ("grep", {"pattern": "x"}, GREP, "11 hits in 2 files: src/a.ts 8, src/b.ts 3"),
-        ("find", {"pattern": "*"}, "one\ntwo\nthree\n", "3 entries"),
+        ("read", "", CODE, ["defines: ReadRange, parse_range, load_all"]),
+        ("read", "", "plain words only\n" * 50, []),
+        ("grep", "", GREP, ["11 hits in 2 files: src/a.ts 8, src/b.ts 3"]),
+        ("find", "", "one\ntwo\nthree\n", []),
+        ("ls", "", "src/\nREADME.md\n", []),
+        ("find", "", LIST, ["3 paths in 2 folders: src 2, test 1"]),
+        ("bash", "vitest", VITEST, ["Tests 1 failed | 9 passed (10)", "✗ renders the list"]),
+        ("bash", "go test ./...", GO, ["1 packages ok, FAIL auth/open", "--- FAIL: TestOpen"]),
         (
             "bash",
-            {"command": "pytest"},
-            PYTEST,
-            "exit code 1; 1 failed, 12 passed in 3.21s; "
-            "FAILED tests/test_a.py::test_one - AssertionError: no",
+            "go run .",
+            GO_PANIC,
+            ["panic: runtime error: index out of range at /repo/open.go:12"],
         ),
         (
             "bash",
-            {"command": "tsc"},
-            TSC,
-            "src/x.ts(3,5): error TS2322: Type 'string' is not assignable.",
+            "cargo build",
+            RUST,
+            [
+                "error: could not compile `shop` due to 2 previous errors",
+                "2 errors: src/main.rs 4 9",
+                "error[E0308]: mismatched types",
+            ],
         ),
-        ("bash", {}, VITEST, "Tests 1 failed | 9 passed (10); ✗ renders the list"),
-        ("bash", {}, GO, "FAIL auth/open 0.01s; --- FAIL: TestOpen (0.00s)"),
-        ("bash", {}, "nothing to tell\n" * 40, ""),
+        ("bash", "cargo run", RUST_PANIC, ["panic: no such order at src/main.rs:4"]),
+        (
+            "bash",
+            "java Main",
+            JAVA,
+            ["java.lang.IllegalStateException: no order at Orders.java:31"],
+        ),
+        ("bash", "pip install shop", PIP, ["Successfully installed shop-1.4.0"]),
+        ("bash", "git status", AHEAD, ["on main, ahead 2: clean"]),
+        ("bash", "make", "nothing to tell\n" * 40, []),
     ],
 )
-def test_facts_by_kind(tool: str, arguments: dict[str, Any], text: str, expected: str) -> None:
-    assert KINDS[tool](arguments, text) == expected
+def test_facts_by_kind(tool: str, command: str, text: str, expected: list[str]) -> None:
+    assert KINDS[tool]({"command": command, "path": "a"}, Output.of(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cd /repo && git -C . log --oneline | head -3", {"git ."}),
+        ("git log -3; git status", {"git log", "git status"}),
+        ("FOO=1 timeout 30 /usr/bin/rg 'a && b' src", {"rg"}),
+        ("# look\ngrep -rn x . || echo none", {"grep"}),
+        ("cat > a.py <<'E'\nimport os; ls\nE", {"cat"}),
+        ("", set()),
+    ],
+)
+def test_the_programs_of_a_command(command: str, expected: set[str]) -> None:
+    assert programs(command) == expected
+
+
+def test_what_the_host_adds_is_not_the_output() -> None:
+    read = "text\n\n[Showing lines 1-120 of 1549 (50.0KB limit). Use offset=121 to continue.]"
+    assert Output.of(read) == Output("text")
+    assert Output.of("text\n\n[140 more lines in file. Use offset=121 to continue.]").body == "text"
+    cut = "text\n\n[Showing lines 9-20 of 20. Full output: /x/pi-bash-1.log]\n\n"
+    assert Output.of(f"{cut}Command exited with code 2") == Output("text", 2)
+    found = "a.ts:1: x\n\n[100 matches limit reached. Use limit=200 for more]"
+    assert Output.of(found).body == "a.ts:1: x"
+    assert Output.of("text\n\n[a line of its own]").body == "text\n\n[a line of its own]"
 
 
 def test_names_that_are_held_elsewhere_are_left_out_and_short_ones_come_first() -> None:
@@ -75,7 +138,27 @@ def test_names_that_are_held_elsewhere_are_left_out_and_short_ones_come_first() 
     )
     assert unheld_names(text, set(), 20) == "names: make_a make_b"
     assert unheld_names("only words", set(), 200) == ""
-    assert unheld_names("4096 of 8192", set(), 200) == "names: 4096 8192"
+
+
+def test_how_much_and_when_is_no_name() -> None:
+    text = "231 42ms 130ms 50.0KB 47.2it/s 14/398 0.000072 2.65e-13 2026-02-12T05:04:10.010Z"
+    assert unheld_names(text, set(), 500) == ""
+    assert unheld_names("24-bit 1.4.0 0d16f912 2E3440 127.0.0.1", set(), 500) == (
+        "names: 1.4.0 24-bit 2E3440 0d16f912 127.0.0.1"
+    )
+
+
+def test_a_member_stands_for_itself_with_a_short_variable_in_front() -> None:
+    text = "toolName m.toolName this.toolName m.output store.toolName"
+    assert unheld_names(text, set(), 500) == "names: m.output toolName store.toolName"
+
+
+def test_a_path_begins_as_it_does_in_the_text() -> None:
+    text = "./src/a.ts ../doc/b.ts /usr/lib .github/x.yml ~/cc/dd https://e.org/f lib/src/g"
+    told = unheld_names(text, set(), 500)
+    assert told.split()[1:] == (
+        ["~/cc/dd", "e.org/f", "/usr/lib", "../doc/b.ts", "src/a.ts", "lib/src/g", ".github/x.yml"]
+    )
 
 
 def test_a_digest_is_a_fact_line_and_names() -> None:
@@ -84,11 +167,15 @@ def test_a_digest_is_a_fact_line_and_names() -> None:
     assert digest("read", {}, CODE, held=set(), size=Size(chars=0)) == ""
 
 
+def test_of_the_facts_those_are_told_that_fit() -> None:
+    facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=Size(70, 1.0))
+    assert facts == "error: could not compile `shop` due to 2 previous errors\nnames: E0308"
+
+
 @given(st.text(max_size=3000), st.sampled_from([*KINDS, "other"]), st.integers(0, 300))
 def test_a_digest_fits_its_room_and_says_the_same_twice(text: str, tool: str, chars: int) -> None:
     size = Size(chars, 0.15)
     told = digest(tool, {}, text, held=set(), size=size)
     assert len(told) <= size.limit(text)
     assert told == digest(tool, {}, text, held=set(), size=size)
-    names = re.findall(r"\S+", told.partition("names:")[2])
-    assert set(names) <= identifiers(text)
+    assert identifiers(told.partition("names:")[2]) <= identifiers(text)

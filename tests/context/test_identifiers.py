@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.identifiers import identifiers
 
-WORDS = st.text("abcXYZ019_$./- \u00e9\n", max_size=60)
+WORDS = st.text("abcnXYZ019_$./- \u00e9\n\\:", max_size=60)
 
 
 def by_the_rule(text: str) -> set[str]:
     """The same, slowly."""
     found = set()
+    if not re.search(r"(?<![A-Za-z0-9])[A-Za-z]:\\", text):
+        text = re.sub(r"\\[bnrt]", " ", text)
     for word in re.findall(r"[A-Za-z0-9_$][A-Za-z0-9_$./-]*[A-Za-z0-9_$]", text):
         for name in (word, word.rpartition("/")[2]):
             telling = re.search(r"[0-9_./$]|[a-z][A-Z]", name)
@@ -35,5 +37,14 @@ def test_identifiers_are_what_the_rule_says(text: str) -> None:
 def test_the_names_of_a_digest_are_the_shortest_in_order(text: str, held: str, room: int) -> None:
     names = identifiers(text) - identifiers(held)
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
-    told = unheld_names(text, identifiers(held), room).split()[1:]
-    assert told == sorted(sorted(names - tails), key=len)[: len(told)]
+    line = unheld_names(text, identifiers(held), room)
+    told = [name.lstrip("./~") for name in line.split()[1:]]
+    assert len(line) <= max(0, room)
+    assert told == [n for n in sorted(sorted(names - tails), key=len) if n in set(told)]
+
+
+def test_the_letter_of_an_escape_belongs_to_no_word() -> None:
+    assert identifiers(r'"Done.\nCommand_x\tsrc/a.ts\u001bmake_it"') == (
+        {"Command_x", "src/a.ts", "a.ts", "make_it"}
+    )
+    assert identifiers(r"C:\new_folder\table_of") == {"new_folder", "table_of"}

@@ -12,7 +12,7 @@ from foredeck.context.messages.wires import wire_of
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
-MARKER = re.compile(r"<@\d+:[^<>\n]{0,200}folded by foredeck>")
+MARKER = re.compile(r"<activate @\d+:[^<>\n]{0,200}folded by foredeck>")
 """The form that the shim refuses in a tool call (ts-shim/guards.ts)."""
 
 
@@ -52,7 +52,7 @@ def test_a_folded_argument_stays_valid_and_the_rest_stays_as_it_was() -> None:
     assert blocks[0] == {"keep": 0}
     arguments = blocks[1]["arguments"]
     assert list(arguments) == ["edits", "path"], "as a stored block comes back"
-    marker = "<@12: 360 chars, folded by foredeck>"
+    marker = "<activate @12: 360 chars folded by foredeck>"
     assert arguments["edits"][0] == {"oldText": marker, "newText": NEW}
     assert MARKER.fullmatch(marker)
     assert item.blocks[1]["arguments"]["edits"][0]["oldText"] == OLD

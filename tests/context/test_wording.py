@@ -50,6 +50,13 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         (({"b": 1, "a": [True, None]},), {}),
         (({},), {}),
         (({"command": "x" * 300},), {}),
+        (({"command": "cd /repo && npm test"}, "/repo"), {}),
+        (({"command": "cd '/repo/'; cat /repo/src/a.py /other/repo/b.py"}, "/repo"), {}),
+        (({"command": "cd /repo/pkg/a && npm test"}, "/repo"), {}),
+        (({"command": "cd /other && ls /repo/src"}, "/repo"), {}),
+        (({"command": "ls /repo/a && cd /other && ls /repo/b"}, "/repo"), {}),
+        (({"command": "cd / && ls"}, "/repo"), {}),
+        (({"command": "make \\\n  all\necho done &&\n  ls"}, "/repo"), {}),
     ],
     "object_line": [
         ((12, FILE), {}),

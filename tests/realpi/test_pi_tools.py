@@ -340,7 +340,7 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     written = lines("real")
 
     def copies(request: Request) -> Reply:
-        marker = request.find(r"<@\d+: [\d,]+ chars, folded by foredeck>")
+        marker = request.find(r"<activate @\d+: \d+ chars folded by foredeck>")
         return Reply((call("write", path="a.txt", content=marker),))
 
     def again(request: Request) -> Reply:

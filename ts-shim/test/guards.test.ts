@@ -56,7 +56,8 @@ test("files, folders, what is not there and what makes no sense are left to Pi",
   }
 });
 
-const MARKER = "<@12: 4,120 chars, folded by foredeck>";
+const MARKER = "<activate @12: 4120 chars folded by foredeck>";
+const OLD_MARKER = "<@12: 4,120 chars, folded by foredeck>";
 
 test("our marker in an argument is refused wherever it stands, with what to do", () => {
   for (const input of [
@@ -74,6 +75,7 @@ test("our marker in an argument is refused wherever it stands, with what to do",
     const reason = refusal("write", input, cwd) ?? "";
     assert.ok(reason.includes(MARKER) && reason.includes("real text"), JSON.stringify(input));
   }
+  assert.ok(refusal("write", { content: OLD_MARKER }, cwd)?.includes(OLD_MARKER));
 });
 
 test("text that only resembles the marker passes; our own tools resolve it themselves", () => {

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 
-_OURS = re.compile(r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<@\d+:)", re.MULTILINE)
+_OURS = re.compile(
+    r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<(?:activate )?@\d+:)", re.MULTILINE
+)
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 """What some reader takes for the end of a line, and what no one can see."""
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
+from foredeck.sources.toolpaths import split_cd
 
 ARGS_CHARS = 100
+
+_LINE_END = re.compile(r"(?<![&|;{(\\])[ \t]*\n\s*")
+"""Ends a step of a command, where that does not go on in the next line."""
+
+_MOVES = re.compile(r"\b(?:cd|pushd)\b")
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -96,7 +103,7 @@ def done(ordinal: int) -> str:
 
 def folded_argument(ordinal: int, chars: int) -> str:
     """Stands in for a long argument of an earlier tool call; the shim knows it by its form."""
-    return f"<@{ordinal}: {chars:,} chars, folded by foredeck>"
+    return f"<activate @{ordinal}: {chars} chars folded by foredeck>"
 
 
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
@@ -127,7 +134,7 @@ def no_result() -> str:
 def args_display(args: Mapping[str, Any], cwd: str = "") -> str:
     """A tool call's arguments in a few words: the command, the path, or the JSON, cut short.
 
-    Paths below `cwd` are shown relative to it.
+    Paths below `cwd` are shown relative to it, and a command's change to it is left out.
     """
     text = _main_argument(args, cwd)
     if text is None:
@@ -146,8 +153,21 @@ def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
                 for key in ("path", "glob", "offset", "limit")
                 if key != name and isinstance(args.get(key), str | int)
             ]
-            return " ".join([_relative(value, cwd), *extra])
+            told = _command(value, cwd) if name == "command" else _relative(value, cwd)
+            return " ".join([told, *extra])
     return None
+
+
+def _command(command: str, cwd: str) -> str:
+    """A command on one line, as it could be given in `cwd`: with `cd` only to what is below."""
+    folder, rest = split_cd(command.strip())
+    here, folder = cwd.rstrip("/"), _relative((folder or ".").rstrip("/") or "/", cwd)
+    if folder in (here, "."):
+        if here and not _MOVES.search(rest):
+            rest = re.sub(rf"(?<![\w./~-]){re.escape(here)}/(?=[\w.])", "", rest)
+    else:
+        rest = f"cd {folder} && {rest}"
+    return _LINE_END.sub("; ", rest.strip()).replace("\\\n", " ")
 
 
 def _relative(text: str, cwd: str) -> str:

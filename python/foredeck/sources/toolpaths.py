@@ -75,6 +75,14 @@ def path_argument(arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
+def split_cd(command: str) -> tuple[str | None, str]:
+    """The folder that a command changes to before anything else, None for none, and the rest."""
+    moved = _LEADING_CD.match(command)
+    if moved is None:
+        return None, command
+    return next(filter(None, moved.groups())), command[moved.end() :]
+
+
 def tool_path(text: str) -> str:
     """A path argument as the host's tools read it: `@` dropped, `~` and `file://` resolved."""
     path = _UNICODE_SPACES.sub(" ", text).removeprefix("@")
@@ -139,14 +147,14 @@ def _bash(event: ToolEvent, limit: int) -> Iterator[Touch]:
     if not isinstance(command, str):
         return
     command = _HEREDOC.sub(r"\3", command[: 16 * _SCANNED_CHARS])[:_SCANNED_CHARS]
-    moved = _LEADING_CD.match(command)
-    folder = next(filter(None, moved.groups())) if moved else "."
-    texts = [command[moved.end() :] if moved else command]
+    folder, rest = split_cd(command)
+    texts = [rest]
     if len(event.text) <= _SCANNED_CHARS:
         texts.append(event.text)
     for text in texts:
         for word in _guesses(text, min(GUESSES, limit)):
-            yield Touch(_join(tool_path(folder), tool_path(word)), "mentioned", certain=False)
+            found = _join(tool_path(folder or "."), tool_path(word))
+            yield Touch(found, "mentioned", certain=False)
 
 
 def _other(event: ToolEvent, limit: int) -> Iterator[Touch]:

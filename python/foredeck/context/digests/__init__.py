@@ -13,22 +13,24 @@ from typing import Any
 from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.digests.searches import search_facts
+from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.messages.identifiers import identifiers
 
-Facts = Callable[[Mapping[str, Any], str], str]
+Facts = Callable[[Mapping[str, Any], Output], list[str]]
 
 KINDS: dict[str, Facts] = {
     "read": file_facts,
     "grep": search_facts,
     "multi_grep": search_facts,
-    "find": search_facts,
-    "ls": search_facts,
+    "find": listing_facts,
+    "ls": listing_facts,
     "bash": command_facts,
     "exec": command_facts,
     "powershell": command_facts,
 }
-"""Tools to what makes the fact line of their outputs; other tools' outputs have none."""
+"""Tools to what makes the facts of their outputs, the most telling first; other tools' outputs
+have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,23 @@ def digest(
     `held`: names that can be read elsewhere in the prompt.
     """
     limit = size.limit(text)
+    if not limit:
+        return ""
+    output = Output.of(text)
     facts = KINDS.get(tool)
-    line = facts(arguments, text) if facts and limit else ""
-    if len(line) > limit:
-        line = ""
+    line = _fitting(facts(arguments, output), limit) if facts else ""
     room = limit - len(line) - 1
-    names = unheld_names(text, held, room, told_already=identifiers(line)) if room > 0 else ""
+    told = identifiers(line)
+    names = unheld_names(output.named, held, room, told_already=told) if room > 0 else ""
     return "\n".join(part for part in (line, names) if part)
+
+
+def _fitting(facts: list[str], room: int) -> str:
+    """As many facts as fit, in order."""
+    told: list[str] = []
+    for fact in facts:
+        room -= len(fact) + (2 if told else 0)
+        if room < 0:
+            break
+        told.append(fact)
+    return "; ".join(told)

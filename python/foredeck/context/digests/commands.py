@@ -1,54 +1,79 @@
-"""Facts of a command's output: how it ended, what a test run came to, the first error."""
+"""Facts of a command's output: by what was run, else by how it ended."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-_EXIT = re.compile(r"(?:Command exited with code|exit code:?) (\d+)\s*\Z", re.IGNORECASE)
-_SUMMARY = re.compile(
-    r".*\b\d+ (?:passed|failed|passing|failing|tests? (?:passed|failed)|errors?\b)"
-    r"|test result: |(?:FAIL|ok|PASS)\s+\S|Tests?:? +.*\d"
-)
-_FAILURE = re.compile(
-    r"FAILED |--- FAIL: |\s*(?:✗|✕|×) "
-    r"|.*\berror(?:\[\w+\]|\s+TS\d+)?: |\w*(?:Error|Exception): "
-)
-_SUMMARY_WORDS = ("pass", "fail", "error", "test result: ", "FAIL", "ok", "PASS", "Test")
-_FAILURE_WORDS = ("FAIL", "✗", "✕", "×", "rror", "Exception: ")
-"""A line without any of these need not be tried: looking for words is many times faster."""
+from foredeck.context.digests.files import json_facts, text_facts
+from foredeck.context.digests.git import diff_facts, log_facts, status_facts
+from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.runs import error_facts, install_facts, test_facts
+from foredeck.context.digests.searches import listing_facts, search_facts
+from foredeck.context.digests.traces import trace_facts
 
-MAX_FAILURES = 2
-LINE_CHARS = 120
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
+_HEREDOC = re.compile(r"<<-?\s*(\w+|'').*", re.DOTALL)
+_STEPS = re.compile(r"(?:^|(?<=\s))#.*|&&|\|\||[;\n]", re.MULTILINE)
+_BEFORE = re.compile(r"[\s({]*(?:(?:\w+=\S*|sudo|time|env|command|timeout \S+|xargs)\s+)*")
+_SILENT = frozenset({"cd", "echo", "pwd", "export", "set", "mkdir", "true", "sleep", "source"})
+_NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
-
-def command_facts(arguments: Mapping[str, Any], text: str) -> str:
-    """Exit code, the last summary line of a test run, and the first failures; empty if none."""
-    del arguments
-    told: list[str] = []
-    code = _EXIT.search(text, max(0, len(text) - LINE_CHARS))
-    if code:
-        told.append(f"exit code {code[1]}")
-    lines = text.split("\n")
-    summary = next(_matching(lines[::-1], _SUMMARY, _SUMMARY_WORDS), None)
-    if summary is not None:
-        told.append(summary)
-    for line in _matching(lines, _FAILURE, _FAILURE_WORDS):
-        if line not in told:
-            told.append(line)
-        if len(told) >= MAX_FAILURES + 2:
-            break
-    return "; ".join(told)
+SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "ack", "git grep"})
+LISTINGS = frozenset({"find", "ls", "fd", "tree", "git ls-files", "git ls-tree"})
+FILES = frozenset({"cat", "sed", "head", "tail", "nl", "bat", "less", "awk", "jq"})
+GIT: Mapping[str, Callable[[str], list[str]]] = {
+    "git status": status_facts,
+    "git diff": diff_facts,
+    "git show": diff_facts,
+    "git log": log_facts,
+}
 
 
-def _matching(lines: list[str], pattern: re.Pattern[str], words: tuple[str, ...]) -> Iterator[str]:
-    """Lines that begin as the pattern says, cut short."""
-    for line in lines:
-        if any(word in line for word in words) and pattern.match(line):
-            yield _short(line)
+def command_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+    """What the steps of a command that put something out are about, the most telling first."""
+    command = str(arguments.get("command") or "")
+    # 1 says no more than that it failed, as the reference line does.
+    told = [f"exit {output.exit_code}"] if output.exit_code not in (None, 0, 1) else []
+    run = programs(command)
+    if run and run <= SEARCHES:
+        return told + search_facts(arguments, output)
+    if run and run <= LISTINGS:
+        return told + listing_facts(arguments, output)
+    for program, facts in GIT.items():
+        if program in run:
+            told += facts(output.body)
+    if run and run <= FILES:
+        text = _NUMBERED.sub("", output.body)
+        return told + (text_facts(command, text) or error_facts(output.body))
+    return told + (outcome_facts(output.body) or json_facts(output.body))
 
 
-def _short(line: str) -> str:
-    line = " ".join(line.strip(" =").split())
-    return line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+def outcome_facts(text: str) -> list[str]:
+    """How a run ended: tests, builds, installations, what was raised, errors."""
+    traces = trace_facts(text)
+    told = [*test_facts(text), *install_facts(text), *traces]
+    for fact in error_facts(text, 1 if traces else 2):
+        if not any(fact in known or known in fact for known in told):
+            told.append(fact)
+    return told
+
+
+def programs(command: str) -> set[str]:
+    """The programs that begin the steps of a command, without those that say nothing: `rg`,
+    `git log`."""
+    found: set[str] = set()
+    plain = _HEREDOC.sub("", _QUOTED.sub("''", command))
+    for step in _STEPS.split(plain):
+        before = _BEFORE.match(step)
+        words = step[before.end() if before else 0 :].split()
+        if not words:
+            continue
+        program = words[0].rpartition("/")[2]
+        if program == "git":
+            verbs = [word for word in words[1:] if not word.startswith("-")]
+            program = f"git {verbs[0]}" if verbs else program
+        if program not in _SILENT:
+            found.add(program)
+    return found

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
 
 from foredeck.context.messages.identifiers import identifiers
 
 _HEAD = "names:"
+_QUANTITY = re.compile(
+    # 12, 3.5, 14/398, 2.6e-13; with a unit: 130ms, 50.0KB, 47.2it/s, 04.010Z
+    r"\d+(?:[./]\d+)?(?:e[+-]?\d+)?(?:[A-Za-z]{1,3}(?:/[A-Za-z]{1,3})?)?"
+    # 2026-02-12, 2026-02-12T05
+    r"|\d{4}-\d\d-\d\d(?:T.*)?"
+    # an address in memory
+    r"|0x[0-9a-f]{8,}"
+)
+"""What says how many, how much or when: it names nothing."""
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+"""Nobody writes one out: of a commit the fact line has the beginning."""
+
+_MEMBER = re.compile(r"(?:[a-z]{1,2}|this|self)\.(\w+)")
+"""A member behind what says nothing of it: `m.toolName`, `this.render`."""
 
 
 def unheld_names(
@@ -17,20 +33,43 @@ def unheld_names(
 
     `held`: names that can be read elsewhere; `told_already`: those in the line before.
 
-    A path stands for its last part too, which is not told again.
+    A path stands for its last part too, which is not told again; nor is a member with `this` or a
+    short variable in front of it, where the member alone can be read.
     """
-    names = identifiers(text) - held - told_already
-    # A number tells nothing of what it counts: it is a name only where there is no other.
-    names = frozenset(name for name in names if not name.isdecimal()) or names
+    found = identifiers(text)
+    names = found - held - told_already
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
     told: list[str] = []
     room = chars - len(_HEAD)
     for name in _shortest_first(names - tails):
+        if _tells_nothing(name, found):
+            continue
+        name = _whole(name, text) if "/" in name else name
         room -= len(name) + 1
         if room < 0:
             break
         told.append(name)
     return " ".join([_HEAD, *told]) if told else ""
+
+
+def _tells_nothing(name: str, found: Set[str]) -> bool:
+    if not any(map(str.isalnum, name)) or (len(name) >= 40 and _HASH.fullmatch(name)):
+        return True
+    if name[0].isdecimal():
+        return _QUANTITY.fullmatch(name) is not None
+    member = _MEMBER.fullmatch(name) if "." in name else None
+    return member is not None and member[1] in found
+
+
+def _whole(path: str, text: str) -> str:
+    """A path with what stands before its first word: `/usr/lib`, `../doc`, `.github/x.yml`."""
+    at = start = text.find(path)
+    while start > 0 and text[start - 1] in "./~":
+        start -= 1
+    if start > 0 and (text[start - 1].isalnum() or text[start - 1] in "_$-:"):
+        # This is the end of a longer one, or of an address.
+        return path
+    return text[start:at].removeprefix("./") + path
 
 
 def _shortest_first(names: Set[str]) -> Iterator[str]:

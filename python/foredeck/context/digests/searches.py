@@ -7,19 +7,44 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-_HIT = re.compile(r"^(.+?)[:-]\d+[:-]")
+from foredeck.context.digests.outputs import Output
+
+_HIT = re.compile(r"^(?!\d+[:-])([^:\n]+?)(?::\d+:|-\d+-)", re.MULTILINE)
+_LINE = re.compile(r"^(\d+):", re.MULTILINE)
 MAX_FILES = 4
+MAX_LINES = 12
 
 
-def search_facts(arguments: Mapping[str, Any], text: str) -> str:
-    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`, or `40 entries` of a listing."""
+def search_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits, at 12 40 96`."""
     del arguments
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("[")]
-    files = Counter(hit[1] for line in lines if (hit := _HIT.match(line)))
-    if not files:
-        return f"{len(lines)} entries" if len(lines) > 1 else ""
-    ranked = sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    files = Counter(_HIT.findall(output.body))
+    if files:
+        return [f"{counted(files.total(), 'hit')} in {_most(files, 'file')}"]
+    lines = _LINE.findall(output.body)
+    if not lines:
+        return []
+    more = " ..." if len(lines) > MAX_LINES else ""
+    return [f"{counted(len(lines), 'hit')}, at {' '.join(lines[:MAX_LINES])}{more}"]
+
+
+def listing_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+    """`40 paths in 6 folders: src 20, test 9, ...`; of entries of one folder nothing."""
+    del arguments
+    paths = [line.removeprefix("./").rstrip("/") for line in output.body.split("\n")]
+    folders = Counter(path.rpartition("/")[0] for path in paths if "/" in path)
+    if not folders:
+        return []
+    return [f"{counted(folders.total(), 'path')} in {_most(folders, 'folder')}"]
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 hit`, `2 hits`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _most(found: Counter[str], noun: str) -> str:
+    """`3 files: a.ts 8, b.ts 3, c.ts 1`."""
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     told = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
-    more = ", ..." if len(ranked) > MAX_FILES else ""
-    plural = "" if len(files) == 1 else "s"
-    return f"{sum(files.values())} hits in {len(files)} file{plural}: {told}{more}"
+    return f"{counted(len(found), noun)}: {told}{', ...' if len(ranked) > MAX_FILES else ''}"

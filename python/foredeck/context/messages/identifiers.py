@@ -10,6 +10,8 @@ import re
 
 _WORD = re.compile(r"[A-Za-z0-9_$][A-Za-z0-9_$./-]*[A-Za-z0-9_$]")
 _TELLING = re.compile(r"[0-9_./$]|[a-z][A-Z]")
+_ESCAPE = re.compile(r"\\(?:[bnrt]|u[0-9a-fA-F]{4})")
+_DRIVE = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]:\\")
 MIN_CHARS = 4
 MIN_DIGITS = 3
 MAX_CHARS = 200
@@ -19,15 +21,18 @@ def identifiers(text: str) -> frozenset[str]:
     """The identifiers, paths and numbers in a text; of a path its last part too.
 
     A word counts where it has at least `MIN_CHARS` characters and looks unlike prose: a digit, an
-    underscore, a dot or slash inside, or a capital after a small letter.
+    underscore, a dot or slash inside, or a capital after a small letter. The letter of an escape,
+    as in a string literal's `\\nCommand`, belongs to no word; in a path of Windows it does.
     """
+    if "\\" in text and not _DRIVE.search(text):
+        text = _ESCAPE.sub(" ", text)
     telling = _TELLING.search
-    found = {word for word in filter(telling, set(_WORD.findall(text))) if len(word) <= MAX_CHARS}
+    found = {word for word in set(_WORD.findall(text)) if telling(word)}
     if "/" in text:
         tails = {word.rpartition("/")[2] for word in found if "/" in word}
         found |= {tail for tail in tails if telling(tail)}
-    return frozenset([word for word in found if len(word) >= MIN_CHARS or _is_number(word)])
+    return frozenset([w for w in found if MIN_CHARS <= len(w) <= MAX_CHARS or _is_number(w)])
 
 
 def _is_number(word: str) -> bool:
-    return len(word) >= MIN_DIGITS and word.isdecimal()
+    return MIN_DIGITS <= len(word) <= MAX_CHARS and word.isdecimal()

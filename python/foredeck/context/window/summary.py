@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.digests.commands import command_facts
+from foredeck.context.digests.outputs import Output
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import Names, Turn, pause_marks
@@ -174,10 +175,11 @@ def _failures(stretch: Stretch) -> Iterator[_Line]:
             what = f"{item.tool} {_cut(args_display(item.arguments, stretch.names.cwd), 80)}"
             failed.pop(what, None)
             if item.failed:
-                facts = command_facts(item.arguments, item.text) or _cut(item.text, FACT_CHARS)
+                told = "; ".join(command_facts(item.arguments, Output.of(item.text)))
+                told = _cut(told or item.text, FACT_CHARS)
                 ordinal = stretch.names.call(item.call_id)
                 name = "" if ordinal is None else f"@{ordinal} "
-                text = f"- {name}{what} (turn {turn.number}): {_cut(facts, FACT_CHARS)}"
+                text = f"- {name}{what} (turn {turn.number}): {told}"
                 failed[what] = _Line(text, turn.number)
     yield from failed.values()
 
