@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from foredeck.store.protocol import Store
+from foredeck.model.documents import Document
+from foredeck.store.protocol import Origin, Store, Token
 from foredeck.store.xtdb import open_xtdb
 from foredeck.store.xtdb.node import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract
 from .contract_processes import ProcessContract
+from .documents import batch, note
 from .factory import StoreFactory
 from .flaky_proxy import flaky_proxy
 from .model import StoreComparison
@@ -50,6 +53,20 @@ class TestOrigins(OriginContract):
 
 class TestProcesses(ProcessContract):
     """Several processes, killed ones."""
+
+
+def test_what_came_in_order_needs_no_query_to_be_read(
+    memory_node: NodeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delivered transactions cost what local ones do."""
+    tokens = [Token(f"feedbeef-{n}") for n in range(3)]
+    with closing(opener(memory_node)()) as store:
+        for n, token in enumerate(tokens):
+            store.commit(batch(note("a", f"v{n}")), origin=Origin(token, 1_000 + n))
+        monkeypatch.setattr(store._client, "query", lambda *_: pytest.fail("asked a query"))
+        assert [head.token for head in store.history("a")] == tokens
+        found = [store.get("a", Document, token) for token in tokens]
+    assert [document and document.content for document in found] == ["v0", "v1", "v2"]
 
 
 class Ordered:

@@ -117,7 +117,8 @@ class Version:
     born: int
     """Where the document's first version stands among all versions."""
     irregular: bool
-    """Whether an import has added versions, so that XTDB's order need not be ours."""
+    """Whether a version up to this one came in with a transaction that was not later than all
+    before it, so that XTDB's order need not be ours."""
     text: str
 
     @property

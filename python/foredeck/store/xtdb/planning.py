@@ -136,7 +136,7 @@ class Planner:
             absent=[self._names.transaction(token)],
         )
         for position, document in enumerate(documents):
-            self._put_newest(plan, document, (seq << POSITION_BITS) + position, joined=False)
+            self._put_newest(plan, document, (seq << POSITION_BITS) + position, irregular=False)
         return plan
 
     def imported(self, documents: Sequence[Prepared], origin: Origin, nonce: str) -> Plan | None:
@@ -152,10 +152,12 @@ class Planner:
             return None
         plan = self._import_plan(known, origin, nonce, new)
         start = (plan.transaction.seq << POSITION_BITS) + len(known.changes if known else ())
+        latest = 0 if self._clock is None else self._clock.time_ms
+        irregular = known is not None or origin.time_ms <= latest
         for position, document in enumerate(new):
             head = self._heads[document.id]
             if head is None or order_of(origin) > order_of(head.version.origin):
-                self._put_newest(plan, document, start + position, joined=True)
+                self._put_newest(plan, document, start + position, irregular=irregular)
             else:
                 self._put_late(plan, document, head)
         return plan
@@ -190,7 +192,7 @@ class Planner:
             raise Conflict(f"{document.id!r} is here with other fields in that transaction")
         return True
 
-    def _put_newest(self, plan: Plan, document: Prepared, place: int, *, joined: bool) -> None:
+    def _put_newest(self, plan: Plan, document: Prepared, place: int, *, irregular: bool) -> None:
         head = self._heads[document.id]
         if head is not None:
             self._check_identity(document, head)
@@ -200,7 +202,7 @@ class Planner:
             origin.time_ms,
             document.type,
             place if head is None else head.version.born,
-            joined or (head is not None and head.version.irregular),
+            irregular or (head is not None and head.version.irregular),
             document.text,
         )
         self._put(plan, version, document)

@@ -1,8 +1,8 @@
 """Reading versions, transactions and blobs.
 
 As-of reads go by XTDB's own transaction id: what was newest when that transaction had been
-indexed. Only objects that an import has touched need more, since their versions are ordered by
-the time of their transactions, and may have come in another order.
+indexed. Only irregular objects need more: their versions are ordered by the time of their
+transactions, and may have come in another order.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Reader:
         if then is not None and then.token == token:
             return then
         until = order_of(transaction.origin)
-        in_order = not newest.irregular and not transaction.imported
-        if in_order and (then is None or order_of(then.origin) <= until):
+        # All that came in later is later in time, too; what was there may not be.
+        if not newest.irregular and (then is None or order_of(then.origin) <= until):
             return then
         earlier = [v for v in self.history(id) if order_of(v.origin) <= until]
         return earlier[-1] if earlier else None

@@ -5,13 +5,14 @@
   was quicker, so that many writers mostly lose. This function reads the clock and moves it on at
   a moment when nobody can come between. It writes exactly what a commit that matches the clock
   writes; both kinds can follow each other in any order. A transaction of another store brings its
-  own time (`at`); it is refused where a version is there that is not older.
+  own time (`at`); it is refused where a version is there that is not older. Where it is not later
+  than all that came before it, its versions are marked as irregular.
 
-  Invoked as [\"fn\" \"foredeck/commit/1\" {...}], see foredeck's stamping.py. The id ends in the
+  Invoked as [\"fn\" \"foredeck/commit/2\" {...}], see foredeck's stamping.py. The id ends in the
   number of its version: what it does must never differ between two nodes."
   (:require [xtdb.api :as xt]))
 
-(def id "foredeck/commit/1")
+(def id "foredeck/commit/2")
 
 (def document
   "The function, as every node of a cluster must have it: a form that needs nothing of this file."
@@ -38,7 +39,8 @@
           false
           (let [seq-number (inc (field clock "clock_seq"))
                 revision (inc (field clock "clock_revision"))
-                time (or at (max now (inc (field clock "clock_time"))))
+                latest (field clock "clock_time")
+              time (or at (max now (inc latest)))
                 token (field record "tx_token")
                 valid-time (java.util.Date. (long revision))
                 stamped (map-indexed
@@ -48,15 +50,15 @@
                                   (attribute "born") (if before
                                                        (field before "born")
                                                        (+ (* seq-number 1048576) n))
-                                  (attribute "irregular") (boolean
-                                                           (or at (field before "irregular")))))
+                                  (attribute "irregular") (or (<= time latest)
+                                                              (true? (field before "irregular")))))
                          (map vector there puts))
                 recorded (assoc record
                                 (attribute "tx_time") time
                                 (attribute "tx_seq") seq-number)
                 moved (assoc clock
                              (attribute "clock_seq") seq-number
-                             (attribute "clock_time") (max time (field clock "clock_time"))
+                             (attribute "clock_time") (max time latest)
                              (attribute "clock_token") token
                              (attribute "clock_revision") revision)]
             (mapv (fn [doc] [:xtdb.api/put doc valid-time])

@@ -106,13 +106,16 @@
                                   :type "application/edn" :accept "application/edn"))))))
 
 (defn ordered
-  "A commit that the node orders, of versions of the documents in `puts`."
-  [token expect & puts]
-  (let [[status answer]
+  "A commit that the node orders, of versions of the documents in `puts`; of another store where
+  it has a time of its own."
+  [token expect-or-at & puts]
+  (let [at (when (number? expect-or-at) expect-or-at)
+        expect (if at [] expect-or-at)
+        [status answer]
         (call "POST" "/_xtdb/submit-tx?await-tx-timeout=10000"
               (json/write-str
                {:tx-ops [["fn" commit/id
-                          {:namespace "n" :now 5 :unless [(str "n/tx/" token)] :expect expect
+                          {:namespace "n" :now 5 :at at :unless [(str "n/tx/" token)] :expect expect
                            :record {"xt/id" (str "n/tx/" token) "n/tx_token" token}
                            :puts (for [[id kind] puts]
                                    {"xt/id" id "n/token" token "n/kind" kind "n/identity" kind})}]]}
@@ -137,6 +140,19 @@
   (is (= 404 (first (fetch "entity?eid=c"))))
   (is (true? (ordered "t2" [{:eid "a" :token "t1"}] ["a" "k"])))
   (is (= (* 4 1048576) (get-in (fetch "entity?eid=a") [1 "n/born"])) "a version keeps the first place"))
+
+(deftest commits-of-other-stores
+  (commit ["put" {"xt/id" "n/clock" "n/clock_seq" 3 "n/clock_time" 9 "n/clock_revision" 4}
+           "1970-01-01T00:00:00.004Z"])
+  (let [version #(let [[_ doc] (fetch (str "entity?eid=" %))] [(doc "n/time") (doc "n/irregular")])]
+    (is (true? (ordered "t1" 20 ["a" "k"])))
+    (is (= [20 false] (version "a")) "later than all before it")
+    (is (true? (ordered "t2" 20 ["b" "k"])))
+    (is (= [20 true] (version "b")) "not later")
+    (is (false? (ordered "t3" 20 ["a" "k"])) "a version that is not older is there")
+    (is (true? (ordered "t3" [] ["a" "k"] ["b" "k"])))
+    (is (= [[21 false] [21 true]] [(version "a") (version "b")]) "once irregular, always")
+    (is (= 21 (get-in (fetch "entity?eid=n/clock") [1 "n/clock_time"])))))
 
 (deftest what-cannot-be-read-is-400
   (doseq [body ["{" "[1" "{\"tx-ops\":[[\"nope\"]]}" "{\"tx-ops\":[[\"put\",{\"x\":1}]]}"
