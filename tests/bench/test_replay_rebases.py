@@ -78,14 +78,14 @@ def test_prompts_around_rebases_survive_restarts(
     session: Path, tmp_path: Path, policy: str
 ) -> None:
     told = []
-    for number, every in enumerate([None, None, 1, 7]):
+    for number, every in enumerate([None, 1, 7]):
         folder = tmp_path / str(number)
         options = Options(policy=policy, settings=SETTINGS, restart_every=every, prompts=folder)
         result = replay([session], options)
         assert (result["total"]["errors"], result["total"]["invalid_prompts"]) == (0, 0)
         assert result["total"]["rebases"] > 0
         told.append({path.name: path.read_bytes() for path in (folder / "long").iterdir()})
-    assert told[0] == told[1] == told[2] == told[3]
+    assert told[0] == told[1] == told[2]
 
 
 def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: Path) -> None:

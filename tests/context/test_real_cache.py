@@ -48,7 +48,7 @@ def test_the_predicted_prefix_is_what_the_model_had(new_host: NewHost, model: Re
     sent, usage = read(model, host)
     records = [sent.record]
     usages = [usage]
-    for number in range(8):
+    for number in range(6):
         asked = assistant(calls(f"c{number}", "bash", command=f"ship {number}"), usage=usage)
         host.add(asked, result(f"c{number}", "bash", WORDS.format(number * 111) * 4))
         sent, usage = read(model, host)

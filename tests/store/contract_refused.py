@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from foredeck.model.records import CallDocument, TurnDocument
 from foredeck.store.portable import Limits, import_file
 from foredeck.store.portable.lines import encode_line
 from foredeck.store.protocol import Store
+from foredeck.store.sqlite import open_sqlite
 
 from .contract_portable import MakeStore, exported, lines_of
 from .documents import batch, file, note
@@ -25,11 +30,17 @@ Line = dict[str, Any]
 OTHER_HASH = hashlib.sha256(b"other").hexdigest()
 
 
-def sample_lines(make_store: MakeStore) -> list[Line]:
+@cache
+def _sample() -> list[bytes]:
+    """A good file. Which store it is from makes no difference, and SQLite writes it fastest."""
+    with TemporaryDirectory() as folder, closing(open_sqlite(Path(folder) / "s.db")) as store:
+        write_sample(store)
+        return lines_of(exported(store))
+
+
+def sample_lines() -> list[Line]:
     """A good file, as objects."""
-    store = make_store()
-    write_sample(store)
-    return [json.loads(line) for line in lines_of(exported(store))]
+    return [json.loads(line) for line in _sample()]
 
 
 def as_file(lines: list[Line]) -> list[bytes]:
@@ -94,9 +105,9 @@ class RefusedContract:
         return Refusal(make_store())
 
     @pytest.fixture
-    def lines(self, make_store: MakeStore) -> list[Line]:
+    def lines(self) -> list[Line]:
         """A good file."""
-        return sample_lines(make_store)
+        return sample_lines()
 
     def test_the_forger_of_these_tests_is_good(
         self, make_store: MakeStore, lines: list[Line]
