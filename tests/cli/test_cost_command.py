@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,27 @@ def test_a_long_session_shows_where_something_happened(
             lines.append({"type": "message", "message": message})
     file = tmp_path / "long.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert "50 further calls lost nothing" in run(capsys, "cost", str(file))
-    assert "further" not in run(capsys, "cost", str(file), "--all")
+    short = run(capsys, "cost", str(file))
+    assert "No call lost anything or was a rebase (--all shows all 50)." in short
+    assert "\n50    " in run(capsys, "cost", str(file), "--all")
+    lines[60]["message"]["timestamp"] += 86_400_000
+    for line in lines[61:]:
+        line["message"]["timestamp"] += 86_400_000
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    late = run(capsys, "cost", str(file))
+    assert "expiry" in late
+    assert re.search(r"^\d+ +1970-01-0[123] \d\d:", late, re.MULTILINE), "dated: two days"
+    assert re.search(r"^\d+ further calls lost nothing", late, re.MULTILINE)
+
+
+def test_prices_that_are_none_are_refused(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, prices = home.parents[1] / f"{SESSION}.jsonl", tmp_path / "prices.json"
+    for value in ('{"input": 3}', '{"input": 1e999, "cacheRead": 0.3, "cacheWrite": 1}', "[1]"):
+        prices.write_text(value)
+        assert main(["cost", str(file), "--prices", str(prices)]) == 2
+        assert "holds no prices" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="no recorded transcripts here")

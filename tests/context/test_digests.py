@@ -72,7 +72,7 @@ def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
         ("ls", "", "src/\nREADME.md\n", []),
         ("find", "", LIST, ["3 paths in 2 folders: src 2, test 1"]),
         ("bash", "vitest", VITEST, ["Tests 1 failed | 9 passed (10)", "✗ renders the list"]),
-        ("bash", "go test ./...", GO, ["1 packages ok, FAIL auth/open", "--- FAIL: TestOpen"]),
+        ("bash", "go test ./...", GO, ["1 package ok, FAIL auth/open", "--- FAIL: TestOpen"]),
         (
             "bash",
             "go run .",

@@ -22,7 +22,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.messages import load_message
-from foredeck.model.records import SAME_TRANSACTION, Pin, TurnDocument
+from foredeck.model.records import SAME_TRANSACTION, Pin, TurnDocument, call_id
 from foredeck.store.protocol import Token
 
 TEXT = lines(30)
@@ -392,7 +392,7 @@ def test_the_last_answer_is_stored_when_it_is_given_and_once(host: Host, restart
     host.engine.session_event(told)
     host.engine.session_event(told)
     (turn,) = host.store.query("turn")
-    assert turn.fields["user_turn"] == 1
+    assert (turn.fields["user_turn"], turn.fields["answers"]) == (1, call_id("s", 1))
     assert load_message(turn.fields["assistant"], host.store.blob)["content"][0]["text"] == (
         "The answer."
     )

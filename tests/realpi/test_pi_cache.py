@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from foredeck.bench.scripted import Recorded, call
+from foredeck.bench.economics.account import Method
+from foredeck.bench.economics.clerk import account_of
+from foredeck.bench.economics.stored import stored_calls
+from foredeck.bench.scripted import PromptCache, Recorded, Request, Usage, call
 from foredeck.bench.scripted.steps import Step
-from harness import Pi
-from observed import calls_of, stored
+from foredeck.cli.cost_text import cost_text
+from harness import Pi, one_version
+from observed import calls_of, session_of, stored
 
 EAGER = {
     "FOREDECK_POLICY": "last-n",
@@ -76,3 +81,29 @@ def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
         assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
     reported = [record["cache"]["reported"] for record in records[1:]]
     assert [counts[1] for counts in reported] == [r.usage.read for r in model.requests[:-1]]
+
+
+class ReportsHalf(PromptCache):
+    """A provider that tells of half of what it has read from its cache."""
+
+    def serve(self, request: Request, output_tokens: int, now_s: float) -> Usage:
+        usage = super().serve(request, output_tokens, now_s)
+        untold = usage.read // 2
+        return replace(usage, read=usage.read - untold, uncached=usage.uncached + untold)
+
+
+@one_version
+def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
+    steps: list[Step] = [[call("bash", command=f"seq {start} {start + 999}")] for start in range(4)]
+    model = pi.serve([*steps, "done"], cache=ReportsHalf())
+    assert pi.print("go", foredeck=True).code == 0
+    with stored(pi) as store:
+        account = account_of(stored_calls(store, session_of(store)), Method())
+    assert account.compared == len(account.lines) == len(model.requests) == 5
+    rows = {name: reported / predicted for name, predicted, reported in account.comparison()}
+    assert rows["prompts"] == pytest.approx(1, abs=0.4), "an estimate"
+    assert rows["read from the cache"] == pytest.approx(0.5 * rows["prompts"], abs=0.15)
+    assert set(account.lost) == {"unexplained"}
+    told = cost_text("s", account)
+    assert "What is unexplained is a defect of foredeck or the provider's doing." in told
+    assert "read from the cache: predicted" in told

@@ -94,7 +94,11 @@ COMMAND = Command(
         "as such: it is a defect, please report it. Of a stored session the prompts are those\n"
         "that went out, and the provider's own figures stand beside the prediction; a file is\n"
         "replayed on a private store. Costs are in tokens of uncached input, and in the currency\n"
-        "of Pi's model prices where the model has any."
+        "of Pi's model prices where the model has any.\n"
+        "The JSON has `calls` (each with `plain` and `ours`: `tokens`, `cached`, `cost`; `lost`\n"
+        "by cause; `reported`), `rebases`, `total`, and what it was counted by: `cache`, `ttl_s`,\n"
+        "`chars_per_token`, `reported_calls` (how many counts of the provider that rests on),\n"
+        "`reported_of` (`ours` or `plain` prompts)."
     ),
     example="foredeck cost 0199",
     configure=_configure,

@@ -18,6 +18,11 @@ _NOTE = """
 plain, prompt: tokens of plain Pi's prompt and of foredeck's; cached: what of it the cache's rule
 lets be found, reported: what the provider says was found; cost, plain's: in uncached input tokens;
 lost: tokens that the call before had left in the cache and this one did not find, by cause."""
+_REBASE_NOTE = """
+shorter by: tokens that left the prompt; lost: of what was in the cache, what had to be sent anew;
+paid: what that has cost more than reading it, back since: what the shorter prompts have cost less
+up to the end; weighed: what the decision went by. All but tokens are in uncached input tokens."""
+_IDEAL = ", every prefix that was sent before is found (--cache takes a provider's rule)"
 
 
 def cost_text(name: str, account: Account, *, every_call: bool = False) -> str:
@@ -43,7 +48,8 @@ def _title(name: str, account: Account) -> str:
     )
     return (
         f"{name}: {counted(len(account.lines), 'call')}, {models}\n"
-        f"cache: {account.cache}, expires after {account.ttl_s:g} s; "
+        f"cache: {account.cache}{_IDEAL if account.cache == 'ideal' else ''}\n"
+        f"it expires after {account.ttl_s:g} s; "
         f"{account.rate:.2f} characters a token ({measured})"
     )
 
@@ -52,19 +58,29 @@ def _calls(account: Account, *, every_call: bool) -> str:
     lines = account.lines
     if len(lines) > ALL_CALLS and not every_call:
         lines = [line for line in lines if line.lost or line.kind == "rebase"]
-    is_ours = account.reported == "ours"
-    told = table([_HEAD, *(_call(line, is_ours=is_ours) for line in lines)]) + _NOTE
     left = len(account.lines) - len(lines)
+    if not lines:
+        return f"No call lost anything or was a rebase (--all shows all {left:,})."
+    told = table([_HEAD, *_rows(account, lines)]) + _NOTE
     return (
         f"{told}\n{counted(left, 'further call')} lost nothing (--all shows them)" if left else told
     )
 
 
-def _call(line: Line, *, is_ours: bool) -> tuple[str, ...]:
+def _rows(account: Account, lines: list[Line]) -> Iterator[tuple[str, ...]]:
+    """Times with their date where the session went on for more than a day."""
+    is_ours = account.reported == "ours"
+    days = {when(line.time_ms).split(" ", 1)[0] for line in account.lines}
+    for line in lines:
+        time = when(line.time_ms)
+        yield _call(line, time if len(days) > 1 else time.split(" ", 1)[-1], is_ours=is_ours)
+
+
+def _call(line: Line, time: str, *, is_ours: bool) -> tuple[str, ...]:
     ours = line.ours
     return (
         str(line.call),
-        when(line.time_ms).split(" ", 1)[-1],
+        time,
         _k(line.plain.tokens),
         _k(ours.tokens),
         _k(ours.cached),
@@ -78,7 +94,7 @@ def _call(line: Line, *, is_ours: bool) -> tuple[str, ...]:
 
 def _rebases(account: Account) -> str:
     head = ("rebase", "reason", "shorter by", "lost", "paid", "back since", "weighed")
-    return table([head, *map(_rebase, account.rebases)])
+    return table([head, *map(_rebase, account.rebases)]) + _REBASE_NOTE
 
 
 def _rebase(rebase: Rebase) -> tuple[str, ...]:
@@ -128,6 +144,9 @@ def _reported(account: Account) -> str:
 
 def _compared(account: Account) -> Iterator[str]:
     for name, predicted, reported in account.comparison():
+        if predicted and not reported:
+            yield f"{name}: predicted {_k(predicted)}, none reported"
+            continue
         apart = f" ({100 * (reported / predicted - 1):+.1f}%)" if predicted else ""
         yield f"{name}: predicted {_k(predicted)}, reported {_k(reported)}{apart}"
 

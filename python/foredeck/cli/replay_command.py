@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ def _run(args: Namespace) -> int:
     from foredeck.bench.replay_host import Options
     from foredeck.bench.transcripts import find_transcripts
 
+    if args.plot is not None:
+        _check_plot(args.plot)
     paths = find_transcripts(args.paths)
     plain = args.prompts is None and args.restart_every is None
     compared = plain and args.layout is None and args.policy is None
@@ -57,6 +60,12 @@ def _run(args: Namespace) -> int:
         _plot(args.plot, result, args.cache)
     total = result["total"]
     return 1 if total["errors"] or total["invalid_prompts"] else 0
+
+
+def _check_plot(file: Path) -> None:
+    """Before a replay of minutes, not after it."""
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise PlotError(f"{file} cannot be written: name a file in a folder that is there.")
 
 
 def _plot(file: Path, result: dict[str, Any], cache: str) -> None:

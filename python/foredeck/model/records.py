@@ -51,6 +51,9 @@ class TurnDocument(Document):
     assistant_meta: dict[str, Any] = Field(default_factory=dict)
     user_turn: int = 0
     """Ordinal of the user turn that it belongs to, from 1: what a window counts."""
+    answers: str | None = None
+    """Of an answer that ended a run, the call record that it answers; of others the record of the
+    next call shows it."""
 
 
 class MemberDocument(Document):

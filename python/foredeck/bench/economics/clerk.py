@@ -172,8 +172,14 @@ class _Clerk:
     def _begin(self, call: StoredCall, line: Line, prices: Prices) -> tuple[Rebase, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record["decision"]
-        weighed = {k: float(v) for k, v in decision.items() if isinstance(v, int | float)}
-        start = int(weighed.pop("from", 0))
+        # What was weighed was counted by the default rate.
+        scale = CHARS_PER_TOKEN / self._account.rate
+        start = int(decision.get("from") or 0)
+        weighed = {
+            name: value * scale
+            for name, value in decision.items()
+            if name != "from" and isinstance(value, int | float)
+        }
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
         rebase = Rebase(
             line.call,

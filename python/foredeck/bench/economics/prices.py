@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 from foredeck.context.cache.economics import Prices, prices_of
 from foredeck.errors import ForedeckError
@@ -38,12 +40,16 @@ def load_cost(name: str) -> dict[str, float]:
     except (OSError, ValueError) as error:
         raise PriceError(f"{name} cannot be read as JSON: {error}") from error
     cost = value.get("cost", value) if isinstance(value, dict) else None
-    if not isinstance(cost, dict) or not prices_of(cost).known:
+    if not isinstance(cost, dict) or not _finite(cost) or not prices_of(cost).known:
         raise PriceError(
             f"{name} holds no prices: expected an object with input, cacheRead and cacheWrite, "
             "such as `cost` of a model in Pi's models.json."
         )
     return {k: float(v) for k, v in cost.items() if isinstance(v, int | float)}
+
+
+def _finite(cost: dict[str, Any]) -> bool:
+    return all(math.isfinite(v) for v in cost.values() if isinstance(v, int | float))
 
 
 def load_prices(name: str) -> Prices:

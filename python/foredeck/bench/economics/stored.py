@@ -47,7 +47,7 @@ class StoredCall:
     mark: str
     """Id of the tool call on whose result one more cache marker stands, empty for none."""
     usage: Usage | None
-    """What the provider reported; None where no later call holds the answer."""
+    """What the provider reported; None where no answer is stored."""
 
     @property
     def ordinal(self) -> int:
@@ -59,19 +59,20 @@ def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
     """Every call of a session that went out, over all branches, oldest first."""
     heads = store.query("call", {"session": session})
     log = CallLog.load(heads)
-    usages, answers = _usages(store, session), _answers(log)
+    turns = store.query("turn", {"session": session})
+    usages, answers, last = _usages(turns), _answers(log), _last_answers(turns)
     reader = _Reader(store, log)
     for head in sorted(heads, key=lambda head: head.fields["ordinal"]):
-        usage = usages.get(answers.get(head.fields["tip"], ""))
+        usage = usages.get(answers.get(head.fields["tip"]) or last.get(head.id, ""))
         call = reader.read(head, usage)
         if head.id not in log.unsent:
             yield call
 
 
-def _usages(store: Store, session: str) -> dict[str, Usage]:
+def _usages(turns: Sequence[Head]) -> dict[str, Usage]:
     """By the address of the assistant message that came with them."""
     found: dict[str, Usage] = {}
-    for head in store.query("turn", {"session": session}):
+    for head in turns:
         usage = to_usage((head.fields.get("assistant_meta") or {}).get("usage"))
         if usage is not None and head.fields.get("assistant"):
             found[head.fields["assistant"]] = usage
@@ -88,6 +89,12 @@ def _answers(log: CallLog) -> dict[str, str]:
         if record["kept"] == parent["kept"] + len(parent["keys"]):
             found.setdefault(parent["tip"], record["keys"][0][1])
     return found
+
+
+def _last_answers(turns: Sequence[Head]) -> dict[str, str]:
+    """Answers that ended a run, by the id of the call: no later call need hold them."""
+    told = ((head.fields.get("answers"), head.fields.get("assistant")) for head in turns)
+    return {call: answer for call, answer in told if call and answer}
 
 
 def _mark(record: Fields, messages: Sequence[Message]) -> str:

@@ -52,7 +52,7 @@ def test_facts(text: str) -> list[str]:
     ended = _GO.findall(text)
     if ended:
         failed = [name for how, name in ended if how == "FAIL"]
-        told = [f"{len(ended) - len(failed)} packages ok"]
+        told = [f"{counted(len(ended) - len(failed), 'package')} ok"]
         return [", ".join([*told, f"FAIL {' '.join(failed)}"] if failed else told)]
     return list(_lines(text[-SUMMED_UP_IN:], _SUMMARY, _SUMMARY_WORDS, 1, last=True))
 

@@ -46,8 +46,10 @@ class Fact:
 class Ingest:
     """Takes one message after the other into a session's objects and sets."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, answered: str | None = None) -> None:
         self._session = session
+        self._answered = answered
+        """The call that the one message answers which is taken in as soon as it is there."""
         self._others: list[str] = []
         self._user: str | None = None
         self._assistant: Item | None = None
@@ -126,6 +128,7 @@ class Ingest:
             toolcall_ids=list((self._objects or {}).values()),
             assistant_meta=item.meta,
             user_turn=item.turn,
+            answers=self._answered,
         )
         session.workspace.put(turn.seal())
 

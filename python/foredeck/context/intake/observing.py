@@ -95,7 +95,7 @@ def take_answer(session: Session, item: Item) -> None:
     if item.kind != "assistant" or item.calls or not len(conversation):
         session.workspace.blobs.clear()
         return
-    ingest = Ingest(session)
+    ingest = Ingest(session, session.current)
     for before in conversation.items[conversation.last_assistant() + 1 :]:
         if before.kind not in ("result", "assistant"):
             ingest.other(before)

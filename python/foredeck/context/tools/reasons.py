@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.parts import Spot
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
@@ -31,11 +32,11 @@ REASONS: dict[str, str] = {
 """By the reason that a decision is recorded with."""
 
 WEIGHED: dict[str, str] = {
-    "rent": "reading what may go has cost {}",
-    "premium": "writing the rest anew costs {} more",
-    "saves": "each call is {} shorter from then on",
+    "rent": "reading what may go has cost {} input tokens",
+    "premium": "writing the rest anew costs {} input tokens more",
+    "saves": "each call is {} tokens shorter from then on",
 }
-"""What a decision weighed, in tokens of uncached input."""
+"""What a decision weighed. Costs are in tokens of uncached input."""
 
 
 def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
@@ -86,7 +87,7 @@ def _gone(session: Session, ordinal: int) -> str:
     for record in reversed(session.log.chain(session.current, session.load_record)):
         for _, form, _, subject, *_ in record.get("parts") or ():
             if subject == ordinal and form == "reference":
-                at = f"call {record['ordinal']}{_told(record['decision'])}"
+                at = f"call {record['ordinal']}{_told(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
 
@@ -116,15 +117,18 @@ def _line(record: Fields) -> str:
             what = "went out without foredeck"
         case _:
             what = "appended; what was sent before stays as it was"
-    return f"Call {record['ordinal']}: {what}{_told(decision)}."
+    return f"Call {record['ordinal']}: {what}{_told(record)}."
 
 
-def _told(decision: Mapping[str, Any]) -> str:
+def _told(record: Mapping[str, Any]) -> str:
+    decision = record["decision"]
     reason = decision.get("reason")
     if not reason:
         return ""
+    # What was weighed was counted by the default rate.
+    scale = CHARS_PER_TOKEN / record["stats"]["rate"]
     weighed = [
-        text.format(f"{short(int(decision[name]))} tokens")
+        text.format(short(int(decision[name] * scale)))
         for name, text in WEIGHED.items()
         if isinstance(decision.get(name), int | float)
     ]
