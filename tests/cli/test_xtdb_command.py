@@ -127,7 +127,7 @@ def test_a_server_of_somebody_else_is_used_by_its_address(
     monkeypatch.setenv("FOREDECK_HOME", str(home / "other"))
     monkeypatch.setenv("FOREDECK_XTDB_URL", up["url"])
     assert main(["sessions"]) == 3
-    assert "does not accept the token" in capsys.readouterr().err
+    assert "xtdb.token_file names" in capsys.readouterr().err
     monkeypatch.setenv("FOREDECK_XTDB__TOKEN_FILE", up["token_file"])
     assert main(["sessions"]) == 0
     code, status = told(capsys, "status")

@@ -131,6 +131,16 @@ def test_only_this_user_gets_in(folder: NodeFolder, runtime: Runtime) -> None:
     assert folder.token() not in folder.log_file.read_text()
 
 
+def test_a_token_that_was_torn_off_is_made_again(tmp_path: Path) -> None:
+    folder = NodeFolder(tmp_path / "node")
+    lost = folder.token()
+    folder.token_file.write_text("")
+    assert len(folder.token()) > 16
+    assert folder.token() != lost
+    assert stat.S_IMODE(folder.token_file.stat().st_mode) == 0o600
+    assert [path.name for path in folder.root.iterdir()] == ["token"]
+
+
 def test_a_token_that_others_can_read_is_refused(folder: NodeFolder, runtime: Runtime) -> None:
     folder.token()
     folder.token_file.chmod(0o644)

@@ -146,7 +146,7 @@ def _status(args: Namespace, config: Config) -> int:
         found |= {**_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
     found["journal"] = _journal(config)
     if url is not None:
-        token = _token(config, folder.token_file)
+        token = _token(config, folder)
         client = XtdbClient(url, token=token, timeout_ms=min(config.xtdb.timeout_ms, 5_000))
         try:
             found |= _health(client)
@@ -190,8 +190,10 @@ def _journal(config: Config) -> dict[str, Any]:
     }
 
 
-def _token(config: Config, own: Path) -> str | None:
-    file = config.xtdb.token_file if config.xtdb.url else own
+def _token(config: Config, own: NodeFolder) -> str | None:
+    if config.xtdb.url is None:
+        return own.token()
+    file = config.xtdb.token_file
     return file.read_text(encoding="utf-8").strip() if file is not None else None
 
 
@@ -258,7 +260,7 @@ def _shown(name: str, value: Any) -> str:
 
 
 def _logs(args: Namespace, config: Config) -> int:
-    from foredeck.store.xtdb.node import log_tail
+    from foredeck.store.xtdb.node_log import log_tail
     from foredeck.store.xtdb.supervise import own_node_folder
 
     folder = own_node_folder(config.home)

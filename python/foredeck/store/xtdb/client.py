@@ -296,9 +296,7 @@ class XtdbClient:
             except ValueError as error:
                 raise StoreError(f"XTDB at {self.url} answered with something else") from error
         if answer.status_code == 401:
-            raise TokenRefused(
-                f"XTDB at {self.url} does not accept the token: it belongs to another node"
-            )
+            raise TokenRefused(self._token_refused())
         if answer.status_code == 503:
             raise StoreUnavailable(f"XTDB at {self.url} is busy: too many requests are waiting")
         if answer.status_code == 500 and "ingester aborted" in answer.text:
@@ -311,6 +309,15 @@ class XtdbClient:
                 f"XTDB at {self.url} cannot reach what keeps its data: {answer.text[:500]}"
             )
         raise Refused(self.url, answer.status_code, answer.text)
+
+    def _token_refused(self) -> str:
+        if "Authorization" not in self._http.headers:
+            return f"XTDB at {self.url} asks for a token: xtdb.token_file names the file with it"
+        return (
+            f"XTDB at {self.url} does not accept the token: that in xtdb.token_file is another "
+            "node's; a node of your own takes a token that is new after `foredeck xtdb down` and "
+            "`up`"
+        )
 
 
 def _reason(error: httpx.HTTPError) -> str:

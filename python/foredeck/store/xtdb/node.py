@@ -23,6 +23,7 @@ from typing import Any
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import sync_folder
+from foredeck.store.xtdb.node_log import why_it_did_not_start
 from foredeck.store.xtdb.runtime import Runtime, in_use
 
 START_SECONDS = 60.0
@@ -104,13 +105,27 @@ class NodeFolder:
     def token(self) -> str:
         """The token, made at first use."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while not (token := self._read_token()):
+            draft = self.root / f"token.{os.getpid()}.{secrets.token_hex(4)}"
+            draft.touch(mode=0o600)
+            try:
+                draft.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+                # Whole from the start; where somebody else is quicker, theirs is taken.
+                os.link(draft, self.token_file)
+            except FileExistsError:
+                continue
+            finally:
+                draft.unlink()
+        return token
+
+    def _read_token(self) -> str:
+        """Empty where there is none; one that was torn off by a power loss is removed."""
         try:
-            descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return self.token_file.read_text(encoding="utf-8").strip()
-        with os.fdopen(descriptor, "w") as stream:
-            token = secrets.token_urlsafe(32)
-            stream.write(token)
+            token = self.token_file.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return ""
+        if not token:
+            self.token_file.unlink(missing_ok=True)
         return token
 
     def put_down(self, down: bool | None = None) -> bool:
@@ -239,9 +254,9 @@ def start(
             if given_up():
                 raise StoreUnavailable("nobody needs the node any more")
             if descriptor is not None:
-                process = _spawn(folder, runtime, topology, port, until_eof, descriptor)
+                process, written = _spawn(folder, runtime, topology, port, until_eof, descriptor)
                 folder.write_state(process.pid, topology)
-                return _await_ready(folder, process, deadline), True, process
+                return _await_ready(folder, process, deadline, written), True, process
             info = folder._read_state()
         if info is not None and _is_ready(folder, info.pid):
             return info, False, None
@@ -266,7 +281,8 @@ def _spawn(
     port: int,
     until_eof: bool,
     descriptor: int,
-) -> subprocess.Popen[bytes]:
+) -> tuple[subprocess.Popen[bytes], int]:
+    """The process, and how long the log was before it."""
     folder.put_down(False)
     folder.ready_file.unlink(missing_ok=True)
     folder.write_state(0, topology)
@@ -282,7 +298,8 @@ def _spawn(
     with folder.log_file.open("ab") as log, in_use(runtime.folder) as used:
         if used is None:
             raise StoreUnavailable(f"{runtime.folder} is being removed: `foredeck xtdb install`")
-        return subprocess.Popen(
+        written = os.fstat(log.fileno()).st_size
+        process = subprocess.Popen(
             [runtime.java.path, *_flags(runtime, folder), "foredeck.node.main", *arguments],
             stdin=subprocess.PIPE if until_eof else subprocess.DEVNULL,
             stdout=log,
@@ -293,6 +310,7 @@ def _spawn(
             env={**os.environ, "MALLOC_ARENA_MAX": "2"},
             cwd=folder.root,
         )
+    return process, written
 
 
 def _flags(runtime: Runtime, folder: NodeFolder) -> list[str]:
@@ -328,12 +346,14 @@ def _rotate(log: Path) -> None:
         log.replace(log.with_suffix(".log.1"))
 
 
-def _await_ready(folder: NodeFolder, process: subprocess.Popen[bytes], deadline: float) -> NodeInfo:
+def _await_ready(
+    folder: NodeFolder, process: subprocess.Popen[bytes], deadline: float, written: int
+) -> NodeInfo:
     while not ((info := folder._read_state()) and info.pid == process.pid):
         if process.poll() is not None:
             raise StoreUnavailable(
-                f"the XTDB node did not start (exit code {process.returncode}); the end of "
-                f"{folder.log_file}:\n{log_tail(folder.log_file)}"
+                f"the XTDB node did not start (exit code {process.returncode}); its log, "
+                f"{folder.log_file}, says:\n{why_it_did_not_start(folder.log_file, written)}"
             )
         if time.monotonic() > deadline:
             process.kill()
@@ -343,16 +363,6 @@ def _await_ready(folder: NodeFolder, process: subprocess.Popen[bytes], deadline:
             )
         time.sleep(_POLL)
     return info
-
-
-def log_tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, without what Java says of its own call stack."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    kept = [line for line in text.splitlines() if not line.startswith("\tat ")]
-    return "\n".join(kept[-lines:])
 
 
 def stop(folder: NodeFolder) -> NodeInfo | None:
