@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.config import Config
@@ -30,6 +31,14 @@ def waiting(config: Config) -> int:
     """How many transactions wait in the local copy, those that XTDB has refused among them."""
     figures = read_figures(copy_file(config))
     return figures.entries + figures.refused
+
+
+def look_anew(copies: Iterable[Path]) -> None:
+    """Let local copies learn anew what is in XTDB, after others than their engines wrote there."""
+    for file in copies:
+        if file.is_file():
+            with closing(Journal(file, Bounds(0, 0), _BUSY_MS)) as journal:
+                journal.follow_anew()
 
 
 def deliver(config: Config, advance: Advance = lambda _count: None) -> Figures:

@@ -87,6 +87,27 @@ def test_there_and_back_with_equal_exports(
     assert exported(tmp_path / "after") == before
 
 
+def test_a_copy_is_seen_where_xtdb_was_in_use_before(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A local copy that knows an empty XTDB learns what was migrated, and what was restored."""
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    told(capsys, "xtdb", "up")
+    assert told(capsys, "sessions")["sessions"] == []
+    told(capsys, "migrate", "sqlite", "xtdb")
+    found = told(capsys, "sessions")["sessions"]
+    assert len(found) == 1
+    told(capsys, "xtdb", "backup", str(tmp_path / "backup.tar"))
+    stop(own_node_folder(home))
+    for folder in ("copies", "xtdb/data"):
+        shutil.rmtree(home / folder)
+    told(capsys, "xtdb", "up")
+    assert told(capsys, "sessions")["sessions"] == []
+    stop(own_node_folder(home))
+    told(capsys, "xtdb", "restore", str(tmp_path / "backup.tar"), "--force")
+    assert told(capsys, "sessions")["sessions"] == found
+
+
 def test_what_waits_in_the_local_copy_comes_along(
     home: Path,
     tmp_path: Path,

@@ -64,6 +64,7 @@ def _run(args: Namespace) -> int:
     ensure_home(config.home)
     began = time.monotonic()
     with ExitStack() as stack:
+        stack.callback(_look_anew, target, config)
         original = stack.enter_context(closing(_open(source, config, make=False)))
         copied = stack.enter_context(closing(_open(target, config, make=True)))
         new, found, later = _move(original, copied)
@@ -130,12 +131,25 @@ def _open_xtdb(place: Place, config: Config) -> WholeStore:
     """The database itself. What waits for it in the local copy is delivered first."""
     from foredeck.stores import open_database
 
+    meant = _meant(place, config)
+    deliver_first(meant)
+    return open_database(meant)
+
+
+def _look_anew(target: Place, config: Config) -> None:
+    """What was copied, also where that was interrupted, is not in the local copy of the target."""
+    from foredeck.delivery import look_anew
+    from foredeck.stores import copy_file
+
+    if target.kind == "xtdb":
+        look_anew([copy_file(_meant(target, config))])
+
+
+def _meant(place: Place, config: Config) -> Config:
     xtdb = config.xtdb.model_copy(
         update={"url": place.where or config.xtdb.url, "timeout_ms": _PATIENCE_MS}
     )
-    meant = config.model_copy(update={"xtdb": xtdb, "store": "xtdb"})
-    deliver_first(meant)
-    return open_database(meant)
+    return config.model_copy(update={"xtdb": xtdb, "store": "xtdb"})
 
 
 def _configure(parser: ArgumentParser) -> None:

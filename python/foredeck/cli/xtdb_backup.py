@@ -136,8 +136,10 @@ def _verified(backup: Path, config: Config) -> Totals:
 
 def run_restore(args: Namespace, config: Config) -> int:
     """Restore a backup into the state folder."""
+    from foredeck.delivery import look_anew
     from foredeck.store.xtdb.backup import restore
     from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.stores import copy_file
 
     _check_is_here(config)
     folder = own_node_folder(config.home)
@@ -148,6 +150,8 @@ def run_restore(args: Namespace, config: Config) -> int:
             force=args.force,
             progress=lambda name: progress.advance(note=name),
         )
+    # A backup holds all namespaces.
+    look_anew(copy_file(config).parent.glob("own-*.db"))
     if args.json:
         print_json({"data": folder.data, **asdict(summary), "moved_aside": aside})
     else:

@@ -298,6 +298,11 @@ class Journal:
         self._has_foreign = row is not None
         return self._has_foreign
 
+    def follow_anew(self) -> None:
+        """Let the next engine read all changes from the first, as on a new machine."""
+        with self._translated():
+            self._db.execute("DELETE FROM meta WHERE key = 'journal_position'")
+
     def follow(self, changes: Iterable[Change], position: Token | None) -> None:
         """Take in changes up to `position`: those that are not here are missing."""
         with self._translated(), self._transaction():
