@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,10 +26,6 @@ class FilesystemSource(BaseModel):
     type: Literal["filesystem"] = "filesystem"
     filesystemId: str  # noqa: N815  (the field's name in SSOT 2.3)
     path: str
-
-
-Source = Annotated[FilesystemSource, Field(discriminator=None)]
-"""Tagged union of source bindings (SSOT 2.3); `s3` and `git` join it when they exist."""
 
 
 class Provenance(BaseModel):

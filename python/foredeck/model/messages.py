@@ -98,11 +98,6 @@ def unpack(value: Any, blob: Callable[[str], bytes]) -> Any:
     return value
 
 
-def message_hash(message: dict[str, Any]) -> str:
-    """SHA-256 of the whole message as the host gave it."""
-    return sha256_hex(canonical_json(message))
-
-
 def store_message(message: dict[str, Any], blobs: dict[str, bytes]) -> str:
     """Add a message to `blobs` and return the address of its packed form.
 
