@@ -12,7 +12,7 @@ import pytest
 from foredeck.config import Config
 from foredeck.engine import Engine
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 class Watched:

@@ -11,7 +11,7 @@ import pytest
 
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck.bench.scripted import Request, ToolCall, call
-from harness import Pi, one_version
+from harness import PATIENCE_S, Pi, one_version
 from observed import answered, assert_stable, calls_of, results, stored
 
 
@@ -28,7 +28,7 @@ def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
     pi.serve([call("bash", command="seq 300"), die])
     rpc = pi.rpc(foredeck=True)
     rpc.send("prompt", message="go")
-    assert killed.wait(60)
+    assert killed.wait(PATIENCE_S)
     assert rpc.shutdown() == -signal.SIGKILL
     assert pi.workspace.leftovers() == []
     with stored(pi) as store:

@@ -14,7 +14,7 @@ import pytest
 from foredeck.bench.scripted import Reply, Request, Text, Thinking, ToolCall, call
 from foredeck.bench.scripted.request import Api
 from foredeck.bench.scripted.steps import Step
-from harness import Pi, one_version
+from harness import PATIENCE_S, Pi, one_version
 from observed import (
     answered,
     assert_recorded,
@@ -128,7 +128,7 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
 
     def slow(_: Request) -> str:
         asked.set()
-        released.wait(60)
+        released.wait(PATIENCE_S)
         return "too late"
 
     model = pi.serve(
@@ -147,7 +147,7 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     rpc.wait_idle(start)
     start = len(rpc.events)
     rpc.send("prompt", message="again")
-    assert asked.wait(60)
+    assert asked.wait(PATIENCE_S)
     rpc.abort()
     rpc.wait_idle(start)
     released.set()
@@ -255,7 +255,7 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
 
     def wait(_: Request) -> ToolCall:
         asked.set()
-        assert released.wait(60)
+        assert released.wait(PATIENCE_S)
         return call("bash", command="seq 300")
 
     model = pi.serve([wait, call("bash", command="seq 400"), "done", "and that too"])
@@ -263,7 +263,7 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
     start = len(rpc.events)
     image = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
     rpc.send("prompt", message="look at this", images=[image])
-    assert asked.wait(60)
+    assert asked.wait(PATIENCE_S)
     rpc.send("steer", message="and mind that")
     rpc.send("follow_up", message="afterwards this")
     released.set()

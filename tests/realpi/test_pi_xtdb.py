@@ -25,7 +25,7 @@ from foredeck.stores import copy_file, open_database, open_store
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages
 
-SECONDS = 90.0
+SECONDS = 240.0
 
 
 @pytest.fixture(scope="module")

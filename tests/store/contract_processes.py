@@ -98,7 +98,7 @@ class ProcessContract:
             assert pipe.poll(120), "a process did not finish"
             results.append(pipe.recv())
         for process in processes:
-            process.join(30)
+            process.join(120)
             assert process.exitcode == 0
         return results
 

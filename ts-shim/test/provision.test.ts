@@ -84,7 +84,7 @@ function options(root: string) {
   };
 }
 
-const python = await findPython({ timeoutMs: 20_000 });
+const python = await findPython({ timeoutMs: 100_000 });
 const needsPython = { skip: python ? false : "no Python >= 3.11 on this machine" };
 
 test(
@@ -97,7 +97,7 @@ test(
     execFileSync(python as string, ["-m", "venv", "--without-pip", stale]);
     const command = await provision({ ...how, verify: true });
     const { code, output } = await run(command.file, [...command.args, "x"], {
-      timeoutMs: 20_000,
+      timeoutMs: 100_000,
       env: command.env,
     });
     assert.deepEqual([code, output.trim()], [0, "engine engine x"]);
@@ -119,7 +119,7 @@ test("a module in the working folder is not taken for foredeck", needsPython, as
   const bare = join(folder, "bare");
   execFileSync(python as string, ["-m", "venv", "--without-pip", bare]);
   const inside = join(bare, process.platform === "win32" ? "Scripts/python.exe" : "bin/python");
-  const { ok } = await hasForedeck(inside, { timeoutMs: 20_000, cwd: folder });
+  const { ok } = await hasForedeck(inside, { timeoutMs: 100_000, cwd: folder });
   assert.equal(ok, false);
 });
 

@@ -29,7 +29,7 @@ export class Harness {
     Object.assign(process.env, {
       FOREDECK_HOME: this.folder,
       FOREDECK_ENGINE: JSON.stringify([process.execPath, SCRIPT, argument]),
-      FOREDECK_DEADLINE_MS: "2000",
+      FOREDECK_DEADLINE_MS: "20000",
       ...env,
     });
     const pi = {
@@ -121,7 +121,7 @@ export class Harness {
 
 /** Waits until something holds; fails after a while. */
 export async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 1000; i++) {
+  for (let i = 0; i < 6000; i++) {
     if (condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
