@@ -70,6 +70,22 @@ def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
         ("grep", "", GREP, ["11 hits in 2 files: src/a.ts 8, src/b.ts 3"]),
         ("find", "", "one\ntwo\nthree\n", []),
         ("ls", "", "src/\nREADME.md\n", []),
+        ("bash", "ls -R state", "state/a:\none.json\n\nstate/b:\ntwo.json\n", []),
+        (
+            "bash",
+            "ls -l src/*.ts",
+            "-rw-r--r--@ 1 ada  staff  178 Nov 21 22:18 /repo/src/a.ts\n"
+            "lrwxr-xr-x  1 ada  staff   17 Nov 21 22:18 /repo/src/b.ts -> ../x/b.ts\n",
+            ["2 paths in 1 folder: /repo/src 2"],
+        ),
+        (
+            "bash",
+            "grep -r x .",
+            "./s/2026-02-12T03.json:a\n./s/2026-02-12T03.json:b\n",
+            [],
+        ),
+        ("bash", "grep -A9 'class Text' src/text.ts", "class Text {\n}\n", []),
+        ("bash", "rg -A1 x .", "./a.ts:3:x\na.ts-4-y\n", ["1 hit in 1 file: a.ts 1"]),
         ("find", "", LIST, ["3 paths in 2 folders: src 2, test 1"]),
         ("bash", "vitest", VITEST, ["Tests 1 failed | 9 passed (10)", "✗ renders the list"]),
         ("bash", "go test ./...", GO, ["1 package ok, FAIL auth/open", "--- FAIL: TestOpen"]),
@@ -170,6 +186,9 @@ def test_a_digest_is_a_fact_line_and_names() -> None:
 def test_of_the_facts_those_are_told_that_fit() -> None:
     facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=Size(70, 1.0))
     assert facts == "error: could not compile `shop` due to 2 previous errors\nnames: E0308"
+    assert digest("read", {}, CODE, held=set(), size=Size(40, 1.0)) == (
+        "defines: ReadRange, parse_range, ..."
+    )
 
 
 @given(st.text(max_size=3000), st.sampled_from([*KINDS, "other"]), st.integers(0, 300))

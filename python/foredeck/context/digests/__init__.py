@@ -33,6 +33,9 @@ KINDS: dict[str, Facts] = {
 have none."""
 
 
+_MORE = ", ..."
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """How long a digest may be: the smaller of the two. No characters: no digests."""
@@ -66,11 +69,14 @@ def digest(
 
 
 def _fitting(facts: list[str], room: int) -> str:
-    """As many facts as fit, in order."""
+    """As many facts as fit, in order; of one that lists something its beginning."""
     told: list[str] = []
     for fact in facts:
-        room -= len(fact) + (2 if told else 0)
-        if room < 0:
+        room -= 2 if told else 0
+        if len(fact) > room:
+            listed = fact[: max(0, room - len(_MORE))].rpartition(", ")[0]
+            told += [listed + _MORE] if listed else []
             break
         told.append(fact)
+        room -= len(fact)
     return "; ".join(told)

@@ -9,29 +9,33 @@ from typing import Any
 
 from foredeck.context.digests.outputs import Output
 
-_HIT = re.compile(r"^(?!\d+[:-])([^:\n]+?)(?::\d+:|-\d+-)", re.MULTILINE)
+_HIT = re.compile(r"^(?!\d+:)([^:\n]+):\d+:", re.MULTILINE)
+_LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
+"""What `ls -l` says before a name."""
+
 _LINE = re.compile(r"^(\d+):", re.MULTILINE)
 MAX_FILES = 4
 MAX_LINES = 12
 
 
 def search_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
-    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits, at 12 40 96`."""
+    """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits at 12 40 96`."""
     del arguments
-    files = Counter(_HIT.findall(output.body))
+    files = Counter(name.removeprefix("./") for name in _HIT.findall(output.body))
     if files:
         return [f"{counted(files.total(), 'hit')} in {_most(files, 'file')}"]
     lines = _LINE.findall(output.body)
     if not lines:
         return []
     more = " ..." if len(lines) > MAX_LINES else ""
-    return [f"{counted(len(lines), 'hit')}, at {' '.join(lines[:MAX_LINES])}{more}"]
+    return [f"{counted(len(lines), 'hit')} at {' '.join(lines[:MAX_LINES])}{more}"]
 
 
 def listing_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
     """`40 paths in 6 folders: src 20, test 9, ...`; of entries of one folder nothing."""
     del arguments
-    paths = [line.removeprefix("./").rstrip("/") for line in output.body.split("\n")]
+    lines = (_LONG.sub("", line) for line in output.body.split("\n") if not line.endswith(":"))
+    paths = [line.partition(" -> ")[0].removeprefix("./").rstrip("/") for line in lines]
     folders = Counter(path.rpartition("/")[0] for path in paths if "/" in path)
     if not folders:
         return []
