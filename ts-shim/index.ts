@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
-import { registerMarker } from "./context/marker.ts";
+import { registerRequests } from "./context/marker.ts";
 import { registerContextHook } from "./context/register.ts";
 import { registerGuards } from "./guards.ts";
 import { registerObserver } from "./observe.ts";
@@ -25,7 +25,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const shim = new Shim(pi, version);
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
-  registerMarker(pi, shim);
+  registerRequests(pi, shim);
   registerCompaction(pi, shim);
   registerTools(pi, shim);
   registerGuards(pi);

@@ -187,6 +187,16 @@ def test_what_the_provider_did_not_find_is_unexplained(host: Host) -> None:
     assert names[:2] == ["prompts", "read from the cache"]
 
 
+def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> None:
+    start(host, 6)
+    usage = {"input": 5, "cacheRead": 0, "cacheWrite": 5000}
+    host.add(assistant("Hm.", usage=usage), user("Go on."))
+    host._outcomes[0]["reason"] = "messages from number 1 on"
+    sent = host.call()
+    assert [sent.call - 1, "rewritten", "messages from number 1 on"] in sent.record["acks"]
+    assert set(account(host).lost) == {"another extension"}
+
+
 def test_the_cache_is_that_of_the_wire(host: Host) -> None:
     start(host)
     stored = list(stored_calls(host.store, host.session_id))

@@ -51,7 +51,7 @@ class Pi:
     """One version of Pi in one scratch folder, with scripted models as needed.
 
     `foredeck=True` loads this checkout as a user would with `pi -e <checkout>`; `extensions` are
-    loaded after it, in their order.
+    loaded after it, in their order, those in `before` before it.
     """
 
     def __init__(
@@ -118,6 +118,7 @@ class Pi:
         *prompts: str,
         foredeck: bool = False,
         extensions: Sequence[Path] = (),
+        before: Sequence[Path] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         timeout_s: float = PATIENCE_S,
@@ -127,7 +128,7 @@ class Pi:
             self.install,
             self.workspace,
             *prompts,
-            extensions=self._loaded(foredeck, extensions),
+            extensions=[*before, *self._loaded(foredeck, extensions)],
             arguments=arguments,
             environment={**_PATIENT, **self._store, **(environment or {})},
             timeout_s=timeout_s,
@@ -138,6 +139,7 @@ class Pi:
         *,
         foredeck: bool = False,
         extensions: Sequence[Path] = (),
+        before: Sequence[Path] = (),
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> RpcPi:
@@ -145,7 +147,7 @@ class Pi:
         client = RpcPi(
             self.install,
             self.workspace,
-            extensions=self._loaded(foredeck, extensions),
+            extensions=[*before, *self._loaded(foredeck, extensions)],
             arguments=arguments,
             environment={**_PATIENT, **self._store, **(environment or {})},
             timeout_s=PATIENCE_S,

@@ -135,8 +135,10 @@ def check(pi: Pi, other: Path, name: str, *, first: bool) -> None:
     """Two prompts of work beside another extension, and what must be true after them."""
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(WORK)
-    arguments = ["-e", str(other)] if first else []
-    rpc = pi.rpc(foredeck=True, extensions=[] if first else [other], arguments=arguments)
+    if first:
+        rpc = pi.rpc(foredeck=True, before=[other])
+    else:
+        rpc = pi.rpc(foredeck=True, extensions=[other])
     rpc.prompt("work")
     rpc.prompt("more")
     assert model.violations == []

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from foredeck.bench.economics.account import Method
+from foredeck.bench.economics.clerk import account_of
+from foredeck.bench.economics.stored import stored_calls
 from foredeck.bench.scripted import call
 from foredeck.bench.scripted.pi_process import VERSIONS
 from foredeck.model.documents import ToolcallDocument
 from harness import Pi, one_version
-from observed import answered, assert_stable, calls_of, results, stored
+from observed import answered, assert_stable, calls_of, results, session_of, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
@@ -49,12 +53,39 @@ export default function (pi) {
 }
 """
 
+NUDGES = """
+export default function (pi) {
+  let asked = 0;
+  pi.on("before_provider_request", ({ payload: { messages, ...rest } }) => {
+    asked += 1;
+    const text = `Mind the budget: ${10 - asked} calls are left.`;
+    const nudge = { role: "user", content: [{ type: "text", text }] };
+    return { ...rest, messages: [...messages.slice(0, -1), nudge, messages.at(-1)] };
+  });
+}
+"""
+
+REDACTS_IN_PLACE = """
+export default function (pi) {
+  let asked = 0;
+  pi.on("before_provider_request", ({ payload }) => {
+    asked += 1;
+    if (asked === 2) payload.messages[0].content[0].text = "(redacted)";
+  });
+}
+"""
+
 
 def extension(tmp_path: Path, source: str) -> Path:
     """A file with an extension."""
     path = tmp_path / "other.ts"
     path.write_text(source)
     return path
+
+
+def placed(other: Path, *, first: bool) -> dict[str, Any]:
+    """Loaded before foredeck or after it, as arguments of a start."""
+    return {"before" if first else "extensions": [other]}
 
 
 def contents(pi: Pi, tool: str) -> list[str | None]:
@@ -70,8 +101,7 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
     """It cancels the user's first compaction and writes the second."""
     other = extension(tmp_path, OWNS_COMPACTION)
     model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "and on"], settings=SMALL)
-    arguments = ["-e", str(other)] if first else []
-    rpc = pi.rpc(foredeck=True, extensions=[] if first else [other], arguments=arguments)
+    rpc = pi.rpc(foredeck=True, **placed(other, first=first))
     for number in range(3):
         rpc.prompt(f"Question {number}")
     with pytest.raises(Exception, match=r"[Cc]ancel"):
@@ -110,13 +140,37 @@ def test_a_request_that_another_extension_rewrites_goes_out_as_it_left_it(
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])
     other = extension(tmp_path, REWRITES_REQUESTS)
-    arguments = ["-e", str(other)] if first else []
-    loaded = [] if first else [other]
-    run = pi.print("work", foredeck=True, extensions=loaded, arguments=arguments)
+    run = pi.print("work", foredeck=True, **placed(other, first=first))
     assert (run.code, model.violations) == (0, [])
     assert [r.request.body["metadata"] for r in answered(model)] == [{"user_id": "other"}] * 3
     assert results(answered(model)[-1])[1].startswith("Unchanged: ")
     assert_stable(answered(model))
+
+
+REWRITTEN = "another extension changes requests on their way to the model"
+
+
+@pytest.mark.parametrize(
+    ("source", "first"), [(NUDGES, True), (REDACTS_IN_PLACE, True), (REDACTS_IN_PLACE, False)]
+)
+def test_who_rewrites_what_was_sent_before_is_told_of_once(
+    pi: Pi, tmp_path: Path, source: str, first: bool
+) -> None:
+    """And the hits that this loses are put down to it."""
+    model = pi.serve([f"Answer {n}." for n in range(4)])
+    other = extension(tmp_path, source)
+    prompts = [f"Question {n}: {TALK}" for n in range(4)]
+    run = pi.print(*prompts, foredeck=True, **placed(other, first=first))
+    assert (run.code, model.violations) == (0, [])
+    assert run.stderr.count(REWRITTEN) == 1
+    assert f"{REWRITTEN} (messages from number 1 on)" in run.stderr
+    with stored(pi) as store:
+        acks = [ack for head in calls_of(store) for ack in head.fields["acks"]]
+        lines = account_of(list(stored_calls(store, session_of(store))), Method()).lines
+    assert [2, "rewritten", "messages from number 1 on"] in acks
+    # Of the last call only the next one could tell.
+    causes = {cause for line in lines[:-1] for cause in line.lost}
+    assert causes == {"another extension"}
 
 
 @one_version

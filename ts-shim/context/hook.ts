@@ -19,6 +19,7 @@ import { describeChanges, foreignChanges } from "./foreign.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog } from "./outcomes.ts";
 import { describeModel, describeTools } from "./request.ts";
+import { describeRewriting, SentRequests } from "./rewritten.ts";
 import { AnsweredList, LastSent } from "./sync.ts";
 import { warmedAt } from "./warming.ts";
 
@@ -63,6 +64,7 @@ export class ContextHook {
   private readonly system = new LastSent();
   private readonly tools = new LastSent();
   private readonly outcomes = new OutcomeLog();
+  private readonly requests = new SentRequests();
   private book = new EditBook();
   /** The call record that `book` belongs to. */
   private bookOf: number | null = null;
@@ -80,6 +82,7 @@ export class ContextHook {
   reset(): void {
     this.answered.clear();
     this.outcomes.clear();
+    this.requests.clear();
     this.book = new EditBook();
     this.bookOf = null;
     this.holder = 0;
@@ -88,6 +91,19 @@ export class ContextHook {
   /** What of a list the engine has not been told yet. */
   unseen(list: readonly HostMessage[]): HostMessage[] {
     return list.slice(this.answered.commonPrefix(list));
+  }
+
+  /** A request as Pi and the extensions before this one have made it. */
+  look(payload: unknown): void {
+    const compare = this.requests.look(payload);
+    if (!compare) return;
+    // Once the request is on its way, with what others have changed in it meanwhile.
+    setImmediate(() => {
+      const changed = compare();
+      if (changed === null) return;
+      this.outcomes.rewritten(changed);
+      this.deps.host.notifyOnce("rewritten", "warning", describeRewriting(changed));
+    });
   }
 
   /**
@@ -99,6 +115,7 @@ export class ContextHook {
     if (list.at(-1)?.role !== "toolResult") this.lookForOthers(list, ctx);
     let prefix = 0;
     this.marker = null;
+    this.requests.expect(false);
     try {
       prefix = this.answered.commonPrefix(list);
       const until = Date.now() + this.deadlineMs();
@@ -195,6 +212,10 @@ export class ContextHook {
     held.truncate(keep);
     const { answer, book } = checkAnswer(value, call.list, keep, held);
     this.outcomes.told(told);
+    const before = this.answered.length;
+    const sameAround = params.system === undefined && params.tools === undefined;
+    const goesOn = before > 0 && keep === before && answer.from >= before && sameAround;
+    this.requests.expect(goesOn, call.ctx.signal);
     this.answered.accept(call.list, keep);
     this.book = book;
     this.bookOf = answer.call;

@@ -12,11 +12,12 @@ const MAX_MARKERS = 4;
 
 type Json = Record<string, unknown>;
 
-/** Marks requests as the engine has said with its newest answer. */
-export function registerMarker(pi: ExtensionAPI, shim: Shim): void {
+/** Looks whose requests they are, and marks them as the engine has said with its newest answer. */
+export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("before_provider_request", ({ payload }) => {
     let marked: Json | undefined;
     shim.safely("before_provider_request", () => {
+      shim.context.look(payload);
       marked = withMarker(payload, shim.context.marker);
     });
     return marked;

@@ -14,6 +14,12 @@ export class OutcomeLog {
     this.add({ call, kind: "applied" });
   }
 
+  /** The call that went out last was changed by somebody else, or the one before it was. */
+  rewritten(reason: string): void {
+    const newest = this.untold.at(-1);
+    if (newest?.kind === "applied") newest.reason = reason;
+  }
+
   /**
    * A call went out, or was stopped, without a fresh answer.
    * @param edited messages before this index went out with the edits in force, later ones as the

@@ -63,7 +63,7 @@ export interface Answer extends Operations {
 
 /** What became of a model call, told to the engine with the next request. */
 export type Outcome =
-  | { call: number; kind: "applied" }
+  | { call: number; kind: "applied"; reason?: string }
   | {
       call: number | null;
       kind: "fallback" | "aborted" | "off";

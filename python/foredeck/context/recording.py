@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.messages.items import block_chars
-from foredeck.context.state.branch import Fields
+from foredeck.context.state.branch import REWRITTEN, Fields
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
@@ -46,9 +46,15 @@ def record_call(
         layout=layout,
         policy=policy,
         stats=_stats(session, fixed_chars, gauge),
-        acks=[[o.call, o.kind] for o in request.outcomes if o.call and o.kind in TOLD],
+        acks=_told(request),
         cache=cache,
     )
+
+
+def _told(request: Request) -> list[list[Any]]:
+    told = [o for o in request.outcomes if o.call and o.kind in TOLD]
+    changed = [[o.call, REWRITTEN, o.reason] for o in told if o.kind == "applied" and o.reason]
+    return [*([o.call, o.kind] for o in told), *changed]
 
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> Fields:

@@ -147,7 +147,8 @@ class CallDocument(Document):
     warm). `reported`: what the provider has counted of the call before, `[ordinal, read, written,
     fresh]`."""
     acks: list[list[Any]] = Field(default_factory=list)
-    """`[ordinal, outcome]` of earlier calls, as the host has told since."""
+    """`[ordinal, outcome]` of earlier calls, as the host has told since; of one whose request
+    another extension has changed also `[ordinal, "rewritten", what]`."""
 
 
 class CalibrationDocument(Document):

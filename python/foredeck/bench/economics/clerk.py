@@ -152,12 +152,14 @@ class _Clerk:
         return chars / self._account.rate
 
     def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
-        """A hit that the provider reports much shorter than its rule says has no explanation."""
+        """A hit that the provider reports much shorter than its rule says has no explanation,
+        unless somebody else has changed the request."""
         if call.usage is None or self._account.reported != "ours":
             return
         missing = hit.read - call.usage.read
         if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
-            lost["unexplained"] = lost.get("unexplained", 0.0) + missing
+            cause = "another extension" if call.rewritten else "unexplained"
+            lost[cause] = lost.get(cause, 0.0) + missing
 
     def _follow_rebases(self, call: StoredCall, line: Line, prices: Prices) -> None:
         cold = line.ours.cached == 0

@@ -48,6 +48,8 @@ class StoredCall:
     """Id of the tool call on whose result one more cache marker stands, empty for none."""
     usage: Usage | None
     """What the provider reported; None where no answer is stored."""
+    rewritten: str = ""
+    """What another extension has changed in the request; empty for nothing, as far as is known."""
 
     @property
     def ordinal(self) -> int:
@@ -137,6 +139,7 @@ class _Reader:
             self._what_is_around(head),
             _mark(record, messages),
             usage,
+            self._log.rewritten.get(head.id, ""),
         )
 
     def _load(self, id: str) -> Fields | None:

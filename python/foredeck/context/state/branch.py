@@ -21,6 +21,9 @@ Fields = Mapping[str, Any]
 
 UNSENT = frozenset({"fallback", "aborted"})
 
+REWRITTEN = "rewritten"
+"""Of a call's outcome: somebody else has changed its request, or the one before it."""
+
 
 @dataclass(slots=True)
 class Folded:
@@ -105,6 +108,8 @@ class CallLog:
     """Addresses of all messages that any call has held."""
     unsent: set[str] = field(default_factory=set)
     """Ids of the calls that never went out."""
+    rewritten: dict[str, str] = field(default_factory=dict)
+    """What another extension has changed in the request of a call, by the call's id."""
     newest: int = 0
 
     @classmethod
@@ -121,9 +126,12 @@ class CallLog:
         self.newest = record["ordinal"]
         self.by_tip[record["tip"]] = id
         self.known.update(address for _, address in record["keys"])
-        for ordinal, outcome in record.get("acks") or ():
+        for ordinal, outcome, *more in record.get("acks") or ():
+            call = id.rsplit(":", 1)[0] + f":{ordinal}"
             if outcome in UNSENT:
-                self.unsend(id.rsplit(":", 1)[0] + f":{ordinal}")
+                self.unsend(call)
+            elif outcome == REWRITTEN:
+                self.rewritten[call] = str(more[0])
 
     def add_ancestor(self, other: CallLog) -> None:
         """Add the calls of a session that this one descends from; its own come first."""

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SentRequests } from "../context/rewritten.ts";
+
+const control = { type: "ephemeral" };
+const text = (words: string, more = {}) => ({ type: "text", text: words, ...more });
+const user = (content: unknown) => ({ role: "user", content });
+const says = (words: string) => ({ role: "assistant", content: [text(words)] });
+const around = { model: "m", system: [text("Be careful.", { cache_control: control })], tools: [] };
+const first = { ...around, messages: [user([text("go", { cache_control: control })])] };
+const second = {
+  ...around,
+  messages: [user("go"), says("ok"), user([text("on", { cache_control: control })])],
+};
+
+function look(...requests: unknown[]): string | null {
+  const sent = new SentRequests();
+  let found: string | null = null;
+  for (const request of requests) {
+    sent.expect(true);
+    found = sent.look(request)?.() ?? null;
+  }
+  return found;
+}
+
+test("a request that goes on from the one before was changed by nobody", () => {
+  assert.equal(look(first), null);
+  assert.equal(look(first, second), null);
+});
+
+test("results of later calls join the newest message", () => {
+  const results = (...ids: string[]) => user(ids.map((id) => ({ type: "tool_result", id })));
+  const grown = { ...around, messages: [user("go"), results("a", "b"), says("ok")] };
+  assert.equal(look({ ...around, messages: [user("go"), results("a")] }, grown), null);
+  assert.equal(
+    look({ ...around, messages: [user("go"), results("c")] }, grown),
+    "messages from number 2 on",
+  );
+});
+
+test("what is taken back, changed or left out is told by its place", () => {
+  const nudged = { ...first, messages: [user("think"), ...first.messages] };
+  assert.equal(look(nudged, second), "messages from number 1 on");
+  assert.equal(look(second, first), "messages from number 2 on");
+  const other = { ...second, system: [text("Be quick.")], tools: [{ name: "x" }] };
+  assert.equal(look(first, other), "system prompt, tools");
+});
+
+test("other wires are read as well", () => {
+  for (const name of ["input", "contents"]) {
+    const one = { model: "m", [name]: [{ a: 1 }, { b: 2 }] };
+    assert.equal(look(one, { model: "m", [name]: [{ a: 1 }, { b: 2 }, { c: 3 }] }), null);
+    assert.equal(look(one, { model: "m", [name]: [{ a: 2 }] }), "messages from number 1 on");
+  }
+});
+
+test("what cannot be compared is left alone", () => {
+  const sent = new SentRequests();
+  assert.equal(sent.look(second), null, "not told of");
+  sent.expect(true);
+  assert.equal(sent.look("text"), null);
+  sent.expect(true);
+  sent.look(second);
+  sent.expect(false);
+  assert.equal(sent.look(first), null, "changed by the engine");
+  sent.expect(true);
+  assert.equal(sent.look({ ...second, model: "another" }), null);
+  sent.expect(true, AbortSignal.abort());
+  assert.equal(sent.look(first), null);
+  sent.clear();
+  sent.expect(true);
+  assert.equal(sent.look(first), null);
+});
