@@ -185,6 +185,8 @@ def _lines(event: ToolEvent, limit: int | None) -> list[str]:
 
 
 def _guesses(text: str, limit: int) -> list[str]:
+    if limit <= 0:
+        return []
     words: dict[str, None] = {}
     for quoted in _QUOTED.finditer(text):
         inner = quoted[1] or quoted[2]

@@ -29,7 +29,6 @@ from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_p
 from foredeck.store.protocol import Head, Store, Token
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
-MAX_RECALLED = 50
 
 
 @dataclass(slots=True)
@@ -155,7 +154,9 @@ def names_only(source: FileSource) -> Recall:
 
     def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
         found = []
-        for touch in touched_paths(event, MAX_RECALLED):
+        # What a listing or a command merely names is not looked for: of a long history that
+        # would be a fifth of the work.
+        for touch in touched_paths(event, 0):
             if touch.role in ("read", "written"):
                 sighting = source.sight(
                     touch.path, "listed", cwd=event.cwd or None, pending=pending
