@@ -8,12 +8,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
 
+import foredeck
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.policy import UseRule
+from foredeck.model.canonical import sha256_hex
 
-FORMAT = 1
-"""To be raised with every change of what counts as a use, a piece or an identifier."""
+DECIDED_BY = (
+    *("context/messages/conversation.py", "context/messages/identifiers.py"),
+    *("context/messages/items.py", "context/policies/kept.py", "context/policies/pieces.py"),
+    *("context/policies/uses.py", "context/rendering/view.py"),
+    *("sources/edits.py", "sources/toolpaths.py"),
+)
+"""The modules that decide what counts as a use, a piece or an identifier."""
+
+
+@lru_cache(maxsize=1)
+def format_of_code() -> str:
+    """What is kept holds for the very code that has found it: a hash of these modules."""
+    root = Path(foredeck.__file__).parent
+    return sha256_hex(b"\0".join((root / name).read_bytes() for name in DECIDED_BY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +56,17 @@ class KeptUses:
 
     def to_bytes(self) -> bytes:
         """As a file holds it."""
-        return json.dumps({"format": FORMAT, **asdict(self)}).encode()
+        return json.dumps({"format": format_of_code(), **asdict(self)}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> KeptUses | None:
-        """The inverse of `to_bytes`; None for what another version has written."""
+        """The inverse of `to_bytes`; None for what other code has written."""
         try:
             fields = json.loads(data)
-            if fields.pop("format") != FORMAT:
+            if fields.pop("format") != format_of_code():
                 return None
             fields["rule"] = UseRule(**fields["rule"])
             fields["seen"] = [(index, names) for index, names in fields["seen"]]
             return cls(**fields)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OSError):
             return None
