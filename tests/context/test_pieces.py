@@ -74,6 +74,32 @@ def test_what_a_provider_has_sealed_is_told() -> None:
     assert all(piece.sealed for piece in pieces_of(assistant(sealed)))
 
 
+def said(kind: Any, length: int, **more: Any) -> Item:
+    body = ("beginning " + "x" * length)[: length - 4] + " end"
+    return Item(Key("e", "a"), kind, [{"type": "text", "text": body, **more}])
+
+
+def test_a_long_text_is_a_piece_and_keeps_its_beginning_and_its_end() -> None:
+    assert [len(pieces_of(said("assistant", n))) for n in (1999, 2000)] == [0, 1]
+    assert [len(pieces_of(said("user", n))) for n in (7999, 8000)] == [0, 1]
+    assert not pieces_of(said("context", 9000))
+    item = said("assistant", 2000)
+    (piece,) = pieces_of(item)
+    blocks = folded_blocks(item, {piece.slot}, label, lambda _item: (41, 7))
+    assert blocks is not None
+    told = blocks[0]["text"]
+    assert told.startswith("beginning ")
+    assert told.endswith(" end")
+    assert MARKER.search(told)
+    assert len(told) - (2000 - piece.saving) in range(-20, 20)
+    assert folded_blocks(item, {piece.slot}, label) == [{"keep": 0}], "to see, not to send"
+
+
+def test_a_text_that_a_provider_has_signed_is_sealed() -> None:
+    (piece,) = pieces_of(said("assistant", 3000, textSignature="s"))
+    assert piece.sealed
+
+
 @pytest.mark.parametrize("arguments", [None, "text", 5, [], {"a": [{"b": LONG}, LONG]}])
 def test_any_arguments_can_be_walked(arguments: Any) -> None:
     block = {"type": "toolCall", "id": "c1", "name": "t", "arguments": arguments}

@@ -37,6 +37,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, {}), {"chars": 5}),
     ],
     "folded_argument": [((12, 4120), {})],
+    "folded_text": [((12, 7, 4120), {})],
     "whole_call": [(({"path": "a.py", "edits": [{"oldText": "a"}]}, "Done."), {})],
     "changed_on_disk": [((12, "/repo/a.py"), {})],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],

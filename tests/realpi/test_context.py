@@ -90,3 +90,24 @@ def test_nothing_is_left_running(pi: Pi) -> None:
     assert pi.print("hi", foredeck=True).stdout.strip() == "hello"
     assert model.violations == []
     assert pi.workspace.leftovers() == []
+
+
+def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
+    eager = {
+        "FOREDECK_ADAPTIVE__PATIENCE": "1",
+        "FOREDECK_REBASE__RENT_FACTOR": "0",
+        "FOREDECK_REBASE__GUARD": "10",
+    }
+
+    def fetch(request: Request) -> Reply:
+        found = re.search(r'activate \\?"(@\d+ turn \d+)\\?", folded by foredeck', request.text)
+        assert found is not None
+        return [call("activate", id=found[1])]
+
+    model = pi.serve([LONG, "one", "two", "three", fetch, "done"])
+    run = pi.print("plan", "a", "b", "c", "what was the plan?", foredeck=True, environment=eager)
+    assert (run.code, model.violations) == (0, [])
+    before, last = model.requests[-2:]
+    assert LONG not in before.request.text
+    assert LONG[:200] in before.request.text
+    assert LONG in results(last)[-1]

@@ -14,6 +14,7 @@ import pytest
 
 from foredeck.bench.demo import copy_sample
 from foredeck.bench.demo_table import plain_calls
+from foredeck.bench.economics.comparison import DEFINITION_TOKENS
 from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck.bench.scripted.processes import with_environment
 from foredeck.store.xtdb import open_xtdb
@@ -68,6 +69,8 @@ def test_the_demo_tells_its_story(
 ) -> None:
     table = table_of(on_sqlite)
     assert [int(row.split()[0]) for row in table] == list(range(1, 25))
+    plain, ours = (int(cell.replace(",", "")) for cell in table[0].split()[1:3])
+    assert ours - plain == pytest.approx(DEFINITION_TOKENS, abs=4), "what our tools take"
     story = "\n".join(table)
     for fact in ("not sent twice", "the window fills up", "back in full", "@6 pinned"):
         assert fact in story

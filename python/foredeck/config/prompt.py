@@ -101,6 +101,11 @@ class AdaptiveSection(Section):
         description="Bring the read of an edited file up to date at a rebase, and fold the "
         "arguments that stand in it then.",
     )
+    fold_texts: bool = Field(
+        True,
+        description="Leave out the middle of long texts of earlier turns: answers from 2,000 "
+        "characters on, messages of yours from 8,000 on.",
+    )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
     )
@@ -160,11 +165,11 @@ class RebaseSection(Section):
         "a rebase, by what the last one was like.",
     )
     guard: float = Field(
-        0.03,
+        0.02,
         ge=0,
         le=10,
         description="By what share a session may become dearer, at any moment, than with nothing "
-        "folded: a rebase that pays later waits until it would not.",
+        "folded and without our tools: a rebase that pays later waits until it would not.",
     )
 
 

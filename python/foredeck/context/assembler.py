@@ -44,7 +44,7 @@ from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, Model, Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.compacting import Manner, Verdict, Wish, judge
-from foredeck.context.window.compactions import name_summary
+from foredeck.context.window.compactions import name_summary, set_aside
 from foredeck.context.window.fitting import Space, compacted_until, fit
 from foredeck.context.window.pressure import usable_window
 
@@ -185,7 +185,9 @@ class Assembler:
 
     def _scene(self) -> Scene:
         settings = self._settings
-        return scene_of(self.session, settings.min_saving_chars, settings.digests, self._gauge)
+        scene = scene_of(self.session, settings.min_saving_chars, settings.digests, self._gauge)
+        scene.aside = lambda item: set_aside(self.session, item, settings.summary_chars)
+        return scene
 
     def _host_calls(self, request: Request, alignment: Alignment) -> tuple[int, int]:
         """Record the calls that went out without us.

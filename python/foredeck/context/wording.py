@@ -106,6 +106,13 @@ def folded_argument(ordinal: int, chars: int) -> str:
     return f"<activate @{ordinal}: {chars} chars folded by foredeck>"
 
 
+def folded_text(ordinal: int, turn: int, chars: int) -> str:
+    """Stands in a long text of an earlier turn, where its middle was."""
+    return (
+        f'\n<@{ordinal}: {chars:,} chars, activate "@{ordinal} turn {turn}", folded by foredeck>\n'
+    )
+
+
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
     """A tool call whose arguments were folded: each as it was, then its result."""
     told = [

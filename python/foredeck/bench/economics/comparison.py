@@ -9,13 +9,14 @@ from typing import Any
 from foredeck.bench.economics.judge import Facts, Judge, Judgement, Rule
 from foredeck.bench.economics.plain import compactions_at, plain_prompts
 from foredeck.bench.transcripts import Compaction, Transcript
+from foredeck.context.cache.economics import DEFINITION_CHARS
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = 138
+DEFINITION_TOKENS = DEFINITION_CHARS // 4
 """Tokens that the definitions of our tools add to every prompt; counted in full."""
 
 

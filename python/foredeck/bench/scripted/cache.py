@@ -23,6 +23,9 @@ LOOKBACK_BLOCKS = 20
 OPENAI_STEP_TOKENS = 128
 IMAGE_TOKENS = 1500
 
+_UNREAD = frozenset({"cache_control", "eager_input_streaming"})
+"""What a block or a tool tells the provider and no model reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -94,9 +97,13 @@ class PromptCache:
 
 
 def estimate_tokens(value: Any) -> int:
-    """Tokens of a JSON value, estimated as characters / 4, rounded up."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Tokens of a JSON value without white space, estimated as characters / 4, rounded up."""
+    text = value if isinstance(value, str) else _compact(value)
     return -(-len(text) // 4)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def block_tokens(block: dict[str, Any]) -> int:
@@ -113,7 +120,7 @@ def block_tokens(block: dict[str, Any]) -> int:
         return IMAGE_TOKENS
     if kind in ("text", "thinking"):
         return estimate_tokens(block[kind])
-    return estimate_tokens({k: v for k, v in block.items() if k != "cache_control"})
+    return estimate_tokens({k: v for k, v in block.items() if k not in _UNREAD})
 
 
 def prompt_tokens(body: dict[str, Any]) -> int:

@@ -13,6 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+DEFINITION_CHARS = 552
+"""Of the definitions of the model's tools, which are ours: 138 tokens of every prompt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -56,8 +59,9 @@ class Terms:
 
     factor: float = 1.0
     """How many times the premium the rent must have reached."""
-    guard: float = 0.03
-    """By what share of its cost with nothing collapsed a session may ever be dearer."""
+    guard: float = 0.02
+    """By what share of its cost with nothing collapsed a session may ever be dearer, the
+    definitions of our tools counted."""
     closing: float = 0.5
     """Factor on `factor` at the last call for a while at which everything may change."""
 
@@ -88,8 +92,8 @@ class Ledger:
         )
 
     def allows(self, premium: float, terms: Terms) -> bool:
-        """Whether the session could still pay so much more."""
-        return self.ours + premium <= (1 + terms.guard) * self.plain
+        """Whether the session could still pay so much more; what costs nothing always goes."""
+        return premium <= 0 or self.ours + premium <= (1 + terms.guard) * self.plain
 
     def to_state(self) -> dict[str, float]:
         """As a call record keeps it."""

@@ -41,6 +41,9 @@ class Adaptive:
         constants = self._constants
         if piece.kind == "thinking":
             return constants.fold_thinking and piece.earlier_turn
+        if piece.kind == "text":
+            gone = self._over(piece.age, piece.chars, constants.patience, piece.idle, history)
+            return constants.fold_texts and gone
         if not constants.fold_arguments:
             return False
         if piece.kind == "old":

@@ -98,8 +98,14 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[L
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
     for spot, piece in uses.loose.items():
-        allowed = wire.thinking if piece.kind == "thinking" else wire.arguments
+        item = conversation.items[spot.message]
+        earlier = item.turn < conversation.turn
+        if piece.kind == "thinking":
+            allowed = wire.thinking
+        else:
+            allowed = wire.arguments or item.kind == "user"
+        if piece.kind == "text" and not earlier:
+            continue
         if allowed and spot.message < flight:
-            earlier = conversation.items[spot.message].turn < conversation.turn
             _, age, idle, of_edited = uses.state(*spot)
             yield Loose(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)

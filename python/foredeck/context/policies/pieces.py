@@ -1,4 +1,4 @@
-"""What of an assistant message can be folded: long arguments of its tool calls, and its thinking.
+"""What of a message can fold: long arguments of tool calls, thinking, the middle of long texts.
 
 A folded argument stays a valid argument of its tool: a string stays a string. The shim refuses a
 tool call whose arguments carry the marker, since models imitate what they see.
@@ -10,20 +10,27 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import SEALED
-from foredeck.context.wording import folded_argument
+from foredeck.context.wording import folded_argument, folded_text
 
-Kind = Literal["old", "argument", "thinking"]
-"""`old`: the half of an edit that says what to replace."""
+Kind = Literal["old", "argument", "thinking", "text"]
+"""`old`: the half of an edit that says what to replace. `text`: what is said in a message."""
 
 MIN_CHARS = 200
 """A shorter argument is no piece: its marker would be almost as long."""
+
+LONG_TEXTS: dict[str, tuple[int, int]] = {"user": (8000, 1200), "assistant": (2000, 300)}
+"""By who says it: from how many characters on a text is a piece, and how many of its beginning and
+of its end stay when it folds."""
 
 OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
 
 Label = Callable[[str], int | None]
 """The handle of a tool call, by the provider's id of it."""
+
+Aside = Callable[[Item], tuple[int, int]]
+"""Keeps a message as an object: its handle, and the number of its turn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +43,27 @@ class Piece:
     call_id: str = ""
     sealed: bool = False
     """Bound by a provider's signature: it must go out as it came."""
+    kept: int = 45
+    """Characters that stand there when it is folded, roughly."""
 
     @property
     def saving(self) -> int:
         """Characters that folding it saves, roughly."""
-        return len(self.text) - (0 if self.kind == "thinking" else 45)
+        return len(self.text) - self.kept
 
 
 def pieces_of(item: Item) -> list[Piece]:
-    """The pieces of an assistant message, in order; small arguments are none."""
+    """The pieces of a message, in order; small arguments and short texts are none."""
     found: list[Piece] = []
     slot = 0
     for block in item.blocks:
         if block.get("type") == "thinking" and block.get("thinking"):
             slot += 1
-            found.append(Piece(slot, "thinking", str(block["thinking"])))
+            found.append(Piece(slot, "thinking", str(block["thinking"]), kept=0))
+        elif _is_long(item, block):
+            slot += 1
+            sealed, kept = bool(block.get("textSignature")), 2 * LONG_TEXTS[item.kind][1] + 60
+            found.append(Piece(slot, "text", str(block["text"]), sealed=sealed, kept=kept))
         elif block.get("type") == "toolCall":
             for key, text in _long_strings(block.get("arguments")):
                 slot += 1
@@ -60,10 +73,13 @@ def pieces_of(item: Item) -> list[Piece]:
     return found
 
 
-def folded_blocks(item: Item, slots: Collection[int], label: Label) -> list[Block] | None:
-    """The recipe of an assistant message with these pieces folded, `SEALED` for all its reasoning.
+def folded_blocks(
+    item: Item, slots: Collection[int], label: Label, aside: Aside | None = None
+) -> list[Block] | None:
+    """The recipe of a message with these pieces folded, `SEALED` for all its reasoning.
 
-    None where it may not be: nothing would be left, or a call has no handle to name.
+    None where it may not be: nothing would be left, or a call has no handle to name. Without
+    `aside` texts stay as they are: enough to see whether the rest may fold.
     """
     recipe: list[Block] = []
     slot = 0
@@ -81,9 +97,25 @@ def folded_blocks(item: Item, slots: Collection[int], label: Label) -> list[Bloc
                 return None
             changed = _sorted({**block, "arguments": arguments})
             recipe.append(changed if folder.folded else {"keep": number})
+        elif _is_long(item, block):
+            slot += 1
+            cut = _without_middle(item, block, aside) if aside and slot in slots else None
+            recipe.append(cut or {"keep": number})
         else:
             recipe.append({"keep": number})
     return recipe if any(_tells(item, block) for block in recipe) else None
+
+
+def _is_long(item: Item, block: Block) -> bool:
+    least, _ = LONG_TEXTS.get(item.kind, (0, 0))
+    return bool(least) and block.get("type") == "text" and len(str(block.get("text"))) >= least
+
+
+def _without_middle(item: Item, block: Block, aside: Aside) -> Block:
+    """A long text with its beginning, its end, and where the rest is to be had."""
+    text, (_, kept) = str(block["text"]), LONG_TEXTS[item.kind]
+    ordinal, turn = aside(item)
+    return text_block(text[:kept] + folded_text(ordinal, turn, len(text) - 2 * kept) + text[-kept:])
 
 
 class _Folder:

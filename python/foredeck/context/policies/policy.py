@@ -43,7 +43,8 @@ class Holding(NamedTuple):
 
 
 class Loose(NamedTuple):
-    """A piece of an assistant message that may be folded: a long argument, or thinking."""
+    """A piece of a message that may be folded: a long argument, thinking, or the middle of a long
+    text; of the newest turn no text."""
 
     spot: Spot
     kind: Kind
@@ -68,7 +69,7 @@ class History:
     state: Mapping[str, Any]
     """What the policy's last verdict on this branch left behind."""
     pieces: Sequence[Loose] = ()
-    """Foldable pieces of assistant messages, where the wire allows it and uses are tracked."""
+    """Foldable pieces of messages, where the wire allows it and uses are tracked."""
     closing: bool = False
     """Whether a turn begins in which, by what the last one was like, sealed reasoning will keep
     everything before it as it is."""

@@ -51,7 +51,7 @@ class Uses:
     edited: set[str] = field(default_factory=set)
     """Paths of the files that the session has written."""
     loose: dict[Spot, Piece] = field(default_factory=dict)
-    """Pieces of assistant messages that are not folded, and not sealed."""
+    """Pieces of messages that are not folded, and not sealed."""
     by_spot: dict[tuple[int, int], Use] = field(default_factory=dict)
     """By `Spot`, in the order of the messages."""
     _conversation: Conversation | None = None
@@ -68,7 +68,7 @@ class Uses:
         for index in range(self._done, len(conversation)):
             self._read(index, conversation.items[index])
         for index in conversation.rendered:
-            if index < self._done and conversation.items[index].kind == "assistant":
+            if index < self._done and conversation.items[index].kind in ("assistant", "user"):
                 self._loosen(index, pieces_of(conversation.items[index]))
         conversation.rendered.clear()
         self._done = len(conversation)
@@ -143,6 +143,7 @@ class Uses:
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
             self.turn_began = self.calls
+            self._add_pieces(index, item)
         elif item.kind == "assistant" and not item.void:
             self.calls += 1
             self._note_edited(item)
@@ -193,6 +194,9 @@ class Uses:
         assert self._conversation is not None
         part = self._conversation.parts[index]
         whole = part.form in ("host", "folded")
+        if self._conversation.items[index].kind == "user":
+            # What was added to it, or taken from it to fit, stands as it is.
+            whole = whole and (part.blocks is None or bool(part.slots))
         for piece in pieces:
             spot = Spot(index, piece.slot)
             if whole and not piece.sealed and piece.slot not in part.slots:

@@ -70,6 +70,8 @@ class Scene:
     """Characters to tokens, for the model that will be called."""
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
+    aside: Callable[[Item], tuple[int, int]] | None = None
+    """Keeps a message as an object: its handle, and the number of its turn there."""
 
     def render(self, index: int, part: Part) -> None:
         """Set a message's part and note that it is new."""

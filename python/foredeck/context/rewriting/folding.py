@@ -51,7 +51,7 @@ def unseal(scene: Scene, first: int) -> None:
         if SEALED in part.slots or (index == first and not _lost_thinking(item, part)):
             continue
         slots = {SEALED, *part.slots}
-        blocks = folded_blocks(item, slots, scene.label)
+        blocks = folded_blocks(item, slots, scene.label, scene.aside)
         if blocks is not None:
             scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
 
@@ -109,7 +109,7 @@ def collapsible(scene: Scene, wanted: Collection[Spot] = ()) -> dict[Spot, int]:
 
 
 def _due_pieces(scene: Scene, spots: list[Spot]) -> dict[Spot, int]:
-    """Pieces of assistant messages that are worth folding, with what that saves."""
+    """Pieces of messages that are worth folding, with what that saves."""
     found: dict[Spot, int] = {}
     for index, group in groupby(sorted(spots), key=lambda spot: spot.message):
         slots = frozenset(spot.slot for spot in group)
@@ -135,12 +135,13 @@ def find_piece_savings(scene: Scene, index: int, slots: Collection[int]) -> dict
 
 
 def _fold_pieces(scene: Scene, spots: list[Spot]) -> set[int]:
-    """Render assistant messages without these pieces; returns those that changed."""
+    """Render messages without these pieces; returns those that changed."""
     folded: set[int] = set()
     wanted = sorted(spot for spot in spots if spot.slot > 0)
     for index, group in groupby(wanted, key=lambda spot: spot.message):
         slots = {spot.slot for spot in group} | {*scene.conversation.parts[index].slots}
-        blocks = folded_blocks(scene.conversation.items[index], slots, scene.label)
+        item = scene.conversation.items[index]
+        blocks = folded_blocks(item, slots, scene.label, scene.aside)
         if blocks is not None:
             scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
             folded.add(index)

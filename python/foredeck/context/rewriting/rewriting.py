@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.context.cache.cached import HEAD, NOTHING, Reach
 from foredeck.context.cache.economics import (
+    DEFINITION_CHARS,
     Bill,
     Due,
     Offer,
@@ -232,12 +233,13 @@ def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
 
 
 def _plain_bill(session: Session, call: Call) -> Bill:
-    """What the call costs with every message as the host has it, and no marker but its own."""
+    """What the call costs with every message as the host has it, and no marker or tool but its
+    own."""
     conversation, reach = session.conversation, call.reach
     new = conversation.items[call.start if call.start >= reach.nearest else HEAD :]
-    total = conversation.chars_host + call.fixed_chars
+    total = max(0, conversation.chars_host + call.fixed_chars - DEFINITION_CHARS)
     warm = call.warm and reach.rule != "none"
-    return _bill(total, total - sum(item.chars for item in new) if warm else 0)
+    return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
 
 
 def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:

@@ -77,6 +77,18 @@ def put_away(
     return Compacted(id, entry.ordinal, known.content or "")
 
 
+def set_aside(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
+    """The object that stands for one message whose middle folds: its handle, and the number of its
+    turn there. Made once; the caller commits it."""
+    id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
+    known = session.compactions.get(id)
+    if known is None or id not in session.index.by_object:
+        asked = Asked("window", max_chars, item.time_ms)
+        put_away(session, [item], asked, first=turn_number(session, item))
+        known = session.compactions[id]
+    return session.index.by_object[id], int(known["first_turn"])
+
+
 def by_summary(session: Session, text: str) -> str | None:
     """Id of the compaction whose summary this is; None for a summary of somebody else's."""
     digest = hash_text(text)

@@ -285,10 +285,12 @@ def _fold_arguments(scene: Scene, index: int) -> None:
     item, part = conversation.items[index], conversation.parts[index]
     if part.form not in ("host", "folded"):
         return
-    slots = {p.slot for p in pieces_of(item) if p.kind != "thinking" and not p.sealed}
-    blocks = folded_blocks(item, slots | {*part.slots}, scene.label) if slots else None
+    arguments = ("old", "argument")
+    slots = {p.slot for p in pieces_of(item) if p.kind in arguments and not p.sealed}
+    told = slots | {*part.slots}
+    blocks = folded_blocks(item, told, scene.label, scene.aside) if slots else None
     if blocks is not None:
-        scene.render(index, Part("folded", blocks, slots=tuple(sorted(slots | {*part.slots}))))
+        scene.render(index, Part("folded", blocks, slots=tuple(sorted(told))))
 
 
 def _close_turn(session: Session) -> None:

@@ -1,0 +1,74 @@
+"""Long texts of earlier turns lose their middle, and can be had again word for word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, context_tool, finish
+
+PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
+LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
+EAGER: dict[str, Any] = {
+    "policy": "adaptive",
+    "adaptive": {"patience": 2},
+    "rebase": {"rent_factor": 0, "guard": 10},
+}
+
+
+def talk(host: Host, turns: int = 3) -> None:
+    """A pasted log, a long answer, and some turns that use neither."""
+    ask(host, LOG)
+    finish(host, PLAN)
+    for number in range(turns):
+        ask(host, f"Something else, {number}.")
+        bash(host, f"c{number}")
+        finish(host)
+
+
+def test_question_and_answer_keep_beginning_and_end(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    talk(host)
+    sent = ask(host, "And now?")
+    for index, whole in ((0, LOG), (1, PLAN)):
+        told = sent.text(index)
+        assert len(told) < len(whole) / 2
+        assert told[:200] == whole[:200]
+        assert told[-200:] == whole[-200:]
+        assert "folded by foredeck>" in told
+    assert sent.text(len(sent.messages) - 1) == "And now?"
+
+
+def test_a_message_of_the_newest_turn_stands(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    ask(host, "Hello.")
+    finish(host)
+    ask(host, LOG)
+    for number in range(9):
+        sent = bash(host, f"c{number}")
+    assert sent.text(2) == LOG
+
+
+def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    talk(host)
+    before = ask(host, "And now?")
+    host.restart(**EAGER)
+    finish(host)
+    after = ask(host, "Step 100?")
+    assert [after.text(n) for n in range(2)] == [before.text(n) for n in range(2)]
+    name = after.text(1).split('activate "')[1].split('"')[0]
+    sent = context_tool(host, "a1", "activate", name)
+    assert PLAN in sent.text(len(sent.messages) - 1)
+
+
+@pytest.mark.parametrize("setting", [{"adaptive": {"patience": 2, "fold_texts": False}}])
+def test_it_can_be_switched_off(new_host: NewHost, setting: dict[str, Any]) -> None:
+    host = new_host(**{**EAGER, **setting})
+    talk(host)
+    sent = ask(host, "And now?")
+    assert (sent.text(0), sent.text(1)) == (LOG, PLAN)
