@@ -61,7 +61,7 @@ def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -
     finish(host)
     after = ask(host, "Step 100?")
     assert [after.text(n) for n in range(2)] == [before.text(n) for n in range(2)]
-    name = after.text(1).split('activate "')[1].split('"')[0]
+    name = after.text(1).split(' chars of "')[1].split('"')[0]
     sent = context_tool(host, "a1", "activate", name)
     assert PLAN in sent.text(len(sent.messages) - 1)
 

@@ -100,7 +100,7 @@ def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     }
 
     def fetch(request: Request) -> Reply:
-        found = re.search(r'activate \\?"(@\d+ turn \d+)\\?", folded by foredeck', request.text)
+        found = re.search(r'of \\?"(@\d+ turn \d+)\\?" folded by foredeck', request.text)
         assert found is not None
         return [call("activate", id=found[1])]
 

@@ -108,9 +108,8 @@ def folded_argument(ordinal: int, chars: int) -> str:
 
 def folded_text(ordinal: int, turn: int, chars: int) -> str:
     """Stands in a long text of an earlier turn, where its middle was."""
-    return (
-        f'\n<@{ordinal}: {chars:,} chars, activate "@{ordinal} turn {turn}", folded by foredeck>\n'
-    )
+    name = f"@{ordinal}"
+    return f'\n<activate {name}: {chars} chars of "{name} turn {turn}" folded by foredeck>\n'
 
 
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
