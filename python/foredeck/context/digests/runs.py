@@ -22,7 +22,10 @@ _INSTALL = re.compile(
 )
 _INSTALL_WORDS = ("package", "up to date", "nstall", "Packages: ", "upgraded", "Requirement")
 _SUMMARY = re.compile(f"(?:{_TESTS.pattern})|(?:{_BUILD.pattern})")
-_SUMMARY_WORDS = ("pass", "fail", "error", "problem", "est", "OK (", "uil", "***", "Finished ")
+_SUMMARY_WORDS = (
+    *("passed", "failed", "passing", "failing", "example", "Test", "test result", "Ran ", "OK ("),
+    *("# ", "ℹ ", "FAILED (", "error", "problem", "warning", "uil", "BUILD ", "***", "Finished "),
+)
 _FAILURE = re.compile(
     r"FAILED |--- FAIL: |\s*(?:✗|✕|×|✖|not ok) "
     r"|.*\berror(?:\[\w+\]|\s+TS\d+)?: [\w'\"`]|\w*(?:Error|Exception): "
@@ -49,7 +52,7 @@ LINE_CHARS = 120
 
 def test_facts(text: str) -> list[str]:
     """The last summary of a test run or a build; of Go how its packages ended."""
-    ended = _GO.findall(text)
+    ended = _GO.findall(text) if "ok  \t" in text or "FAIL\t" in text else []
     if ended:
         failed = [name for how, name in ended if how == "FAIL"]
         told = [f"{counted(len(ended) - len(failed), 'package')} ok"]
@@ -65,6 +68,8 @@ def install_facts(text: str) -> list[str]:
 def error_facts(text: str, most: int = MAX_FAILURES) -> list[str]:
     """Where the errors of a compiler or checker stand, and the first failures in words."""
     places: dict[str, list[str]] = {}
+    if "error" not in text and "Error" not in text:
+        return list(_lines(text, _FAILURE, _FAILURE_WORDS, most))
     for one, line, other, rust, at in _DIAGNOSTIC.findall(text):
         places.setdefault(one or rust, []).append(line or other or at)
     told = [_places(places)] if sum(map(len, places.values())) > 1 else []

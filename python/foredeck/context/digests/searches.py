@@ -9,7 +9,7 @@ from typing import Any
 
 from foredeck.context.digests.outputs import Output
 
-_HIT = re.compile(r"^(?!\d+:)([^:\n]+):\d+:", re.MULTILINE)
+_HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
 _LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
 """What `ls -l` says before a name."""
 
@@ -21,7 +21,7 @@ MAX_LINES = 12
 def search_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
     """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits at 12 40 96`."""
     del arguments
-    files = Counter(name.removeprefix("./") for name in _HIT.findall(output.body))
+    files = Counter(name.removeprefix("./") for name in _HIT.findall(f"\n{output.body}"))
     if files:
         return [f"{counted(files.total(), 'hit')} in {_most(files, 'file')}"]
     lines = _LINE.findall(output.body)
