@@ -114,6 +114,7 @@ def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
         ),
         ("bash", "pip install shop", PIP, ["Successfully installed shop-1.4.0"]),
         ("bash", "git status", AHEAD, ["on main, ahead 2: clean"]),
+        ("bash", "biome", "Found 49 errors.\nFound 1 warning.\n", ["Found 49 errors."]),
         ("bash", "make", "nothing to tell\n" * 40, []),
     ],
 )

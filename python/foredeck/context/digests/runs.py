@@ -12,7 +12,7 @@ _TESTS = re.compile(
     r"|test result: |Tests?:? +.*\d|(?:#|ℹ) (?:pass|fail) \d|OK \(|FAILED \(|Ran \d+ tests?"
 )
 _BUILD = re.compile(
-    r".*\b\d+ (?:errors?|problems?|warnings?)\b|error: could not compile|BUILD [A-Z]+|Build [a-z]+"
+    r".*\b\d+ (?:errors?|problems?)\b|error: could not compile|BUILD [A-Z]+|Build [a-z]+"
     r"|.*\bbuilt in |make: \*\*\* |\s*Finished "
 )
 _INSTALL = re.compile(
@@ -24,7 +24,7 @@ _INSTALL_WORDS = ("package", "up to date", "nstall", "Packages: ", "upgraded", "
 _SUMMARY = re.compile(f"(?:{_TESTS.pattern})|(?:{_BUILD.pattern})")
 _SUMMARY_WORDS = (
     *("passed", "failed", "passing", "failing", "example", "Test", "test result", "Ran ", "OK ("),
-    *("# ", "ℹ ", "FAILED (", "error", "problem", "warning", "uil", "BUILD ", "***", "Finished "),
+    *("# ", "ℹ ", "FAILED (", "error", "problem", "uil", "BUILD ", "***", "Finished "),
 )
 _FAILURE = re.compile(
     r"FAILED |--- FAIL: |\s*(?:✗|✕|×|✖|not ok) "
