@@ -81,6 +81,36 @@ def test_outcomes_told_twice_change_nothing(host: Host) -> None:
     assert [raw(sent, index) for index in (2, 4, 6)] == [False, True, True]
 
 
+def test_a_call_without_us_has_one_record_however_often_it_is_told(host: Host) -> None:
+    ask(host, "Look around.")
+    for id in ("c2", "c3", "c4"):
+        add_output(host, id)
+        host.lose()
+    host.restart()
+    add_output(host, "c5")
+    host.lose()
+    bash(host, "c6")
+    records = host.store.query("call", {"session": "s"})
+    assert [r.fields["decision"]["kind"] for r in records].count("host") == 4
+    told = [n for r in records for n, kind in r.fields["acks"] if kind == "fallback"]
+    assert len(told) == len(set(told)) == 4
+    assert len(records) - len(told) == len(host.past.sent)
+
+
+def test_a_call_without_us_that_was_told_already_holds_for_its_own_list_alone(host: Host) -> None:
+    ask(host)
+    bash(host, "c1")
+    leaf = host.leaf()
+    add_output(host, "c2")
+    host.lose()
+    add_output(host, "c3")
+    host.lose()
+    host.go_to(leaf)
+    sent = bash(host, "other")
+    assert [raw(sent, index) for index in (2, 4)] == [False, False]
+    assert sent.record["parent"] == "call:s:2"
+
+
 def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
     ask(host)
     bash(host, "c1")

@@ -12,7 +12,7 @@ import pytest
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck.bench.scripted import Request, ToolCall, call
 from harness import PATIENCE_S, Pi, one_version
-from observed import answered, assert_stable, calls_of, results, stored
+from observed import answered, assert_stable, calls_of, last_result, results, stored
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
@@ -110,15 +110,18 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
         command = f"seq {asked}000 {asked}900"
         return f"answer {asked}" if ran == asked else call("bash", command=command)
 
+    def opened() -> int:
+        return count_of(tmp_path, "session/open")
+
     model = pi.serve(answer)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=4000)
     rpc = pi.rpc(foredeck=True, environment=environment)
-    while count_of(tmp_path, "session/open") < 2:
-        rpc.prompt("go on")
     rpc.prompt("go on")
+    # Until its successor has answered in time, however busy the machine is.
+    while not (opened() >= 2 and last_result(model.requests[-1]).startswith("@")):
+        rpc.prompt("go on")
     assert model.violations == []
     assert len(rpc.notifications()) == 1
-    assert results(model.requests[-1])[-1].startswith("@")
     assert_stable(answered(model))
     with stored(pi) as store:
         kinds = [record.fields["decision"]["kind"] for record in sent_records(store)]

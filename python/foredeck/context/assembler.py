@@ -195,9 +195,7 @@ class Assembler:
         Returns how much of the list stands, and how much of that stands with our own messages.
         """
         done = whole = alignment.matched
-        for outcome in request.outcomes or before_us(self.session, alignment):
-            if outcome.kind not in ("fallback", "off") or outcome.messages > len(alignment.items):
-                continue
+        for outcome in alignment.without_us or before_us(self.session, alignment):
             if outcome.messages < done:
                 continue
             scene = self._scene()

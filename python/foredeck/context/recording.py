@@ -135,12 +135,14 @@ def _last_model(session: Session) -> dict[str, Any]:
 
 
 def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
-    """The calls that we answered and that did not go out: those after the edits in force."""
+    """The calls that we answered and that did not go out: those after the edits in force, but for
+    those that a record has told already."""
     if outcome.kind == "off":
         return []
     first = session.opened_at if outcome.call is None else outcome.call
     ordinals = range(first + 1, session.log.newest + 1)
-    return [[n, outcome.kind] for n in ordinals if not _is_hosts(session, n)]
+    new = (n for n in ordinals if call_id(session.id, n) not in session.log.unsent)
+    return [[n, outcome.kind] for n in new if not _is_hosts(session, n)]
 
 
 def _is_hosts(session: Session, ordinal: int) -> bool:

@@ -36,6 +36,8 @@ class Alignment:
     """The host holds our last answer, and the list goes on from there."""
     replaced: bool
     """The list is not a continuation of anything that was sent."""
+    without_us: list[Outcome]
+    """The calls of this list that went out, but not as we had said, and have no record yet."""
 
 
 def align(session: Session, request: Request) -> Alignment:
@@ -50,22 +52,24 @@ def align(session: Session, request: Request) -> Alignment:
     if request.keep and not in_step:
         raise OutOfSync("The host does not hold the engine's last answer.")
     items = conversation.items[: request.keep] + request.items
-    hosted = _first_without_us(request, len(items))
+    without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
     is_known = any(item.key.address in session.log.known for item in request.items)
-    if in_step and hosted is None and not is_known and request.keep == len(conversation):
-        return Alignment(items, len(conversation), True, False)
+    if in_step and not without_us and not is_known and request.keep == len(conversation):
+        return Alignment(items, len(conversation), True, False, [])
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
-    matched_id, matched, folded = _match(session, hosted, [item.key for item in items])
+    keys = [item.key for item in items]
+    leans_on, without_us = _untold(session, without_us, keys)
+    matched_id, matched, folded = _match(session, leans_on, keys)
     before = _before(session, matched_id, matched, folded)
     again = _held_again(before, items[matched:])
     if again or (matched == 0 and session.log.newest > 0):
         folded.sets.become(before.sets)
     restore(session, folded, items[:matched], matched_id)
     session.applied = {item.call_id for item in again}
-    replaced = matched == 0 and session.log.newest > 0 and hosted is None
-    return Alignment(items, matched, False, replaced)
+    replaced = matched == 0 and session.log.newest > 0 and not without_us
+    return Alignment(items, matched, False, replaced, without_us)
 
 
 def layout_before(session: Session) -> str | None:
@@ -85,22 +89,37 @@ def lay_anew(session: Session) -> None:
     session.inserts, session.drops, session.stands = {}, set(), 0
 
 
-def _first_without_us(request: Request, length: int) -> Outcome | None:
-    """The first call of this list that went out, but not as we had said."""
-    found = (o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= length)
-    return next(found, None)
+def _untold(
+    session: Session, without_us: list[Outcome], keys: list[Key]
+) -> tuple[str | None, list[Outcome]]:
+    """Which of the calls that went out without us have no record yet, and what they lean on.
+
+    The host tells them until an answer of ours has reached it in time, so the record of some may
+    stand already. What went out without us leaned on the edits of the call that it names,
+    whatever was decided after that one; the next of several leans on the one before it.
+    """
+    log, new, leans_on = session.log, list[Outcome](), None
+    for outcome in without_us:
+        id = log.host_calls.get((outcome.time_ms, outcome.messages))
+        if id is None:
+            new.append(outcome)
+        elif not new and _common(log.fold(id, session.load_record).keys, keys) == outcome.messages:
+            leans_on = id
+    if not new:
+        return None, []
+    if leans_on is None and new[0].call is not None:
+        leans_on = call_id(session.id, new[0].call)
+    return leans_on, new
 
 
 def _match(
-    session: Session, hosted: Outcome | None, keys: list[Key]
+    session: Session, leans_on: str | None, keys: list[Key]
 ) -> tuple[str | None, int, Folded]:
     """The call whose prompt goes on in `keys`, how far it reaches, and the state after it.
 
-    What went out without us leaned on the edits of the call that it names, whatever was decided
-    after that one.
+    `leans_on`: the call that it is to be, where its record is there.
     """
-    log = session.log
-    named = None if hosted is None or hosted.call is None else call_id(session.id, hosted.call)
+    log, named = session.log, leans_on
     if named in log.records:
         folded = log.fold(named, session.load_record)
         matched = _common(folded.keys, keys)

@@ -110,6 +110,8 @@ class CallLog:
     """Ids of the calls that never went out."""
     rewritten: dict[str, str] = field(default_factory=dict)
     """What another extension has changed in the request of a call, by the call's id."""
+    host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Ids of the calls that went out without us, by their time and their number of messages."""
     newest: int = 0
 
     @classmethod
@@ -126,6 +128,8 @@ class CallLog:
         self.newest = record["ordinal"]
         self.by_tip[record["tip"]] = id
         self.known.update(address for _, address in record["keys"])
+        if (record.get("decision") or {}).get("kind") == "host":
+            self.host_calls[record["time_ms"], record["kept"] + len(record["keys"])] = id
         for ordinal, outcome, *more in record.get("acks") or ():
             call = id.rsplit(":", 1)[0] + f":{ordinal}"
             if outcome in UNSENT:
