@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from context.driver import Host, Leaf
 from context.messages import assistant, user
 from context.playing import use_tool
+from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
 from foredeck.bench.economics.account import Method
@@ -51,7 +52,9 @@ class AnySession(RuleBasedStateMachine):
     def call(self) -> Sent:
         """A model call by the engine's word."""
         self.leaves.append(self.host.leaf())
-        return self.host.call()
+        sent = self.host.call()
+        check_restored(self.host)
+        return sent
 
     def ends_with_user(self) -> bool:
         """Whether the newest message waits for an answer."""
@@ -134,11 +137,10 @@ class AnySession(RuleBasedStateMachine):
     def told_as_sent(self, sent: Sent, count: int) -> None:
         """The records of calls without us show what the host sent then."""
         assert sent.call is not None
-        for distance in range(1, count + 1):
-            without = self.host.past.sent[-1 - distance]
-            shown = self.host.shown(sent.call - distance)
-            assert as_values(shown.messages) == as_values(without.prompt)
-            assert shown.record["decision"]["kind"] == "host"
+        shown = (self.host.shown(ordinal) for ordinal in range(sent.call - 1, 0, -1))
+        hosts = (prompt for prompt in shown if prompt.record["decision"]["kind"] == "host")
+        for without in self.host.past.sent[-2 : -2 - count : -1]:
+            assert as_values(next(hosts).messages) == as_values(without.prompt)
 
     # What happens to the list and around it
 

@@ -180,9 +180,9 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
         if index < len(items):
             conversation.render(*Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):
-        if part.subject is not None and part.form != "same" and index not in folded.expired:
+        if part.carries and part.subject is not None and index not in folded.expired:
             conversation.live[index] = part.subject
-    conversation.find_uses()
+    conversation.taken_up(folded.expired)
     conversation.due = dict(folded.due)
     session.conversation = conversation
     session.sets = folded.sets

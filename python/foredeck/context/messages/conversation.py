@@ -33,12 +33,14 @@ class Conversation:
     """User turn to the number of counted results in it."""
     holders: dict[int, list[int]] = field(default_factory=dict)
     """Ordinal of an object to the messages that show its content, in order."""
-    texts: dict[str, int] = field(default_factory=dict)
-    """Hash of a readable text to the newest message that shows it."""
+    texts: dict[str, set[int]] = field(default_factory=dict)
+    """Hash of a readable text to the messages that show it."""
     folded: int = 0
     """How many messages are folded to a reference line."""
     live: dict[int, int] = field(default_factory=dict)
     """Messages whose content the policy still wants, with the object's ordinal."""
+    expired: set[int] = field(default_factory=set)
+    """Messages of which the call records say that nobody wants their content any more."""
     uses: dict[int, int] = field(default_factory=dict)
     """Message to the newest later one that leans on its content."""
     due: dict[Spot, int] = field(default_factory=dict)
@@ -61,7 +63,8 @@ class Conversation:
     _pictured: list[int] = field(default_factory=list)
     """Messages with images."""
     _due: dict[Spot, bool] = field(default_factory=dict)
-    _expiry: dict[int, bool] = field(default_factory=dict)
+    _touched: set[int] = field(default_factory=set)
+    """Messages whose part, or whose being wanted, has changed since the last call record."""
     _calls: dict[str, Call] = field(default_factory=dict)
     """Calls of the newest assistant message."""
 
@@ -91,6 +94,7 @@ class Conversation:
         self.savings.pop(index, None)
         self.piece_savings.pop(index, None)
         self.rendered.add(index)
+        self._touched.add(index)
         del self._sums[index + 1 :]
         part.chars = recipe_chars(part.blocks, self.items[index])
         self.chars_sent += part.chars - self.parts[index].chars
@@ -123,24 +127,31 @@ class Conversation:
         holders = self.holders.get(ordinal)
         return holders[-1] if holders else None
 
+    def newest_with(self, text_hash: str | None) -> int | None:
+        """The last message in which a text of that hash can be read, if there is one."""
+        return max(self.texts.get(text_hash or "", ()), default=None)
+
     def watch(self, index: int, ordinal: int) -> None:
         """Offer a message's content to the policy from now on."""
         self.live[index] = ordinal
-        if self._expiry.get(index):
-            del self._expiry[index]
+        self._touched.add(index)
 
     def expire(self, index: int) -> None:
         """Mark a message's content as collapsible: it goes at the next rebase."""
         if self.live.pop(index, None) is not None:
-            self._expiry[index] = True
+            self._touched.add(index)
 
     def lean(self, base: int, index: int) -> None:
         """Message `index` counts as a use of the content at `base`, which lives on."""
         self.uses[base] = max(index, self.uses.get(base, base))
         subject = self.parts[base].subject
         if subject is not None and base not in self.live:
-            self.live[base] = subject
-            self._expiry[base] = False
+            self.watch(base, subject)
+
+    def taken_up(self, expired: AbstractSet[int]) -> None:
+        """The parts stand as the call records have them, which say that these are expired."""
+        self.expired, self._touched = set(expired), set()
+        self.find_uses()
 
     def find_uses(self) -> None:
         """Set `uses` from what the parts lean on."""
@@ -153,12 +164,18 @@ class Conversation:
         return self.uses.get(index, index)
 
     def take_expiry(self) -> dict[str, list[int]]:
-        """Changes of what is collapsible since the last call, in the form that sets use."""
-        changes = self._expiry
-        self._expiry = {}
-        gone = sorted(i for i, expired in changes.items() if expired)
-        back = sorted(i for i, expired in changes.items() if not expired)
-        taken = {"expired+": gone, "expired-": back}
+        """Changes of what is collapsible since the last call, in the form that sets use.
+
+        A message that carries an object's content is taken for wanted where no record says
+        otherwise, so each that is not is named, however that came about.
+        """
+        carrying = {index for index in self._touched if self.parts[index].carries}
+        self._touched = set()
+        gone = carrying - self.live.keys() - self.expired
+        back = carrying & self.live.keys() & self.expired
+        self.expired |= gone
+        self.expired -= back
+        taken = {"expired+": sorted(gone), "expired-": sorted(back)}
         return {name: indexes for name, indexes in taken.items() if indexes}
 
     def set_due(self, spots: AbstractSet[Spot], depth: int) -> None:
@@ -202,6 +219,8 @@ class Conversation:
     def _remember(self, index: int) -> None:
         part = self.parts[index]
         self.folded += part.form == "reference"
+        if part.base is not None:
+            self.uses[part.base] = max(index, self.uses.get(part.base, part.base))
         if part.subject is not None:
             self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
@@ -210,11 +229,13 @@ class Conversation:
             if len(holders) > 1 and holders[-2] > index:
                 holders.sort()
         if part.text_hash is not None and part.shows:
-            self.texts[part.text_hash] = max(index, self.texts.get(part.text_hash, -1))
+            self.texts.setdefault(part.text_hash, set()).add(index)
 
     def _forget(self, index: int) -> None:
         part = self.parts[index]
         self.folded -= part.form == "reference"
+        if part.base is not None and self.uses.get(part.base) == index:
+            self._forget_use(part.base, index)
         if part.subject is not None:
             self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
@@ -223,5 +244,17 @@ class Conversation:
                 holders.remove(index)
             if not holders:
                 self.holders.pop(part.subject, None)
-        if part.text_hash is not None and self.texts.get(part.text_hash) == index:
-            del self.texts[part.text_hash]
+        if part.text_hash is not None and part.shows:
+            showing = self.texts.get(part.text_hash, set())
+            showing.discard(index)
+            if not showing:
+                self.texts.pop(part.text_hash, None)
+
+    def _forget_use(self, base: int, index: int) -> None:
+        """Message `index` leans on `base` no longer."""
+        others = (i for i in range(index - 1, base, -1) if self.parts[i].base == base)
+        newest = next(others, None)
+        if newest is None:
+            del self.uses[base]
+        else:
+            self.uses[base] = newest

@@ -66,6 +66,11 @@ class Part:
         """Whether the subject's content can be read here (with the base, for a difference)."""
         return self.subject is not None and self.form in SHOWING
 
+    @property
+    def carries(self) -> bool:
+        """Whether the message has an object's content of its own, in view or not."""
+        return self.subject is not None and self.form != "same"
+
     def to_row(self, index: int, blobs: dict[str, bytes]) -> list[Any]:
         """The part as a call record keeps it; long texts go to `blobs`."""
         packed = None if self.blocks is None else pack(self.blocks, blobs)

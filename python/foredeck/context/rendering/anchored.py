@@ -6,12 +6,13 @@ refers to it takes its place (design 2 section 2).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from foredeck.context.digests import digest
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part
 from foredeck.context.rendering.layout import (
     HANDLE_FROM_CHARS,
@@ -81,9 +82,9 @@ class Anchored:
         for index in leaning:
             _stand_alone(scene, index)
 
-    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
+    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
         """None: nothing stands between messages."""
-        del scene
+        del scene, standing
         return {}
 
     def _head(self, scene: Scene, placed: Placed) -> str | None:
@@ -113,7 +114,7 @@ class Anchored:
     def _same(self, scene: Scene, placed: Placed) -> Part | None:
         """The very text is visible already."""
         conversation = scene.conversation
-        base = conversation.texts.get(placed.text_hash or "")
+        base = conversation.newest_with(placed.text_hash)
         if base is None or conversation.items[base].failed != _failed(scene, placed):
             return None
         subject, version = conversation.parts[base].subject, conversation.parts[base].version
