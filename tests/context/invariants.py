@@ -36,10 +36,11 @@ def check(host: Host, sent: Sent) -> None:
     _what_is_kept_is_true(host)
     if sent.record["policy"] == "seed-window":
         _answers_stand(sent)
-    if sent.record["layout"] == "anchored":
+    anchored = host.settings.get("layout", "anchored") == "anchored"
+    if anchored and sent.record["layout"] == "anchored":
         _sent_bytes_stand(host, sent)
         _pins_stay(host, sent)
-    _results_in_flight_are_whole(sent)
+    _results_in_flight_are_whole(sent, anchored)
 
 
 def _what_is_kept_is_true(host: Host) -> None:
@@ -157,7 +158,7 @@ def _answers_stand(sent: Sent) -> None:
             assert part[-1] == {**message, "content": said}
 
 
-def _results_in_flight_are_whole(sent: Sent) -> None:
+def _results_in_flight_are_whole(sent: Sent, anchored: bool) -> None:
     """What the model has asked for last is there, or is said to stand elsewhere.
 
     Where the host goes back into a turn that is long over, what was sent then is sent again.
@@ -168,15 +169,15 @@ def _results_in_flight_are_whole(sent: Sent) -> None:
         if message.get("role") == "assistant" and stop not in ("error", "aborted"):
             return
         if message.get("role") == "toolResult" and sent.parts[index]:
-            assert _is_whole(sent, index), sent.text(index)
+            assert _is_whole(sent, index, anchored), sent.text(index)
 
 
-def _is_whole(sent: Sent, index: int) -> bool:
+def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
     said = sent.text(index)
     if any(word in said for word in (*ELSEWHERE, CUT)):
         return True
     message = sent.messages[index]
-    if sent.record["layout"] == "anchored":
+    if anchored:
         return all(text in said for text in _texts(message))
     # A file stands as it is now, which a later call of the same message may have changed.
     elsewhere = "\n".join(map(message_text, sent.parts[-1]))

@@ -5,17 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import PIXEL, assistant, calls, image, lines, result, text
+from context.messages import PIXEL, assistant, calls, image, lines, result, text, thinking
+from context.playing import fresh_host, take
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent
+from context.sent import Sent, as_bytes
+from context.strategies import Script, sound_scripts
+from context.test_properties import BOUNDED
 from foredeck.context.rendering.pools import WHOLE_CHARS
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.hosts.pi.messages import Message
 
 FILE = lines(40)
+LAYOUT = st.sampled_from(["pools", "pools", "anchored"])
 
 
 @pytest.fixture
@@ -143,3 +149,89 @@ def test_what_a_policy_by_use_gives_up_is_no_longer_listed(new_host: NewHost) ->
     active = {host.state.index.entries[n].object for n in host.state.sets.active}
     assert "first" not in active
     assert "next5" in active
+
+
+def sealed(id: str, tool: str, answer: str, **arguments: object) -> tuple[Message, Message]:
+    """Signed reasoning and a call, with its result."""
+    said = assistant(thinking("a thought", f"seal of {id}"), calls(id, tool, **arguments))
+    return said, result(id, tool, answer)
+
+
+def test_what_sealed_reasoning_is_bound_to_stands_until_its_turn_ends(host: Host) -> None:
+    host.add(*sealed("r1", "read", FILE, path="a.py"))
+    first = host.call()
+    host.add(*sealed("r2", "read", FILE.replace("line 7:", "line seven:"), path="a.py"))
+    host.restart()
+    second = host.call()
+    assert second.prompt[: len(first.prompt)] == first.prompt
+    pool_line, heading, content = (block["text"] for block in second.prompt[-1]["content"])
+    assert "@3 file /repo/a.py" in pool_line
+    assert heading.startswith("Content of active objects that is new, or newer")
+    assert content == f"@3\n{FILE.replace('line 7:', 'line seven:')}"
+    host.add(*sealed("r3", "read", FILE, path="a.py"))
+    assert [block["text"] for block in host.call().prompt[-1]["content"]][-1] == f"@3\n{FILE}"
+    finish(host)
+    last = ask(host)
+    assert active(last) == [f"@3\n{FILE}"]
+    assert not any(block["type"] == "thinking" for m in last.prompt for block in blocks_of(m))
+
+
+def blocks_of(message: Message) -> list[dict[str, str]]:
+    """The content of an assistant message."""
+    return message["content"] if message["role"] == "assistant" else []
+
+
+@pytest.mark.parametrize(("before", "after"), [("anchored", "pools"), ("pools", "anchored")])
+def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
+    new_host: NewHost, before: str, after: str
+) -> None:
+    host = new_host(layout=before)
+    ask(host)
+    host.add(*sealed("r1", "read", FILE, path="a.py"))
+    first = host.call()
+    host.add(*sealed("r2", "bash", lines(30), command="x"))
+    host.restart(layout=after)
+    second = host.call()
+    assert second.prompt[: len(first.prompt)] == first.prompt
+    assert second.record["layout"] == before
+    finish(host)
+    last = ask(host)
+    assert last.record["layout"] == after
+    assert last.text(2).startswith("toolcall_ref" if after == "pools" else "@3\n")
+
+
+@BOUNDED
+@given(script=sound_scripts(), layouts=st.lists(LAYOUT, min_size=11, max_size=11))
+def test_sealed_reasoning_goes_out_after_the_bytes_that_it_was_issued_for(
+    script: Script, layouts: list[str]
+) -> None:
+    with fresh_host(layout=layouts[0]) as host:
+        for step, layout in zip(script, layouts, strict=False):
+            if layout != host.settings["layout"]:
+                host.restart(layout=layout)
+            take(host, step)
+            host.call()
+            check_bound(host.past.sent)
+
+
+def check_bound(sent: list[Sent]) -> None:
+    """Where the newest prompt has sealed reasoning of the turn under way, it stands after the
+    prompt that it was the answer to."""
+    *earlier, newest = sent
+    for index in range(len(newest.messages) - 1, -1, -1):
+        message = newest.messages[index]
+        if message.get("role") == "user":
+            return
+        if message not in newest.parts[index] or not is_sealed(message):
+            continue
+        before = [m for part in newest.parts[:index] for m in part] + newest.parts[index][:-1]
+        asked = [old for old in earlier if old.messages == newest.messages[:index]]
+        assert not asked or any(as_bytes(old.prompt) == as_bytes(before) for old in asked)
+
+
+def is_sealed(message: Message) -> bool:
+    """Whether a message holds signed or encrypted reasoning."""
+    return any(
+        block.get("thinkingSignature") not in (None, "reasoning_content")
+        for block in blocks_of(message)
+    )

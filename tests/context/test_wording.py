@@ -68,6 +68,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     ],
     "pool_heading": [((), {})],
     "active_heading": [((), {})],
+    "newly_active_heading": [((), {})],
     "history_cut": [((), {})],
     "deactivated": [((12,), {})],
     "out_of_pool": [((12,), {})],

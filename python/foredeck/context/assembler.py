@@ -12,7 +12,7 @@ from typing import Any
 
 from foredeck.context.cache.cached import Reach, Rule, reach_of
 from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, is_cold
+from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, binds, first_free, is_cold
 from foredeck.context.digests import Size
 from foredeck.context.intake.adoption import ADOPTED, before_us, told_of
 from foredeck.context.intake.alignment import (
@@ -80,6 +80,8 @@ class Assembler:
         self._refreshes = Refreshes()
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
+        self._laid = layout.name
+        """The layout in which the prompt at hand is written; another one's until it may change."""
 
     def assemble(self, request: Request) -> Answer:
         """The answer to one request; its call record is committed before this returns.
@@ -93,12 +95,15 @@ class Assembler:
         alignment = align(session, request)
         observe_lost(session, alignment.items, alignment.matched)
         reported = self._calibrate(request, alignment)
-        start, whole = self._host_calls(request, alignment)
+        start, whole = self._host_calls(alignment)
         ready = self._repeated(request, alignment, start)
         if ready is not None:
             return ready
         last = self._last_sent()
-        relaid = layout_before(session) not in (None, self.layout.name)
+        layout = layout_before(session) or self.layout.name
+        strange = layout != self.layout.name or self._has_left_over()
+        relaid = strange and not binds(session.conversation, alignment.items)
+        self._laid = self.layout.name if relaid else layout
         if relaid:
             lay_anew(session)
             start = whole = 0
@@ -189,7 +194,7 @@ class Assembler:
         scene.aside = lambda item: set_aside(self.session, item, settings.summary_chars)
         return scene
 
-    def _host_calls(self, request: Request, alignment: Alignment) -> tuple[int, int]:
+    def _host_calls(self, alignment: Alignment) -> tuple[int, int]:
         """Record the calls that went out without us.
 
         Returns how much of the list stands, and how much of that stands with our own messages.
@@ -329,7 +334,7 @@ class Assembler:
         repairs = repair(items, start)
         before, session.inserts = session.inserts, repairs.inserts
         for index, ours in before.items():
-            stay = [m for m in ours if index < start or m.get("ends")]
+            stay = [m for m in ours if index < start or m.get("ends") or m.get("layout")]
             if stay:
                 session.inserts[index] = [*session.inserts.get(index, ()), *stay]
         session.drops = {i for i in session.drops if i < start} | repairs.drops
@@ -349,12 +354,26 @@ class Assembler:
         if subject is not None and subject not in conversation.live.values():
             scene.sets.expire(subject)
 
+    def _has_left_over(self) -> bool:
+        """Whether another layout's text stands between the messages of one that has none."""
+        ours = (m for messages in self.session.inserts.values() for m in messages)
+        return self.layout.keeps_bytes and any(m.get("layout") for m in ours)
+
     def _insert_pools(self, scene: Scene) -> None:
-        """What the layout puts between the messages, written anew."""
-        session = self.session
-        kept = {i: [m for m in ours if not m.get("layout")] for i, ours in session.inserts.items()}
-        session.inserts = {index: ours for index, ours in kept.items() if ours}
-        for index, blocks in self.layout.inserts(scene).items():
+        """What the layout puts between the messages: written anew, but for what sealed reasoning
+        of the turn under way is bound to."""
+        session, free = self.session, first_free(scene.conversation)
+        if self.layout.keeps_bytes:
+            # What is there is another layout's, until the turn has ended and all is laid anew.
+            free = len(scene.conversation) + 1
+        stays = {
+            index: [m for m in ours if index < free or not m.get("layout")]
+            for index, ours in sorted(session.inserts.items())
+        }
+        session.inserts = {index: ours for index, ours in stays.items() if ours}
+        held = (m for ours in session.inserts.values() for m in ours if m.get("layout"))
+        standing = [block for message in held for block in message["blocks"]]
+        for index, blocks in self.layout.inserts(scene, standing).items():
             ours = {"kind": "user", "blocks": blocks, "layout": True}
             others = session.inserts.get(index, [])
             session.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
@@ -378,7 +397,7 @@ class Assembler:
             changed=sorted(scene.changed),
             changed_from=0 if stateless else whole,
             decision=decision,
-            layout=self.layout.name,
+            layout=self._laid,
             policy=self.policy.name,
             fixed_chars=self._fixed_chars,
             gauge=self._gauge,

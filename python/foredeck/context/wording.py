@@ -211,6 +211,11 @@ def active_heading() -> str:
     return "Content of the active objects:"
 
 
+def newly_active_heading() -> str:
+    """The same further down, where what stood above may not be changed yet."""
+    return "Content of active objects that is new, or newer than what stands above:"
+
+
 def history_cut() -> str:
     """Stands first where the host's list begins with an answer instead of a question."""
     return "[foredeck] Earlier messages are not shown."

@@ -7,10 +7,12 @@ one pays is decided in `economics.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED
 
 Reason = Literal[
@@ -83,12 +85,23 @@ def first_free(conversation: Conversation) -> int:
     comes back, in whichever turn; those may be left out, all from some message on, once the turn
     has ended (`folding.unseal`).
     """
-    items = conversation.items
+    return _first_free(conversation, conversation.items)
+
+
+def binds(conversation: Conversation, items: Sequence[Item]) -> bool:
+    """Whether sealed reasoning of the turn under way stands in a list that goes on from what the
+    conversation holds, so that not everything may be written anew."""
+    return _first_free(conversation, items) > 0
+
+
+def _first_free(conversation: Conversation, items: Sequence[Item]) -> int:
+    parts = conversation.parts
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.kind == "user":
             return 0
-        if item.signed and not item.void and SEALED not in conversation.parts[index].slots:
+        left_out = index < len(parts) and SEALED in parts[index].slots
+        if item.signed and not item.void and not left_out:
             return index + 1
     return 0
 

@@ -6,13 +6,13 @@ a `Scene`: the conversation and what it may look up. It never writes to the stor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from foredeck.context.digests import Size
 from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
-from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part, keep_all
 from foredeck.context.quoting import looks_like_ours
 from foredeck.context.state.gauge import Gauge
@@ -92,8 +92,9 @@ class Layout(Protocol):
     def fold(self, scene: Scene, indexes: set[int]) -> None:
         """Rewrite the prompt without the content of these messages."""
 
-    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
-        """Text blocks that stand between messages: index to a list of content blocks."""
+    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
+        """What stands between messages: index to a list of content blocks. `standing`: blocks of
+        earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 
 def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:

@@ -1,19 +1,23 @@
 """Layout `pools`: the seeds' own order, stateless (SSOT 4.1, 4.2; seed 1, 21).
 
 Metadata of every object in the pool stands first, then the chat, in which every result is a
-reference line, then the content of the active objects. It is written anew at every call.
+reference line, then the content of the active objects. It is written anew at every call, but for
+what sealed reasoning of the turn under way is bound to: until that turn ends, what is new or has
+changed stands at the end.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
+from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.rendering.layout import Placed, Scene, full_part, is_garbled, reference_part
 from foredeck.context.wording import (
     active_heading,
     empty,
     handle,
+    newly_active_heading,
     no_content,
     not_text,
     object_line,
@@ -59,20 +63,21 @@ class Pools:
             if part.form in ("host", "full") and part.subject is not None:
                 scene.render(index, reference_part(scene, index))
 
-    def inserts(self, scene: Scene) -> dict[int, list[dict[str, Any]]]:
+    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
         """The metadata pool before the chat, the active content after it."""
-        found: dict[int, list[dict[str, Any]]] = {}
-        self.fold(scene, _as_the_host_sent_them(scene))
+        end, free = len(scene.conversation), first_free(scene.conversation)
+        self.fold(scene, {i for i in _as_the_host_sent_them(scene) if i >= free})
+        told = _pool_lines(standing)
         lines = [self._line(scene, ordinal) for ordinal in sorted(scene.sets.pool)]
+        lines = [line for line in lines if told.get(_first_word(line)) != line]
+        contents = [self._content(scene, ordinal) for ordinal in sorted(scene.sets.active)]
+        blocks = [block for own in contents if not _stand(own, standing) for block in own]
+        found: dict[int, list[Block]] = {}
         if lines:
-            found[0] = [text_block("\n".join([pool_heading(), *lines]))]
-        blocks = [
-            block
-            for ordinal in sorted(scene.sets.active)
-            for block in self._content(scene, ordinal)
-        ]
+            found[end if free else 0] = [text_block("\n".join([pool_heading(), *lines]))]
         if blocks:
-            found[len(scene.conversation)] = [text_block(active_heading()), *blocks]
+            heading = newly_active_heading() if standing else active_heading()
+            found[end] = [*found.get(end, ()), text_block(heading), *blocks]
         return found
 
     def _line(self, scene: Scene, ordinal: int) -> str:
@@ -87,6 +92,31 @@ class Pools:
             return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
         blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]
         return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
+
+
+def _pool_lines(standing: Sequence[Block]) -> dict[str, str]:
+    """The newest metadata that stands already, by handle."""
+    texts = (str(block.get("text") or "").split("\n") for block in standing)
+    pools = (lines for heading, *lines in texts if heading == pool_heading())
+    return {_first_word(line): line for lines in pools for line in lines}
+
+
+def _stand(content: list[Block], standing: Sequence[Block]) -> bool:
+    """Whether an object's content stands already, and nothing newer of it after that."""
+    if any(block not in standing for block in content):
+        return False
+    texts = [block for block in content if "text" in block]
+    same = [b for b in standing if texts and _starts(b) == _starts(texts[-1])]
+    return not same or same[-1] == texts[-1]
+
+
+def _starts(block: Block) -> str:
+    return _first_word(str(block.get("text") or ""))
+
+
+def _first_word(text: str) -> str:
+    """The handle, with which metadata and content begin."""
+    return text.split(maxsplit=1)[0] if text.strip() else ""
 
 
 def _as_the_host_sent_them(scene: Scene) -> set[int]:

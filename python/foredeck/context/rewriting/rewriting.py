@@ -115,6 +115,8 @@ def _rebase(
 ) -> dict[str, Any]:
     if not layout.keeps_bytes:
         _let_go(session, wanted)
+        if call.unseals and not first_free(session.conversation):
+            unseal(scene, 0)
         return _shed(session, scene, call, rules.water)
     reason, first = reason_to_rebase(call.moment, rules.water), 0
     if reason == "high-water" and _is_futile(scene, call, rules.water, due):
