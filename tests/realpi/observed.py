@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from foredeck.bench.scripted import Recorded, ScriptedModel
+from foredeck.bench.scripted.pi_rpc import RpcPi
 from foredeck.bench.scripted.reasoning import normalized
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.store.protocol import Head, Store
@@ -15,6 +16,15 @@ from foredeck.stores import open_store
 from harness import Pi
 
 Json = dict[str, Any]
+
+
+NODE_IS_SLOW = "XTDB does not answer yet"
+"""A word to the user that a busy machine can bring about in any run with that store."""
+
+
+def notified(rpc: RpcPi) -> list[str]:
+    """What was shown to the user so far, but for the word that the node is slow."""
+    return [text for text in rpc.notifications() if NODE_IS_SLOW not in text]
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from foredeck.bench.scripted import call
 from foredeck.bench.scripted.steps import Step
 from foredeck.model.documents import ToolcallDocument
 from harness import Pi
-from observed import answered, assert_stable, calls_of, messages, results, stored
+from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 WORK: list[Step] = [
@@ -41,7 +41,7 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     rpc.prompt("Go on.")
     rpc.prompt("And on.")
     assert model.violations == []
-    (told,) = rpc.notifications()
+    (told,) = notified(rpc)
     assert told.startswith("foredeck has taken in 6 messages and 3 tool results from before")
     before, after = answered(model)[2], answered(model)[3]
     assert messages(after)[: len(messages(before))] == messages(before)

@@ -20,6 +20,7 @@ from observed import (
     handle,
     last_result,
     messages,
+    notified,
     results,
     session_of,
     stored,
@@ -35,7 +36,7 @@ def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
     rpc.prompt("go")
     rpc.command("/foredeck list")
     rpc.command("/foredeck")
-    listed, again = rpc.notifications()
+    listed, again = notified(rpc)
     assert listed == again
     head, *lines = listed.split("\n")
     assert re.fullmatch(r"\d+ objects, 2 active, 0 pinned, 0 folded, 2 calls", head)
@@ -75,11 +76,11 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True)
     rpc.prompt("first")
     rpc.command("/foredeck off")
-    assert rpc.notifications()[-1].startswith("foredeck is off: ")
+    assert notified(rpc)[-1].startswith("foredeck is off: ")
     assert rpc.statuses()[-1] == "foredeck off"
     rpc.prompt("second")
     rpc.command("/foredeck on")
-    assert rpc.notifications()[-1] == "foredeck is on."
+    assert notified(rpc)[-1] == "foredeck is on."
     rpc.prompt("third")
     rpc.prompt("fourth")
     assert model.violations == []
@@ -137,7 +138,7 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     rpc.command(f"/foredeck name {a} spec")
     rpc.command("/foredeck name")
     rpc.command(f"/foredeck why {a}")
-    named, taken, again, usage, why = rpc.notifications()
+    named, taken, again, usage, why = notified(rpc)
     assert named == f"{a} is called spec."
     assert "spec" in taken
     assert taken != named
@@ -157,7 +158,7 @@ def test_cost_and_why_tell_of_the_session(pi: Pi) -> None:
     rpc.prompt("go")
     rpc.command("/foredeck cost")
     rpc.command("/foredeck why")
-    cost, why = rpc.notifications()
+    cost, why = notified(rpc)
     assert cost.startswith("3 calls on this branch cost ")
     assert why.startswith("Call 3: appended; ")
     assert rpc.shutdown() == 0
@@ -176,7 +177,7 @@ def test_an_unknown_verb_gets_the_list_of_verbs(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True)
     rpc.command("/foredeck nonsense")
     rpc.command("/foredeck help")
-    wrong, help_text = rpc.notifications()
+    wrong, help_text = notified(rpc)
     assert wrong.startswith("There is no /foredeck nonsense.")
     for verb in ("list", "name", "why", "cost", "off", "on", "setup"):
         assert verb in wrong

@@ -8,7 +8,16 @@ from foredeck.bench.scripted import call
 from foredeck.cli.branches import branches_of
 from foredeck.model.documents import ToolcallDocument
 from harness import Pi, one_version
-from observed import answered, assert_recorded, assert_stable, messages, results, session_of, stored
+from observed import (
+    answered,
+    assert_recorded,
+    assert_stable,
+    messages,
+    notified,
+    results,
+    session_of,
+    stored,
+)
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -51,7 +60,7 @@ def test_entries_replaced_and_hidden_by_another_extension(pi: Pi, tmp_path: Path
     for prompt in ("work", "second", "third", "fourth"):
         rpc.prompt(prompt)
     assert model.violations == []
-    assert rpc.notifications() == []
+    assert notified(rpc) == []
     sent = answered(model)
     assert results(sent[1])[0].endswith("(taken out by another extension)")
     assert "an answer that is hidden" not in sent[4].request.text

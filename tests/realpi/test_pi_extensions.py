@@ -20,6 +20,7 @@ from observed import (
     errors,
     handle,
     messages,
+    notified,
     results,
     session_of,
     stored,
@@ -144,7 +145,7 @@ def check(pi: Pi, other: Path, name: str, *, first: bool) -> None:
     assert model.violations == []
     assert model.steps_left == 0
     expected = 0 if name in HARMLESS else 1
-    told = rpc.notifications()
+    told = notified(rpc)
     assert [text for text in told if ANOTHER in text] == told
     assert len(told) == expected
     with stored(pi) as store:

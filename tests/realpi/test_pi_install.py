@@ -13,7 +13,7 @@ import pytest
 
 from foredeck.bench.scripted import ScriptedModel, call
 from harness import Pi, one_version
-from observed import calls_of, last_result, stored
+from observed import calls_of, last_result, notified, stored
 
 INSTALLER_VARIABLES = ("PIP_", "UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """What a user sets to reach a package registry: the installers must see it."""
@@ -163,7 +163,7 @@ def test_of_two_copies_the_second_stands_back(pi: Pi, checkout: Path, tmp_path: 
     assert len(rpc.engines()) == 1
     rpc.send("new_session")
     rpc.prompt("go on")
-    (told,) = set(rpc.notifications())  # once in each session
+    (told,) = set(notified(rpc))  # once in each session
     assert f"{copy}/ts-shim/index.ts does nothing beside {checkout}/ts-shim/index.ts" in told
     assert model.violations == []
     for request in (model.requests[1], model.requests[-1]):

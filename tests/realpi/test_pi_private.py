@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from faults import hostile
+from faults import hostile, wait_for_count
 from foredeck.bench.scripted import call
 from harness import Pi, one_version
-from observed import answered, assert_stable, errors, handle, results
+from observed import answered, assert_stable, errors, handle, notified, results
 
 SECRETS = ("sk-ant-api03-Zm9vYmFy", "ghp_0123456789abcdefABCDEF", "AKIAIOSFODNN7EXAMPLE")
 KEYS = "".join(f"KEY_{n}={secret}\n" for n, secret in enumerate(SECRETS))
@@ -43,10 +43,11 @@ def test_state_is_private_and_logs_hold_no_content(pi: Pi, checkout: Path, tmp_p
     )
     broken = hostile(checkout, tmp_path, ("context/assemble", 3, "rubbish"), deadline_ms=2000)
     rpc = pi.rpc(foredeck=True, environment=broken)
+    wait_for_count(tmp_path, "session/open", 1)
     rpc.prompt("look")
     rpc.kill_engine()
     rpc.prompt("again")
-    said = rpc.statuses() + rpc.notifications()
+    said = rpc.statuses() + notified(rpc)
     assert rpc.shutdown() == 0
     assert model.violations == []
     assert pi.workspace.foredeck_home.stat().st_mode & 0o077 == 0

@@ -12,7 +12,7 @@ import pytest
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
 from foredeck.bench.scripted import Request, ToolCall, call
 from harness import PATIENCE_S, Pi, one_version
-from observed import answered, assert_stable, calls_of, last_result, results, stored
+from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
@@ -83,7 +83,7 @@ def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_
     rpc.prompt("three")
     assert model.violations == []
     assert results(model.requests[-1])[-1].startswith("@")
-    assert rpc.notifications() == []
+    assert notified(rpc) == []
 
 
 @one_version
@@ -116,12 +116,13 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
     model = pi.serve(answer)
     environment = hostile(checkout, tmp_path, (ASSEMBLE, 2, "hang"), deadline_ms=4000)
     rpc = pi.rpc(foredeck=True, environment=environment)
+    wait_for_count(tmp_path, "session/open", 1)
     rpc.prompt("go on")
     # Until its successor has answered in time, however busy the machine is.
     while not (opened() >= 2 and last_result(model.requests[-1]).startswith("@")):
         rpc.prompt("go on")
     assert model.violations == []
-    assert len(rpc.notifications()) == 1
+    assert len(notified(rpc)) == 1
     assert_stable(answered(model))
     with stored(pi) as store:
         kinds = [record.fields["decision"]["kind"] for record in sent_records(store)]

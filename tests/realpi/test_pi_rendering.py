@@ -23,6 +23,7 @@ from observed import (
     errors,
     handle,
     last_result,
+    notified,
     results,
     session_of,
     stored,
@@ -157,7 +158,7 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     assert [text for text in ("start", "again", "go on") if text not in last.text] == []
     assert last_result(model.requests[-1]) == "hi\n"
     assert_stable(model.requests)
-    assert rpc.notifications() == []
+    assert notified(rpc) == []
 
 
 def test_signed_thinking_keeps_its_prefix_inside_a_turn(pi: Pi) -> None:

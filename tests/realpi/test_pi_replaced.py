@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foredeck.bench.scripted import call
 from harness import Pi
-from observed import answered, assert_recorded, assert_stable, calls_of, messages, stored
+from observed import answered, assert_recorded, assert_stable, calls_of, messages, notified, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
@@ -67,7 +67,7 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
     assert len({s["sessionId"] for s in (first, forked, cloned, new)}) == 4
     assert starts.read_text().split().count("fork") == 4
     assert model.violations == []
-    assert rpc.notifications() == []
+    assert notified(rpc) == []
     sent = answered(model)
     assert_stable(sent[:4])
     assert_stable([sent[2], sent[4], sent[5]])

@@ -17,6 +17,7 @@ from observed import (
     calls_of,
     handle,
     messages,
+    notified,
     results,
     session_of,
     stored,
@@ -276,7 +277,7 @@ def test_new_and_switched_sessions_keep_apart(pi: Pi) -> None:
     with stored(pi) as store:
         assert len(calls_of(store, first["sessionId"])) == 5
         assert len(calls_of(store, second["sessionId"])) == 2
-    assert rpc.notifications() == []
+    assert notified(rpc) == []
 
 
 def test_the_last_answer_is_stored_before_anybody_asks_again(pi: Pi) -> None:

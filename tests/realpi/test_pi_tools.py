@@ -19,6 +19,7 @@ from observed import (
     errors,
     handle,
     last_result,
+    notified,
     object_id,
     results,
     stored,
@@ -81,7 +82,7 @@ def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
     rpc.prompt("write them")
     nicknamed = handle(pi, "/by-nickname.txt")
     rpc.command(f"/foredeck name {nicknamed} spec")
-    assert rpc.notifications()[-1] == f"{nicknamed} is called spec."
+    assert notified(rpc)[-1] == f"{nicknamed} is called spec."
     rpc.prompt("show them")
     assert model.violations == []
     shown = results(model.requests[-1])[-len(names) :]
@@ -215,7 +216,7 @@ def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
     for prompt in ("read and drop", "drop again", "bring back"):
         rpc.prompt(prompt)
         rpc.command("/foredeck list")
-        (line,) = re.findall(r"^(@\d+ +\w+) +\S+/a\.txt$", rpc.notifications()[-1], re.MULTILINE)
+        (line,) = re.findall(r"^(@\d+ +\w+) +\S+/a\.txt$", notified(rpc)[-1], re.MULTILINE)
         states.append(line.split()[1])
     at = handle(pi, "/a.txt")
     assert states == ["inactive", "indexed", "active"]

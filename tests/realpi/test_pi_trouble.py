@@ -12,7 +12,7 @@ import pytest
 
 from faults import TEXT, WORK, complaints
 from harness import Pi, one_version
-from observed import answered, assert_stable, calls_of, results, stored
+from observed import answered, assert_stable, calls_of, notified, results, stored
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_store_that_is_damaged_between_prompts(work: Pi) -> None:
     rpc.prompt("on")
     assert model.violations == []
     assert len(list(home.glob("foredeck.db.damaged-????-??-??"))) == 1
-    assert any("a fresh store takes its place" in text for text in rpc.notifications())
+    assert any("a fresh store takes its place" in text for text in notified(rpc))
     with stored(work) as store:
         assert calls_of(store)
 
