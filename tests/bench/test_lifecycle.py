@@ -16,10 +16,11 @@ from foredeck.cli.main import main
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
 def test_each_case_names_tests_that_are_there(case: Case, checkout: Path) -> None:
-    assert case.tests
+    assert all(case.tests_on(store) for store in case.stores)
+    assert case.on.keys() <= set(case.stores)
     assert set(case.stores) <= set(STORES)
     assert bool(case.why_not) == (case.stores != STORES)
-    for test in case.tests:
+    for test in {test for store in case.stores for test in case.tests_on(store)}:
         file, *names = test.split("::")
         text = (checkout / file).read_text()
         for name in names:
@@ -47,6 +48,13 @@ def test_the_cases_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "lifecycle", "--list"]) == 0
     printed = capsys.readouterr().out
     assert all(case.text in printed for case in CASES)
+
+
+def test_a_store_can_have_tests_of_its_own() -> None:
+    case = Case("1", "text", (), on={"sqlite": ("tests/a.py",), "xtdb": ("tests/b.py",)})
+    passed = {"tests/a.py": [Outcome("tests/a.py::test_a", None, PASSED, "")]}
+    assert cell_of(case, "sqlite", "0.87.1", passed).state == PASSED
+    assert cell_of(case, "xtdb", "0.87.1", passed).state == FAILED
 
 
 def test_what_has_not_run_has_failed() -> None:

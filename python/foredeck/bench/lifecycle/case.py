@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 STORES = ("sqlite", "xtdb")
 REAL = "tests/realpi/"
@@ -17,7 +18,8 @@ class Case:
     `section` is a key of `cases.TITLES`. `tests` are pytest ids without parameters, or files
     for all in them. A test of `tests/realpi` runs once per version of Pi and per store; one of
     another folder shows something below Pi and counts for both versions. `stores`: those on which
-    the case can occur; `why_not` says why it cannot on the others.
+    the case can occur; `why_not` says why it cannot on the others. `on`: tests for one store alone,
+    where each has its own; a case has these or `tests` or both.
     """
 
     section: str
@@ -25,6 +27,11 @@ class Case:
     tests: tuple[str, ...]
     stores: tuple[str, ...] = STORES
     why_not: str = ""
+    on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def tests_on(self, store: str) -> tuple[str, ...]:
+        """What shows the case on that store."""
+        return (*self.tests, *self.on.get(store, ()))
 
 
 def depends_on_store(test: str) -> bool:

@@ -92,10 +92,11 @@ def run_lifecycle(choice: Choice, advance: Advance = lambda _note: None) -> dict
 
 
 def _cells(cases: list[Case], workers: int, advance: Advance) -> Iterator[Cell]:
-    of_any = {test for case in cases for test in case.tests if not depends_on_store(test)}
+    every = {test for case in cases for store in case.stores for test in case.tests_on(store)}
+    of_any = {test for test in every if not depends_on_store(test)}
     shared = run_tests(sorted(of_any), STORES[0], workers, advance)
     for store in STORES:
-        names = [test for case in cases if store in case.stores for test in case.tests]
+        names = [test for case in cases if store in case.stores for test in case.tests_on(store)]
         own = run_tests([name for name in names if depends_on_store(name)], store, workers, advance)
         for case in cases:
             yield from (cell_of(case, store, version, {**shared, **own}) for version in VERSIONS)
@@ -106,8 +107,9 @@ def cell_of(case: Case, store: str, version: str, outcomes: Outcomes) -> Cell:
     place = (case.section, case.text, store, version)
     if store not in case.stores:
         return Cell(*place, NOT_APPLICABLE, case.why_not)
-    missing = [test for test in case.tests if not outcomes.get(test)]
-    found = [o for test in case.tests for o in outcomes.get(test, ())]
+    tests = case.tests_on(store)
+    missing = [test for test in tests if not outcomes.get(test)]
+    found = [o for test in tests for o in outcomes.get(test, ())]
     mine = [o for o in found if o.version in (None, version)]
     failed = [f"{o.test}: {o.note}" for o in mine if o.state == FAILED]
     failed += [f"{test} has not run" for test in missing]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from foredeck.bench.lifecycle.case import Case, real
 
-_FILE = "it is about SQLite's file; for XTDB see its own rows"
+_FILE = "XTDB has no file that others hold: while it cannot be reached, see the row on its node"
+_COPY = "test_a_damaged_copy_is_put_aside_and_made_again_from_xtdb"
 _NODE = "SQLite has no node"
 _STORE = "tests/store/"
 
@@ -15,6 +16,11 @@ def _case(text: str, *tests: str) -> Case:
 
 def _of(store: str, why_not: str, text: str, *tests: str) -> Case:
     return Case("4", text, tests, (store,), why_not)
+
+
+def _each(text: str, sqlite: tuple[str, ...], xtdb: tuple[str, ...]) -> Case:
+    """A case that each store shows with tests of its own."""
+    return Case("4", text, (), on={"sqlite": sqlite, "xtdb": xtdb})
 
 
 CASES = (
@@ -32,36 +38,19 @@ CASES = (
         "processes::no_engine_outlives_a_pi_that_is_terminated",
     ),
     _case("engine that hangs is replaced", "processes::an_engine_that_hangs_for_good_is_replaced"),
-    _of(
-        "sqlite",
-        "see the row after",
+    _each(
         "no half transaction, no lock left that stops the next start",
-        f"{_STORE}test_sqlite.py::TestProcesses",
-        f"{_STORE}test_sqlite_file.py::TestMaking",
+        (f"{_STORE}test_sqlite.py::TestProcesses", f"{_STORE}test_sqlite_file.py::TestMaking"),
+        (f"{_STORE}test_xtdb.py::TestProcesses", f"{_STORE}test_xtdb_faults.py"),
     ),
-    _of(
-        "xtdb",
-        "see the row before",
-        "no half transaction, no lock left, on XTDB",
-        f"{_STORE}test_xtdb.py::TestProcesses",
-        f"{_STORE}test_xtdb_faults.py",
-    ),
-    _of(
-        "sqlite",
-        _FILE,
-        "disk full",
-        *real("trouble::a_disk_that_is_full"),
-        f"{_STORE}test_sqlite_file.py::TestTrouble",
-    ),
-    _of(
-        "xtdb",
-        "see the row before",
-        "disk full under the node",
-        f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_said_and_loses_nothing",
+    _each(
+        "disk full: under the file, under the node",
+        (*real("trouble::a_disk_that_is_full"), f"{_STORE}test_sqlite_file.py::TestTrouble"),
+        (f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_said_and_loses_nothing",),
     ),
     _of(
         "sqlite",
-        "the node waits for the disk at each commit",
+        "nothing to choose there: the node waits for the disk at each commit",
         "power loss: what a commit waits for can be chosen (`sqlite.synchronous`)",
         f"{_STORE}test_sqlite_file.py::TestMaking::test_wal_and_the_settings_that_were_asked_for",
     ),
@@ -72,14 +61,13 @@ CASES = (
         "database locked by another process",
         *real("trouble::a_store_that_another_process_holds"),
     ),
-    _of(
-        "sqlite",
-        _FILE,
+    _each(
         "database damaged: a clear word, a fresh store beside it, the bad one kept",
-        *real(
+        real(
             "trouble::a_damaged_store_is_kept_and_work_goes_on_in_a_fresh_one",
             "trouble::a_store_that_is_damaged_between_prompts",
         ),
+        (f"{_STORE}test_journal_faults.py::{_COPY}",),
     ),
     _of(
         "xtdb",
@@ -88,16 +76,9 @@ CASES = (
         *real("xtdb"),
         f"{_STORE}test_journal_faults.py",
     ),
-    _of(
-        "sqlite",
-        "see the row after",
+    _each(
         "clock stepping back",
-        f"{_STORE}test_sqlite_file.py::TestMaking::test_a_clock_that_steps_back",
-    ),
-    _of(
-        "xtdb",
-        "see the row before",
-        "clock stepping back, on XTDB",
-        f"{_STORE}test_xtdb_differential.py",
+        (f"{_STORE}test_sqlite_file.py::TestMaking::test_a_clock_that_steps_back",),
+        (f"{_STORE}test_xtdb_differential.py",),
     ),
 )

@@ -17,22 +17,17 @@ CASES = (
     Case(
         "9",
         "forget: text goes, shared objects stay, tombstones tell",
-        (
-            f"{_FORGET}a_session_goes_and_the_others_stay",
-            f"{_FORGET}texts_that_others_share_stay",
-            f"{_FORGET}the_text_is_gone_from_the_file",
-            f"{_FORGET}a_fork_keeps_what_it_goes_on_from",
-            f"{_FORGET}several_go_at_once",
-        ),
-        ("sqlite",),
-        _XTDB,
-    ),
-    Case(
-        "9",
-        "forget, on XTDB and its local copy",
-        (f"{_FORGET}a_session_goes_from_xtdb_too",),
-        ("xtdb",),
-        "see the row before",
+        (),
+        on={
+            "sqlite": (
+                f"{_FORGET}a_session_goes_and_the_others_stay",
+                f"{_FORGET}texts_that_others_share_stay",
+                f"{_FORGET}the_text_is_gone_from_the_file",
+                f"{_FORGET}a_fork_keeps_what_it_goes_on_from",
+                f"{_FORGET}several_go_at_once",
+            ),
+            "xtdb": (f"{_FORGET}a_session_goes_from_xtdb_too",),
+        },
     ),
     Case("9", "vacuum", (f"{_FORGET}vacuum_gives_space_back",), ("sqlite",), "a file of SQLite's"),
     Case(

@@ -28,16 +28,11 @@ CASES = (
     Case(
         "8",
         "import files: sizes, counts and paths checked, hashes verified",
-        ("tests/store/test_sqlite_portable.py",),
-        ("sqlite",),
-        "see the row after",
-    ),
-    Case(
-        "8",
-        "import files into XTDB: sizes, counts and paths checked, hashes verified",
-        ("tests/store/test_xtdb_portable.py",),
-        ("xtdb",),
-        "see the row before",
+        (),
+        on={
+            "sqlite": ("tests/store/test_sqlite_portable.py",),
+            "xtdb": ("tests/store/test_xtdb_portable.py",),
+        },
     ),
     _both(
         "hostile files and outputs forge no line of ours",
