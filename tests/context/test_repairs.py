@@ -13,6 +13,7 @@ from foredeck.context.messages.repairs import Repairs, repair
 from foredeck.context.wording import history_cut, no_result
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults
+from foredeck.model.documents import ToolcallDocument
 
 CALL = assistant(calls("a", "bash"))
 TWO = assistant(calls("a", "bash"), calls("b", "read"))
@@ -175,3 +176,19 @@ def test_a_sound_list_has_no_faults() -> None:
         NOTE,
     ]
     assert find_faults(messages) == []
+
+
+def test_a_call_that_was_answered_twice_keeps_both_answers(host: Host) -> None:
+    """The prompt has the first: a provider takes one result for each call."""
+    first, second = lines(20, "first"), lines(20, "second")
+    host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
+    host.add(result("c1", "bash", first), result("c1", "bash", second), result("c1", "bash", first))
+    host.add(assistant("Done."), user("And now?"))
+    sent = host.call()
+    assert [sent.parts[index] for index in (3, 4)] == [[], []]
+    assert first in sent.text(2)
+    host.restart()
+    finish(host)
+    ask(host)
+    contents = [host.store.get(h.id, ToolcallDocument) for h in host.store.query("toolcall")]
+    assert sorted(tool.content or "" for tool in contents if tool) == [first, second]

@@ -259,6 +259,8 @@ class Assembler:
                 ingest.other(item)
             elif index >= start:
                 self._place(scene, index, ingest.result(item))
+            else:
+                ingest.is_second(item)
         ingest.finish()
 
     def _place(self, scene: Scene, index: int, fact: Fact) -> None:

@@ -55,11 +55,13 @@ class Ingest:
         self._assistant: Item | None = None
         self._objects: dict[str, str] | None = None
         """Provider's call id to the object's id, for the newest assistant message."""
+        self._given: set[str] = set()
+        """Ids of its calls that have had a result."""
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
         session = self._session
-        self._assistant, self._objects = item, None
+        self._assistant, self._objects, self._given = item, None, set()
         if new and item.key.address not in session.log.known:
             turn_id = self._turn_id(session.turns + 1)
             self._objects = {
@@ -80,6 +82,8 @@ class Ingest:
         """A tool result: its object, the files that the tool touched, and the sets."""
         session = self._session
         call, object_id = self._call_of(item)
+        if self.is_second(item):
+            object_id = self._id_of_second(item)
         head = session.workspace.head(object_id)
         if item.key.address in session.log.known and head is not None:
             return self._known(item, head)
@@ -96,6 +100,16 @@ class Ingest:
         subject = entry if shown is None else shown
         session.sets.activate(subject.ordinal)
         return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
+
+    def is_second(self, item: Item) -> bool:
+        """Whether a result answers a call that has had one in this very turn; if not, it now has.
+
+        A provider takes one result for each call, so the prompt has the first alone. What the other
+        says is kept all the same, as an object of its own.
+        """
+        is_second = item.call_id in self._given
+        self._given.add(item.call_id)
+        return is_second
 
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
@@ -158,6 +172,17 @@ class Ingest:
         if head is None:
             return item.call_id or uuid7()
         same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
+        return item.call_id if same else uuid7()
+
+    def _id_of_second(self, item: Item) -> str:
+        """The id of the object that says the same, where there is one, else a new one."""
+        session, text_hash = self._session, hash_text(item.text)
+        for head in session.store.query("toolcall", {"provider_call_id": item.call_id}):
+            own = head.fields.get("chat_ref") == chat_id(session.id)
+            if own and head.fields.get("text_hash") == text_hash:
+                return head.id
+        first = session.workspace.head(item.call_id)
+        same = first is not None and first.fields.get("text_hash") == text_hash
         return item.call_id if same else uuid7()
 
     def _recorded_objects(self, assistant: Item) -> dict[str, str]:
