@@ -15,7 +15,7 @@ PLAN = "Plan:\n" + lines(200, "step") + "\nThat is all."
 LOG = "What is wrong here?\n" + lines(900, "logged") + "\nLook at it."
 EAGER: dict[str, Any] = {
     "policy": "adaptive",
-    "adaptive": {"patience": 2},
+    "adaptive": {"patience": 2, "fold_answers": True},
     "rebase": {"rent_factor": 0, "guard": 10},
 }
 
@@ -66,9 +66,22 @@ def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -
     assert PLAN in sent.text(len(sent.messages) - 1)
 
 
-@pytest.mark.parametrize("setting", [{"adaptive": {"patience": 2, "fold_texts": False}}])
-def test_it_can_be_switched_off(new_host: NewHost, setting: dict[str, Any]) -> None:
-    host = new_host(**{**EAGER, **setting})
+@pytest.mark.parametrize("messages", [False, True])
+@pytest.mark.parametrize("answers", [False, True])
+def test_each_can_be_switched_off(new_host: NewHost, messages: bool, answers: bool) -> None:
+    told = {"patience": 2, "fold_messages": messages, "fold_answers": answers}
+    host = new_host(**{**EAGER, "adaptive": told})
     talk(host)
     sent = ask(host, "And now?")
-    assert (sent.text(0), sent.text(1)) == (LOG, PLAN)
+    assert (sent.text(0) == LOG, sent.text(1) == PLAN) == (not messages, not answers)
+
+
+@pytest.mark.parametrize(("policy", "whole"), [("adaptive", True), ("lean", False)])
+def test_answers_fold_by_default_only_with_lean(
+    new_host: NewHost, policy: str, whole: bool
+) -> None:
+    host = new_host(policy=policy, rebase={"rent_factor": 0, "guard": 10})
+    talk(host, 12)
+    sent = ask(host, "And now?")
+    assert sent.text(0) != LOG
+    assert (sent.text(1) == PLAN) == whole

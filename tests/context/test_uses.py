@@ -188,8 +188,9 @@ def loose(kind: Any, age: int, **more: Any) -> Loose:
     [
         (loose("old", 1), True),
         (loose("argument", 4), False),
-        (loose("text", 19, earlier_turn=True), False),
-        (loose("text", 20, earlier_turn=True), True),
+        (loose("message", 19, earlier_turn=True), False),
+        (loose("message", 20, earlier_turn=True), True),
+        (loose("answer", 900, earlier_turn=True), False),
         (loose("argument", 5), True),
         (loose("argument", 59, of_edited=True), False),
         (loose("thinking", 50), False),
@@ -198,7 +199,9 @@ def loose(kind: Any, age: int, **more: Any) -> Loose:
 )
 def test_pieces_go_by_their_kind(piece: Loose, gone: bool) -> None:
     assert bool(verdict(Adaptive(), pieces=[piece]).due) is gone
-    never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_texts=False))
+    never = Adaptive(
+        AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_messages=False)
+    )
     assert not verdict(never, pieces=[piece]).due
 
 

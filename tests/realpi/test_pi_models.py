@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -12,11 +11,10 @@ from foredeck.bench.scripted.cache import prompt_tokens
 from foredeck.bench.scripted.steps import Step
 from harness import Pi
 from observed import answered, calls_of, stored
+from pictures import png
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
-    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+SIDE = 1061
+"""Pixels: a square of that side takes what the scripted model counts for any image."""
 SMALL, PLAIN = "scripted-small", "scripted-plain"
 WINDOW = 12_000
 
@@ -43,7 +41,7 @@ def tokens(recorded: Recorded) -> int:
 
 
 def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:
-    (pi.repo / "dot.png").write_bytes(PIXEL)
+    (pi.repo / "dot.png").write_bytes(png(SIDE))
     script: list[Step] = []
     for number in range(4):
         script += [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
-import zlib
 from pathlib import Path
 from threading import Event
 
@@ -28,22 +26,11 @@ from observed import (
     session_of,
     stored,
 )
+from pictures import png
 
 LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(120))
 NO_COMPACTION = {"compaction": {"enabled": False}}
 """Pi's own compaction would come first in a window as small as these tests need."""
-
-
-def png() -> bytes:
-    """A valid image of one red pixel."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        body = kind + data
-        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
-
-    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
-    pixel = chunk(b"IDAT", zlib.compress(b"\0\xff\0\0"))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + pixel + chunk(b"IEND", b"")
 
 
 def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:

@@ -101,10 +101,15 @@ class AdaptiveSection(Section):
         description="Bring the read of an edited file up to date at a rebase, and fold the "
         "arguments that stand in it then.",
     )
-    fold_texts: bool = Field(
+    fold_messages: bool = Field(
         True,
-        description="Leave out the middle of long texts of earlier turns: answers from 2,000 "
-        "characters on, messages of yours from 8,000 on.",
+        description="Leave out the middle of long messages of yours, from 8,000 characters on, of "
+        "earlier turns.",
+    )
+    fold_answers: bool = Field(
+        False,
+        description="The same for the model's own answers, from 2,000 characters on: cheaper, but "
+        "it may have to look up what it has said. `lean` does.",
     )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."

@@ -41,9 +41,10 @@ class Adaptive:
         constants = self._constants
         if piece.kind == "thinking":
             return constants.fold_thinking and piece.earlier_turn
-        if piece.kind == "text":
+        if piece.kind in ("message", "answer"):
+            folds = constants.fold_messages if piece.kind == "message" else constants.fold_answers
             gone = self._over(piece.age, piece.chars, constants.patience, piece.idle, history)
-            return constants.fold_texts and gone
+            return folds and gone
         if not constants.fold_arguments:
             return False
         if piece.kind == "old":

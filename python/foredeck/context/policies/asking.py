@@ -104,7 +104,7 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[L
             allowed = wire.thinking
         else:
             allowed = wire.arguments or item.kind == "user"
-        if piece.kind == "text" and not earlier:
+        if piece.kind in ("message", "answer") and not earlier:
             continue
         if allowed and spot.message < flight:
             _, age, idle, of_edited = uses.state(*spot)

@@ -14,8 +14,9 @@ from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import SEALED
 from foredeck.context.wording import folded_argument, folded_text
 
-Kind = Literal["old", "argument", "thinking", "text"]
-"""`old`: the half of an edit that says what to replace. `text`: what is said in a message."""
+Kind = Literal["old", "argument", "thinking", "message", "answer"]
+"""`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of
+the user's, and in one of the model's."""
 
 MIN_CHARS = 200
 """A shorter argument is no piece: its marker would be almost as long."""
@@ -63,7 +64,8 @@ def pieces_of(item: Item) -> list[Piece]:
         elif _is_long(item, block):
             slot += 1
             sealed, kept = bool(block.get("textSignature")), 2 * LONG_TEXTS[item.kind][1] + 60
-            found.append(Piece(slot, "text", str(block["text"]), sealed=sealed, kept=kept))
+            said: Kind = "message" if item.kind == "user" else "answer"
+            found.append(Piece(slot, said, str(block["text"]), sealed=sealed, kept=kept))
         elif block.get("type") == "toolCall":
             for key, text in _long_strings(block.get("arguments")):
                 slot += 1

@@ -25,7 +25,7 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
     "last-n": lambda config: LastN(config.last_n.results),
     "adaptive": lambda config: Adaptive(config.adaptive),
     "lean": lambda config: Adaptive(
-        _relative(config, patience=12, patience_edited=30), name="lean"
+        _relative(config, patience=12, patience_edited=30, fold_answers=True), name="lean"
     ),
     "careful": lambda config: Adaptive(_relative(config, min_names=1), name="careful"),
 }
