@@ -137,4 +137,6 @@ def _blocks(item: Item, ordinal: int) -> list[Block]:
     if is_garbled(item):
         return [text_block(not_text(handle(ordinal), len(item.text)))]
     text = [text_block(f"{handle(ordinal)}\n{item.text}")] if item.text else []
-    return [*text, *(block for block in item.blocks if block.get("type") == "image")]
+    images = [block for block in item.blocks if block.get("type") == "image"]
+    # Their keys in order: as they come back from the record where they have to stand as sent.
+    return [*text, *(dict(sorted(image.items())) for image in images)]
