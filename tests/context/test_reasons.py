@@ -102,7 +102,8 @@ def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> Non
 
 def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     """The prompt grows meanwhile, so it may come later, but not earlier."""
-    host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
+    window = {"per_turn": 1, "turns": 1}
+    host = new_host(policy="seed-window", seed_window=window, rebase={"guard": 10})
     host.model = {**(host.model or {}), "api": "openai-responses", "cost": COST}
     ask(host)
     bash(host, "big", lines(400, "big"))
@@ -113,9 +114,10 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     assert f"next rebase in {wait}+ calls" in status_line(record)
     assert f"pays in {wait} calls at the earliest" in told(host, "why")
     kinds = []
-    while "rebase" not in kinds:
+    while "rebase" not in kinds and len(kinds) < 10 * wait:
         host.add(assistant("Yes."), user("And?"))
         kinds.append(host.call().decision["kind"])
+    assert "rebase" in kinds
     assert len(kinds) >= wait
 
 

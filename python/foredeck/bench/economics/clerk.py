@@ -156,10 +156,18 @@ class _Clerk:
         unless somebody else has changed the request."""
         if call.usage is None or self._account.reported != "ours":
             return
-        missing = hit.read - call.usage.read
+        missing = hit.read - call.usage.read / self._measure()
         if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
             cause = "another extension" if call.rewritten else "unexplained"
             lost[cause] = lost.get(cause, 0.0) + missing
+
+    def _measure(self) -> float:
+        """How many tokens the provider counts for one of ours, by the last call's prompt."""
+        if self._last is None:
+            return 1.0
+        last, total = self._last
+        counted = last.usage.fresh + last.usage.read + last.usage.written if last.usage else 0
+        return counted / total if counted and total else 1.0
 
     def _follow_rebases(self, call: StoredCall, line: Line, prices: Prices) -> None:
         cold = line.ours.cached == 0
