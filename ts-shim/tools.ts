@@ -10,7 +10,7 @@ import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-age
 import { isRecord } from "./context/messages.ts";
 import { ErrorCode } from "./engine/protocol.ts";
 import { within } from "./engine/wait.ts";
-import { AbortedError, type RequestOptions, RpcError } from "./engine/wire.ts";
+import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
 /** A tool as the provider sees it; `parameters` is plain JSON Schema. */
@@ -56,11 +56,8 @@ async function callTool(
   signal: AbortSignal | undefined,
 ): Promise<{ text: string; details: unknown }> {
   if (shim.isOff()) throw new Error(OFF);
-  const limits: RequestOptions = { deadlineMs: DEADLINE_MS, signal };
   try {
-    await within(shim.engine.whenReady(), limits);
-    const params = { session: shim.sessionId(), ...call };
-    const result = await shim.engine.request("tool/call", params, limits);
+    const result = await askEngine(shim, call, signal);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
     // The engine reads its decision from `details` when it meets the result in the message list.
     return { text: result.text, details: result.details ?? {} };
@@ -69,5 +66,29 @@ async function callTool(
     if (error instanceof AbortedError) throw error;
     shim.log(`${call.tool}: ${error instanceof Error ? error.message : String(error)}`);
     throw new Error(AWAY);
+  }
+}
+
+/**
+ * The engine's answer. One that dies over the call leaves nothing half done: the engine that comes
+ * after it is asked once, in the time that is left.
+ */
+async function askEngine(
+  shim: Shim,
+  call: object,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const { engine } = shim;
+  const until = Date.now() + DEADLINE_MS;
+  const limits = () => ({ deadlineMs: Math.max(1, until - Date.now()), signal });
+  const ask = () => engine.request("tool/call", { session: shim.sessionId(), ...call }, limits());
+  await within(engine.whenReady(), limits());
+  const { generation } = engine;
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof GoneError)) throw error;
+    await within(engine.whenReplaced(generation), limits());
+    return ask();
   }
 }

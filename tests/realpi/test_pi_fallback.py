@@ -192,12 +192,17 @@ def test_an_engine_that_never_gets_ready(pi: Pi, checkout: Path, tmp_path: Path,
     assert results(model.requests[-1])[0] == TEXT
 
 
+@pytest.mark.parametrize("deaths", [1, 2])
 @one_version
-def test_tools_fail_softly_while_the_engine_is_away(pi: Pi, checkout: Path, tmp_path: Path) -> None:
+def test_a_tool_asks_the_next_engine_once_and_then_says_how_to_go_on(
+    pi: Pi, checkout: Path, tmp_path: Path, deaths: int
+) -> None:
     model = pi.serve([call("bash", command="seq 300"), call("activate", id="@3"), "done", "end"])
-    environment = hostile(checkout, tmp_path, ("tool/call", 1, "die"))
-    run = pi.print("work", "on", foredeck=True, environment=environment)
+    faults = [("tool/call", n, "die") for n in range(1, deaths + 1)]
+    run = pi.print("work", "on", foredeck=True, environment=hostile(checkout, tmp_path, *faults))
     assert (run.code, model.violations) == (0, [])
-    (text,) = errors(model.requests[2])
-    assert text.startswith("The context manager is not available right now.")
+    told = results(model.requests[2])[-1]
+    away = "The context manager is not available right now."
+    assert told.startswith(away) == (deaths == 2)
+    assert (told in errors(model.requests[2])) == (deaths == 2)
     assert_stable(answered(model))
