@@ -68,7 +68,7 @@ export function describeRewriting(changed: string): string {
 
 function changes(last: Json, now: Json): string | null {
   const found = Object.keys(AROUND)
-    .filter((name) => !sameValue(plain(last[name]), plain(now[name])))
+    .filter((name) => !sameRequest(last[name], now[name]))
     .map((name) => AROUND[name]);
   const changed = firstChanged(listOf(last), listOf(now));
   if (changed !== null) found.push(`messages from number ${changed + 1} on`);
@@ -78,19 +78,24 @@ function changes(last: Json, now: Json): string | null {
 /** Index of the first message of `last` with which `now` does not begin; null for none. */
 function firstChanged(last: unknown[], now: unknown[]): number | null {
   const at = last.findIndex((message, index) => {
-    const isNewest = index === last.length - 1;
-    return !continues(plain(message), plain(now[index]), isNewest);
+    if (sameRequest(message, now[index])) return false;
+    return index < last.length - 1 || !grown(plain(message), plain(now[index]));
   });
   return at < 0 ? null : at;
 }
 
 /** Results of later calls may join the newest message of a request. */
-function continues(one: unknown, other: unknown, mayGrow: boolean): boolean {
-  if (!mayGrow || !isRecord(one) || !isRecord(other)) return sameValue(one, other);
+function grown(one: unknown, other: unknown): boolean {
+  if (!isRecord(one) || !isRecord(other)) return false;
   const { content: before, ...fields } = one;
   const { content: after, ...others } = other;
-  if (!Array.isArray(before) || !Array.isArray(after)) return sameValue(one, other);
+  if (!Array.isArray(before) || !Array.isArray(after)) return false;
   return sameValue(fields, others) && sameValue(before, after.slice(0, before.length));
+}
+
+/** Whether the provider reads the same. Few messages carry a marker: only those are copied. */
+function sameRequest(one: unknown, other: unknown): boolean {
+  return sameValue(one, other) || sameValue(plain(one), plain(other));
 }
 
 function listOf(payload: Json): unknown[] {
