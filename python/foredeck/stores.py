@@ -14,7 +14,7 @@ from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
 from foredeck.store.aside import put_aside
 from foredeck.store.derived import drop_derived
-from foredeck.store.protocol import Batch, Store
+from foredeck.store.protocol import Batch, LocalStore, Looked, Store
 from foredeck.store.sqlite import open_sqlite
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ENGINE_PATIENCE, _COMMAND_PATIENCE = 2.0, 90.0
 than a node may take to start: a command says nothing of what it has not read."""
 
 
-def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> Store:
+def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> LocalStore:
     """The configured store. Raises `StoreUnavailable` where it cannot be opened.
 
     XTDB stands behind a local copy, so that nobody waits for it: `tell` says to the user when it
@@ -49,7 +49,7 @@ def open_store(config: Config, *, tell: Tell | None = None, lazy: bool = False) 
 
 def open_beside(
     config: Config, damage: StoreDamaged, inode: int | None, *, tell: Tell | None = None
-) -> tuple[Store, str]:
+) -> tuple[LocalStore, str]:
     """Put the damaged file aside and open a fresh one; with what to say to the user.
 
     `inode` is that of the damaged file (`store.aside`). Raises `StoreDamaged` where it cannot be
@@ -118,11 +118,17 @@ def _link(config: Config, tell: Tell) -> Link:
     return ServerLink(xtdb.url, token, xtdb.namespace, xtdb.timeout_ms)
 
 
-def forget(config: Config, store: Store, plan: Forgetting) -> None:
-    """Erase what a plan for forgetting a session names, and leave a tombstone.
+def forget(
+    config: Config,
+    store: Store,
+    plans: Sequence[Forgetting],
+    advance: Callable[[str], None] = lambda _session: None,
+) -> None:
+    """Erase what the plans of one call of `plan_forgetting` name, and leave tombstones; `advance`
+    is told each session before it goes.
 
-    Raises `StoreUnavailable`, also where commits wait for XTDB: what comes there after the
-    erasure would stay.
+    Raises `Conflict` where somebody has taken up some of it since the plan, and `StoreUnavailable`,
+    also where commits wait for XTDB: what comes there after the erasure would stay.
     """
     figures = getattr(store, "figures", None)
     if figures is not None and figures.entries:
@@ -130,30 +136,37 @@ def forget(config: Config, store: Store, plan: Forgetting) -> None:
             f"commits are still to go to XTDB ({figures.entries}): start it (`foredeck xtdb up`), "
             "let Pi run for a moment, and try again"
         )
-    tombstone = ForgottenDocument(
+    # The tombstones are written first, so that an interrupted erasure is known for what it is; a
+    # session's own object goes last: as long as it is there the same can be done again.
+    store.commit(Batch(puts=[_tombstone(plan).seal() for plan in plans]))
+    looked = plans[0].looked
+    for plan in plans:
+        advance(plan.session)
+        ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
+        looked = erase(config, ids, plan.blobs, looked)
+        drop_derived(config.home, plan.session)
+
+
+def _tombstone(plan: Forgetting) -> ForgottenDocument:
+    return ForgottenDocument(
         id=forgotten_id(plan.session),
         session=plan.session,
         documents=len(plan.documents),
         blobs=len(plan.blobs),
     )
-    # The tombstone is written first, so that an interrupted erasure is known for what it is; the
-    # session's own object goes last: as long as it is there the same can be done again.
-    store.commit(Batch(puts=[tombstone.seal()]))
-    ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
-    erase(config, ids, plan.blobs)
-    drop_derived(config.home, plan.session)
 
 
-def erase(config: Config, ids: Sequence[str], blobs: Sequence[str]) -> None:
+def erase(config: Config, ids: Sequence[str], blobs: Sequence[str], looked: Looked) -> Looked:
     """Take documents and blobs out of the configured store for good; of XTDB out of the local
-    copy and out of the database. Raises `StoreUnavailable`."""
-    if config.store == "xtdb":
-        with closing(open_database(config)) as database:
-            database.erase(ids, blobs)
+    copy and out of the database. Raises `Conflict` as `SqliteStore.erase`, `StoreUnavailable`."""
     with closing(
         open_sqlite(store_file(config), busy_timeout_ms=config.sqlite.busy_timeout_ms)
     ) as store:
-        store.erase(ids, blobs)
+        if config.store == "xtdb":
+            store.check_unused(looked, ids, blobs)
+            with closing(open_database(config)) as database:
+                database.erase(ids, blobs)
+        return store.erase(ids, blobs, looked)
 
 
 def open_database(config: Config) -> XtdbStore:

@@ -155,6 +155,21 @@ class TestOtherMachines:
                 assert document.content == "text"
                 assert [origin.token for origin in two.transactions(tokens)] == tokens
 
+    def test_texts_that_only_another_machine_needs_too_are_known(
+        self, machine: Machine, other: Machine
+    ) -> None:
+        shared, own = "shared " * 400, "own " * 400
+        with closing(machine()) as one:
+            one.commit(batch(note("a", shared), note("b", own)))
+            delivered(one)
+        with closing(other()) as two:
+            two.commit(batch(note("c", shared)))
+            delivered(two)
+        with closing(machine()) as one:
+            digests = [sha256_hex(text.encode()) for text in (shared, own)]
+            assert one.needed(digests, {"a", "b"})[0] == {digests[0]}
+            assert one.needed(digests, {"a", "b", "c"})[0] == set()
+
     def test_both_write_the_same_object(self, machine: Machine, other: Machine) -> None:
         with closing(machine()) as one, closing(other()) as two:
             for n in range(6):

@@ -160,9 +160,8 @@ class _Growth:
             began = time.process_time()
             self._advance("looking for what can go")
             doomed = [_name(n) for n in range(1, sessions + 1, 2)]
-            for plan in plan_forgetting(store, doomed):
-                self._advance(f"forgetting {plan.session}")
-                forget(self._config, store, plan)
+            plans = plan_forgetting(store, doomed)
+            forget(self._config, store, plans, lambda s: self._advance(f"forgetting {s}"))
             took = time.process_time() - began
             changed = sum(_last_prompt(store, session) != text for session, text in shown.items())
             left = len(store.query("session")) - len(kept)

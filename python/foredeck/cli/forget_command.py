@@ -32,13 +32,15 @@ def _forget(args: Namespace) -> int:
     config = resolve_config(args).config
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = list(dict.fromkeys(find_session(store, name) for name in args.session))
-        progress.advance(note=", ".join(sessions))
-        plans = plan_forgetting(store, sessions)
+        plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
             _confirm(args, plans)
-            for plan in plans:
-                progress.advance(note=f"erasing {plan.session}")
-                forget(config, store, plan)
+            forget(
+                config,
+                store,
+                plans,
+                lambda session: progress.advance(note=f"erasing {session}"),
+            )
     return _report(args, plans)
 
 
@@ -121,9 +123,10 @@ COMMANDS = {
             "texts that no other session has met. What is shared stays, and so do calls that a\n"
             "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
             "store's file and its log, and of XTDB the local copy and the database; copies on\n"
-            "other machines, exports and backups are not reached. Close Pi in that session first.\n"
-            "Pi's own session file is Pi's: delete it there. The store is read once, however many\n"
-            "sessions are named."
+            "other machines, exports and backups are not reached. Close Pi in that session first;\n"
+            "where somebody takes up some of it meanwhile, nothing is erased. Pi's own session\n"
+            "file is Pi's: delete it there. To tell what others need, the store is read once,\n"
+            "however many sessions are named: seconds for some thousand sessions."
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_configure_forget,

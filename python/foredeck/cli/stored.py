@@ -13,7 +13,7 @@ from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.protocol import Store
+    from foredeck.store.protocol import LocalStore
 
 
 class NotFound(ForedeckError):
@@ -27,7 +27,7 @@ class NoContent(ForedeckError):
 
 
 @contextmanager
-def opened_store(args: Namespace) -> Iterator[Store]:
+def opened_store(args: Namespace) -> Iterator[LocalStore]:
     """The store that the configuration names. It is never made here.
 
     Raises `StoreUnavailable` where there is none yet, or it is no store of ours.
@@ -43,7 +43,7 @@ def opened_store(args: Namespace) -> Iterator[Store]:
 
 
 @contextmanager
-def made_store(args: Namespace) -> Iterator[Store]:
+def made_store(args: Namespace) -> Iterator[LocalStore]:
     """As `opened_store`, but the state folder and the store are made where there are none."""
     from foredeck.config import ensure_home
 
@@ -54,7 +54,7 @@ def made_store(args: Namespace) -> Iterator[Store]:
 
 
 @contextmanager
-def _opened(config: Config) -> Iterator[Store]:
+def _opened(config: Config) -> Iterator[LocalStore]:
     from foredeck.stores import open_store
 
     with closing(open_store(config, tell=_tell, lazy=True)) as store:

@@ -127,16 +127,28 @@ def decode_fields(
     Raises `Corrupt` where the bytes are not a body.
     """
     try:
-        fields: dict[str, Any] = json.loads(_inflate_body(body).decode())
+        fields: dict[str, Any] = json.loads(body_text(id, type, body))
         fields["identity_hash"] = _identity(type, fields["source"])
-    except (zlib.error, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})") from error
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise _damaged(id, type, error) from error
     fields["id"] = id
     fields["type"] = type
     fields["content_hash"] = content_hash.hex()
     fields["metadata_view_hash"] = view_hash.hex()
     fields["text_hash"] = None if text_hash is None else text_hash.hex()
     return fields
+
+
+def body_text(id: str, type: str, body: bytes) -> str:
+    """The JSON of a stored body. Raises `Corrupt` where the bytes are not one."""
+    try:
+        return _inflate_body(body).decode()
+    except (zlib.error, ValueError, LookupError) as error:
+        raise _damaged(id, type, error) from error
+
+
+def _damaged(id: str, type: str, error: Exception) -> Corrupt:
+    return Corrupt(f"{type} {id!r}: the stored fields are damaged ({error})")
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ fork goes on from. The act itself is erasing (`erase` of the stores); nothing el
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -16,7 +16,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.records import nickname_id
 from foredeck.store.portable.references import in_message, references
 from foredeck.store.portable.scope import documents_of
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Advance, Head, LocalStore, Looked, Store
 
 CHUNK = 500
 
@@ -24,18 +24,22 @@ CHUNK = 500
 @dataclass(frozen=True, slots=True)
 class Forgetting:
     """What goes. `kept`: objects of the session's index that others have met too; `bytes`: the
-    size of the blobs."""
+    size of the blobs; `looked`: what of the store was looked through for it."""
 
     session: str
     documents: tuple[str, ...]
     blobs: tuple[str, ...]
     bytes: int
     kept: int
+    looked: Looked
 
 
-def plan_forgetting(store: Store, sessions: Sequence[str]) -> list[Forgetting]:
+def plan_forgetting(
+    store: LocalStore, sessions: Sequence[str], advance: Advance = lambda: None
+) -> list[Forgetting]:
     """What erasing these sessions takes, one after the other in this order. Reads the whole store
-    once, however many they are. Raises `UnknownSession`."""
+    once, however many they are; `advance` is called as it goes on. Raises `UnknownSession`, and
+    `StoreUnavailable` where it cannot be told what others need."""
     for session in sessions:
         if store.head(session_object_id(session)) is None:
             raise UnknownSession(f"No session {session!r} is stored.")
@@ -54,17 +58,15 @@ def plan_forgetting(store: Store, sessions: Sequence[str]) -> list[Forgetting]:
     _leave_to_the_last(doomed)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _leave_to_the_last(digests)
-    candidates = set().union(*digests.values())
-    for rest in _chunks(_others(store, set().union(*doomed.values()))):
-        if not candidates:
-            break
-        candidates -= _digests(store, rest)
+    candidates: set[str] = set().union(*digests.values())
+    needed, looked = store.needed(candidates, set().union(*doomed.values()), advance)
     plans = []
     for session in sessions:
-        blobs = store.blobs(sorted(digests[session] & candidates))
-        size = sum(len(data) for data in blobs.values())
+        sizes = _sizes(store, digests[session] - needed)
         ids = tuple(sorted(doomed[session]))
-        plans.append(Forgetting(session, ids, tuple(blobs), size, kept[session]))
+        size = sum(sizes.values())
+        plans.append(Forgetting(session, ids, tuple(sizes), size, kept[session], looked))
+        advance()
     return plans
 
 
@@ -78,32 +80,45 @@ def _leave_to_the_last(found: dict[str, set[str]]) -> None:
 
 def size_of(store: Store, session: str) -> int:
     """Bytes of all texts that a session refers to, those included that others share."""
-    digests = _digests(store, documents_of(store, session))
-    chunks = _chunks(sorted(digests))
-    return sum(len(data) for chunk in chunks for data in store.blobs(chunk).values())
+    return sum(_sizes(store, _digests(store, documents_of(store, session))).values())
 
 
-def _needed_by_forks(store: Store, sessions: Iterable[str]) -> set[str]:
-    """Everything that copies of these sessions, and copies of those, are made of."""
+def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
+    """Bytes of the blobs that are there."""
+    return {
+        digest: len(data)
+        for chunk in _chunks(sorted(digests))
+        for digest, data in store.blobs(chunk).items()
+    }
+
+
+def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
+    """Everything that copies of these sessions, and copies of those, are made of.
+
+    A copy of a session that was forgotten earlier may go on from any: what lay between is gone.
+    """
+    parents = {
+        str(head.fields["session_id"]): head.fields.get("parent_session")
+        for head in store.query("session")
+    }
     needed: set[str] = set()
-    seen = set(sessions)
-    waiting = list(seen)
-    while waiting:
-        for fork in store.query("session", {"parent_session": waiting.pop()}):
-            id = str(fork.fields["session_id"])
-            if id not in seen:
-                seen.add(id)
-                waiting.append(id)
-                needed.update(documents_of(store, id))
+    for session, parent in parents.items():
+        seen = {session}
+        while parent in parents and parent not in sessions and parent not in seen:
+            seen.add(parent)
+            parent = parents[parent]
+        goes_on = parent is not None and parent not in seen
+        if goes_on and session not in sessions:
+            needed.update(documents_of(store, session))
     return needed
 
 
-def _is_alone(store: Store, head: Head, sessions: set[str]) -> bool:
-    """Whether nobody but these sessions has to do with a document."""
+def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
+    """Whether nobody but these sessions, and such as are gone, has to do with a document."""
     fields = head.fields
     owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):
-        return owner is None or owner in sessions
+        return owner is None or owner in sessions or store.head(session_object_id(owner)) is None
     members = store.query("member", {"object": head.id})
     return all(member.fields["session"] in sessions for member in members)
 
@@ -111,17 +126,6 @@ def _is_alone(store: Store, head: Head, sessions: set[str]) -> bool:
 def _nicknames(store: Store, heads: Iterable[Head]) -> list[str]:
     names = {nickname_id(name) for head in heads if (name := head.fields.get("nickname"))}
     return list(store.heads(sorted(names)))
-
-
-def _others(store: Store, gone: set[str]) -> Iterator[str]:
-    """Ids of all documents that stay."""
-    seen, token = set(gone), None
-    while changes := store.changes_since(token, limit=5000):
-        token = changes[-1].token
-        for change in changes:
-            if change.id not in seen:
-                seen.add(change.id)
-                yield change.id
 
 
 def _digests(store: Store, ids: Iterable[str]) -> set[str]:

@@ -11,7 +11,7 @@ its place between those that are there; a store's own next transaction is later 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NewType, Protocol, TypeVar
 
@@ -20,6 +20,8 @@ from foredeck.model.documents import Document
 Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)
 Scalar = str | int | bool
+Advance = Callable[[], None]
+"""Called again and again during long work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,14 @@ class Batch:
     puts: list[Document] = field(default_factory=list)
     blobs: dict[str, bytes] = field(default_factory=dict)
     expect: dict[str, Token | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How far a file was looked through: its last version, and how many there were up to it."""
+
+    last: int
+    versions: int
 
 
 class Store(Protocol):
@@ -145,3 +155,17 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Finish and let go of the database. Calling it twice is fine."""
+
+
+class LocalStore(Store, Protocol):
+    """A store whose versions lie in a file of this machine, as those of engines all do."""
+
+    def needed(
+        self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
+    ) -> tuple[set[str], Looked]:
+        """Those of the blobs `digests` that documents other than `gone` need in any version, and
+        how far the store was looked through for it.
+
+        Reads every version, in memory that does not grow with them; `advance` is called as it
+        goes on. Raises `StoreUnavailable` where some are only in XTDB, which is away.
+        """

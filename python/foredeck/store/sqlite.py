@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from foredeck.errors import Missing, StoreUnavailable
+from foredeck.errors import Conflict, Missing, StoreUnavailable
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
@@ -24,7 +24,17 @@ from foredeck.store import codec
 from foredeck.store.clock import now_ms
 from foredeck.store.copying.whole import Record
 from foredeck.store.location import make_private_file
-from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token, order_of
+from foredeck.store.protocol import (
+    Advance,
+    Batch,
+    Change,
+    Head,
+    Looked,
+    Origin,
+    Scalar,
+    Token,
+    order_of,
+)
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
 from foredeck.store.sqlite_errors import translated
 from foredeck.store.sqlite_read import (
@@ -41,6 +51,7 @@ from foredeck.store.sqlite_read import (
     raw_digests,
     select_in,
 )
+from foredeck.store.sqlite_search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite_transaction import immediate
 from foredeck.store.sqlite_write import Writer
 from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
@@ -144,12 +155,20 @@ class SqliteStore:
                 blobs[version.text_hash.hex()] = version.content
         with self._translated():
             # Hashing and deflating are done before the lock is taken, and not for what is there.
+            seen = self._changes_of_others()
             new_blobs = self._encode_new(blobs)
             with immediate(self._db):
+                if self._changes_of_others() != seen:  # what was there may have been erased
+                    rest = {d: data for d, data in blobs.items() if d not in new_blobs}
+                    new_blobs |= self._encode_new(rest)
                 token = self._writer.write(versions, new_blobs, batch.expect, origin)
                 if self._within is not None:
                     self._within(self._db, batch, token)
         return token
+
+    def _changes_of_others(self) -> int:
+        """A number that is another one after each commit of another connection."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def _encode_new(self, blobs: Mapping[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
         there = {
@@ -331,24 +350,58 @@ class SqliteStore:
 
     # Erasing
 
-    def erase(self, ids: Iterable[str], blobs: Iterable[str]) -> None:
+    def needed(
+        self,
+        digests: Iterable[str],
+        gone: Collection[str],
+        advance: Advance = lambda: None,
+        read: Read | None = None,
+    ) -> tuple[set[str], Looked]:
+        """See `LocalStore.needed`. `read`: where messages are read from, if not from here."""
+        with self._translated():
+            self._db.execute("BEGIN")  # one state, whatever is committed meanwhile
+            try:
+                looked = looked_through(self._db)
+                return needed_blobs(self._db, read or self.blobs, digests, gone, advance), looked
+            finally:
+                self._db.execute("ROLLBACK")
+
+    def check_unused(self, looked: Looked, ids: Collection[str], blobs: Iterable[str]) -> None:
+        """Raise `Conflict` where what has come since `looked` has to do with these."""
+        with self._translated():
+            taken_up = is_taken_up(self._db, self.blobs, looked, ids, blobs)
+        if taken_up:
+            raise Conflict(
+                "somebody has written to the store meanwhile: nothing was erased; end Pi in the "
+                "sessions to be forgotten, and do it again"
+            )
+
+    def erase(
+        self, ids: Collection[str], blobs: Collection[str], looked: Looked | None = None
+    ) -> Looked:
         """Take documents with all their versions, and blobs, out of the file for good.
 
         Their bytes are overwritten, in the log too. Only for what a user has asked for
-        (`store/forgetting.py`); everything else is kept for ever.
+        (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
+        `Conflict` raised, where what has come since `looked` has to do with it. Returns
+        `looked` without what has gone.
         """
         with self._translated():
             self._db.execute("PRAGMA secure_delete = ON")
             try:
                 with immediate(self._db):
+                    if looked is not None:
+                        self.check_unused(looked, ids, blobs)
                     for id in ids:
                         self._erase_document(codec.id_column(id))
                     self._db.executemany(
                         "DELETE FROM blob WHERE hash = ?", [(d,) for d in raw_digests(blobs)]
                     )
+                    looked = looked_through(self._db, looked)
             finally:
                 self._db.execute("PRAGMA secure_delete = OFF")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return looked
 
     def _erase_document(self, id: str | bytes) -> None:
         row = self._db.execute(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +21,7 @@ from foredeck.store.journal.fetching import fetch
 from foredeck.store.journal.link import Link
 from foredeck.store.journal.tables import Bounds, Figures, Journal
 from foredeck.store.journal.worker import Tell, Worker
-from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
+from foredeck.store.protocol import Advance, Batch, Change, Head, Looked, Origin, Scalar, Token
 from foredeck.store.sqlite import SqliteStore, open_sqlite
 
 if TYPE_CHECKING:
@@ -227,6 +227,20 @@ class JournaledStore:
         wanted = list(tokens)
         self._bring_transactions(wanted)
         return self._copy.transactions(wanted)
+
+    def needed(
+        self, digests: Iterable[str], gone: Collection[str], advance: Advance = lambda: None
+    ) -> tuple[set[str], Looked]:
+        """See `LocalStore.needed`. What only XTDB has is brought here first."""
+        self._settle()
+        for ids in self._journal.all_missing():
+            if not self._fetched(ids):
+                raise StoreUnavailable(
+                    "XTDB is away, and other machines have written what is only there: whether "
+                    "they need the same texts cannot be told"
+                )
+            advance()
+        return self._copy.needed(digests, gone, advance, self.blobs)
 
     def latest(self) -> Token | None:
         """See `Store.latest`, of the local copy."""

@@ -331,6 +331,19 @@ class Journal:
             rows = select_in(self._db, "SELECT DISTINCT id FROM missing", "token", list(tokens))
             return [codec.id_text(id) for (id,) in rows]
 
+    def all_missing(self) -> Iterator[list[str]]:
+        """Documents of which a version is missing, in pages."""
+        last: str | bytes = ""
+        while True:
+            with self._translated():
+                rows = self._db.execute(
+                    "SELECT DISTINCT id FROM missing WHERE id > ? ORDER BY id LIMIT 500", (last,)
+                ).fetchall()
+            if not rows:
+                return
+            last = rows[-1][0]
+            yield [codec.id_text(id) for (id,) in rows]
+
     def missing_of(self, ids: Sequence[str]) -> dict[str, set[Token]]:
         """Which versions of these documents are missing, by id; those without any are left out."""
         found: dict[str, set[Token]] = {}

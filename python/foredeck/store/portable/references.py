@@ -15,7 +15,8 @@ from typing import Any
 
 _MARKS = frozenset({"$text", "$base64", "$json"})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_RECORDS = frozenset({"turn", "call"})
+RECORDS = frozenset({"turn", "call"})
+"""Types that name stored messages."""
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ def references(type: str, fields: Mapping[str, Any]) -> References:
     found = References()
     body = {name: value for name, value in fields.items() if name != "content"}
     found.needed.update(marked(body))
-    if type in _RECORDS:
+    if type in RECORDS:
         found.messages.update(_addresses(type, fields))
         found.possible.update(text for text in _strings(body) if is_digest(text))
         found.possible -= found.messages | found.needed

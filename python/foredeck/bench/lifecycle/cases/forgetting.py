@@ -5,6 +5,7 @@ from __future__ import annotations
 from foredeck.bench.lifecycle.case import Case, real
 
 _FORGET = "tests/cli/test_forget_command.py::test_"
+_ANY = "tests/context/test_forgetting.py::test_"
 _XTDB = "the commands act on the store's protocol; XTDB has a row of its own"
 
 CASES = (
@@ -27,6 +28,22 @@ CASES = (
                 f"{_FORGET}several_go_at_once",
             ),
             "xtdb": (f"{_FORGET}a_session_goes_from_xtdb_too",),
+        },
+    ),
+    Case(
+        "9",
+        "forget in any order, killed on the way, others at work: no text lost, none left",
+        (),
+        on={
+            "sqlite": (
+                f"{_ANY}others_keep_all_and_nothing_else_stays",
+                f"{_ANY}what_is_taken_up_meanwhile_stays",
+                f"{_ANY}a_text_erased_in_the_middle_of_a_commit_is_written_again",
+            ),
+            "xtdb": (
+                "tests/store/test_journal.py::TestOtherMachines::"
+                "test_texts_that_only_another_machine_needs_too_are_known",
+            ),
         },
     ),
     Case("9", "vacuum", (f"{_FORGET}vacuum_gives_space_back",), ("sqlite",), "a file of SQLite's"),
