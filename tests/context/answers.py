@@ -29,11 +29,11 @@ class Book:
     inserts: dict[int, list[Message]] = field(default_factory=dict)
     drops: set[int] = field(default_factory=set)
 
-    def cut(self, limit: int) -> Book:
-        """The operations before `limit`."""
+    def cut(self, limit: int, *, ending: bool = False) -> Book:
+        """The operations before `limit`, with `ending` also what is inserted there."""
         return Book(
             {i: blocks for i, blocks in self.edits.items() if i < limit},
-            {i: messages for i, messages in self.inserts.items() if i < limit},
+            {i: messages for i, messages in self.inserts.items() if i < limit + ending},
             {i for i in self.drops if i < limit},
         )
 
@@ -46,10 +46,9 @@ class Book:
             kept.drops | set(answer["drops"]),
         )
 
-    def apply(self, messages: Sequence[Message], limit: int | None = None) -> list[Message]:
-        """The list that goes out, with the operations before `limit` only."""
-        book = self if limit is None else self.cut(limit)
-        return apply_edits(messages, book.edits, book.inserts, book.drops)
+    def apply(self, messages: Sequence[Message]) -> list[Message]:
+        """The list that goes out."""
+        return apply_edits(messages, self.edits, self.inserts, self.drops)
 
 
 def refusal(

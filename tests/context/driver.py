@@ -161,7 +161,7 @@ class Host:
         self.now_ms += 1000
         answer = self._ask()
         self._outcomes = [{"call": answer["call"], "kind": "applied"}]
-        return self._record(self._apply(), answer["call"])
+        return self._record(self._book, answer["call"])
 
     def lose(self) -> Sent:
         """A call for which the engine's answer comes too late: the shim falls back."""
@@ -178,7 +178,7 @@ class Host:
         """A call while the user has switched foredeck off."""
         self.now_ms += 1000
         self._without("off", edited=0, call=None)
-        return self._record(list(self.messages), None)
+        return self._record(Book(), None)
 
     def abort(self) -> None:
         """The user stops the call after the engine has answered, before it is sent."""
@@ -311,35 +311,35 @@ class Host:
         self._in_force = answer["call"]
         return answer
 
-    def _apply(self, limit: int | None = None) -> list[Message]:
-        return self._book.apply(self.messages, limit)
-
     def _fall_back(self) -> Sent:
         edited = self._prefix()
         whole = edited == len(self._answered)
         if not whole and self.messages:
             edited = min([edited, *self._book.drops])
+        follows = self.messages[edited]["role"] if edited < len(self.messages) else None
+        ending = edited == len(self._answered) and follows != "toolResult"
         self._holds = False
-        self._without("fallback", edited=edited, call=self._in_force if self.names_call else None)
-        return self._record(self._apply(edited), None, edited)
+        call = self._in_force if self.names_call else None
+        self._without("fallback", edited=edited, ending=ending, call=call)
+        return self._record(self._book.cut(edited, ending=ending), None)
 
-    def _without(self, kind: str, *, edited: int, call: int | None) -> None:
+    def _without(self, kind: str, *, edited: int, call: int | None, ending: bool = False) -> None:
         self._outcomes.append(
             {
                 "call": call,
                 "kind": kind,
                 "edited": edited,
+                "ending": ending,
                 "messages": len(self.messages),
                 "time_ms": self.now_ms,
                 "reason": kind,
             }
         )
 
-    def _record(self, prompt: list[Message], call: int | None, edited: int = 0) -> Sent:
-        book = self._book if call is not None else self._book.cut(edited)
+    def _record(self, book: Book, call: int | None) -> Sent:
         sent = Sent(
             messages=list(self.messages),
-            prompt=prompt,
+            prompt=book.apply(self.messages),
             parts=split(self.messages, book),
             call=call,
             record={} if call is None else self.shown(call).record,

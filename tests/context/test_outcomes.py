@@ -191,6 +191,33 @@ def test_a_late_answer_is_told_from_a_sent_one_after_a_restart(started: Host) ->
     assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
 
 
+def test_what_closed_the_last_prompt_goes_out_again_where_the_next_answer_is_late(
+    host: Host,
+) -> None:
+    host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
+    first = host.call()
+    finish(host)
+    host.add(user("And on."))
+    late = host.lose()
+    assert late.prompt[: len(first.prompt)] == first.prompt
+    assert late.prompt[2]["role"] == "toolResult"
+    finish(host)
+    sent = ask(host, "On.")
+    assert sent.call is not None
+    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
+    assert as_values(host.shown(sent.call - 1).messages) == as_values(late.prompt)
+
+
+def test_a_result_that_comes_late_stands_behind_its_call_and_no_other(host: Host) -> None:
+    host.add(user("Go."), assistant(calls("c1", "bash", command="x")))
+    host.call()
+    host.add(result("c1", "bash", lines(20)))
+    late = host.lose()
+    assert late.prompt == late.messages
+    sent = bash(host, "c2")
+    assert as_bytes(sent.prompt[: len(late.prompt)]) == as_bytes(late.prompt)
+
+
 def test_the_raw_prompt_of_a_broken_list_is_mended_when_the_engine_is_back(host: Host) -> None:
     host.add(user("Go."), assistant(calls("c1", "bash", command="x")), user("What happened?"))
     host.call()

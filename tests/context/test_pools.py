@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, thinking
 from context.playing import fresh_host, take
 from context.scenes import ask, bash, context_tool, finish, use
-from context.sent import Sent, as_bytes
+from context.sent import Sent, as_bytes, as_values
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context.rendering.pools import WHOLE_CHARS
@@ -22,6 +22,7 @@ from foredeck.hosts.pi.messages import Message
 
 FILE = lines(40)
 LAYOUT = st.sampled_from(["pools", "pools", "anchored"])
+LATE = st.sampled_from([False, False, True])
 
 
 @pytest.fixture
@@ -176,6 +177,25 @@ def test_what_sealed_reasoning_is_bound_to_stands_until_its_turn_ends(host: Host
     assert not any(block["type"] == "thinking" for m in last.prompt for block in blocks_of(m))
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_call_without_an_answer_keeps_the_content_in_view(host: Host, times: int) -> None:
+    host.add(*sealed("r1", "read", FILE, path="a.py"))
+    first = host.call()
+    for number in range(times):
+        host.add(*sealed(f"c{number}", "bash", lines(30), command="x"))
+        late = host.lose()
+        assert late.prompt[: len(first.prompt)] == first.prompt
+        assert late.prompt[len(first.prompt) :] == late.messages[len(first.messages) :]
+    host.restart()
+    host.add(*sealed("c", "bash", lines(30, "other"), command="y"))
+    sent = host.call()
+    assert as_values(sent.prompt[: len(late.prompt)]) == as_values(late.prompt)
+    assert sent.call is not None
+    assert as_values(host.shown(sent.call - 1).messages) == as_values(late.prompt)
+    finish(host)
+    assert active(ask(host))[0] == f"@3\n{FILE}"
+
+
 def blocks_of(message: Message) -> list[dict[str, str]]:
     """The content of an assistant message."""
     return message["content"] if message["role"] == "assistant" else []
@@ -201,16 +221,23 @@ def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
 
 
 @BOUNDED
-@given(script=sound_scripts(), layouts=st.lists(LAYOUT, min_size=11, max_size=11))
+@given(
+    script=sound_scripts(),
+    layouts=st.lists(LAYOUT, min_size=11, max_size=11),
+    late=st.lists(LATE, min_size=11, max_size=11),
+)
 def test_sealed_reasoning_goes_out_after_the_bytes_that_it_was_issued_for(
-    script: Script, layouts: list[str]
+    script: Script, layouts: list[str], late: list[bool]
 ) -> None:
     with fresh_host(layout=layouts[0]) as host:
-        for step, layout in zip(script, layouts, strict=False):
+        for step, layout, is_late in zip(script, layouts, late, strict=False):
             if layout != host.settings["layout"]:
                 host.restart(layout=layout)
             take(host, step)
-            host.call()
+            if is_late:
+                host.lose()
+            else:
+                host.call()
             check_bound(host.past.sent)
 
 

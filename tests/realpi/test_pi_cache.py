@@ -105,5 +105,5 @@ def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
     assert rows["read from the cache"] == pytest.approx(0.5 * rows["prompts"], abs=0.15)
     assert set(account.lost) == {"unexplained"}
     told = cost_text("s", account)
-    assert "What is unexplained is a defect of foredeck or the provider's doing." in told
+    assert "What is unexplained is a defect of foredeck, the provider's doing, or that" in told
     assert "read from the cache: predicted" in told

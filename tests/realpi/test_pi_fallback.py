@@ -17,7 +17,7 @@ from faults import (
     sent_records,
     wait_for_count,
 )
-from foredeck.bench.scripted import Request, ToolCall, call
+from foredeck.bench.scripted import Request, Thinking, ToolCall, call
 from foredeck.bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
@@ -133,6 +133,32 @@ def once_replaced(tmp_path: Path, step: Step) -> Step:
         return step
 
     return wait
+
+
+@one_version
+def test_content_at_the_end_stays_where_a_turn_with_sealed_reasoning_goes_on_without_an_answer(
+    pi: Pi, checkout: Path, tmp_path: Path
+) -> None:
+    """Under layout `pools`: the model refuses reasoning whose beginning was changed."""
+    (pi.repo / "a.txt").write_text(TEXT)
+    steps: list[Step] = [
+        [Thinking("Read it."), call("read", path="a.txt")],
+        [Thinking("Run."), call("bash", command="seq 300")],
+        [Thinking("Once more."), call("bash", command="seq 400")],
+        "worked",
+    ]
+    model = pi.serve(steps, reasoning=True)
+    environment = hostile(checkout, tmp_path, (ASSEMBLE, 3, "refuse"))
+    run = pi.print("work", foredeck=True, environment={**environment, "FOREDECK_LAYOUT": "pools"})
+    assert (run.code, run.stdout.strip(), model.violations) == (0, "worked", [])
+    assert len(complaints(run)) == 1
+    assert_stable(answered(model))
+    assert all(TEXT in recorded.request.text for recorded in answered(model)[1:])
+    with stored(pi) as store:
+        records = sent_records(store)
+        assert records[2].fields["decision"]["kind"] == "host"
+        for record, request in zip(records, model.requests, strict=True):
+            assert_shows(store, session_of(store), record.fields["ordinal"], request)
 
 
 def test_an_edit_that_no_engine_saw_is_still_the_agents_own(

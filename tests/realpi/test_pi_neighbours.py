@@ -174,6 +174,21 @@ def test_who_rewrites_what_was_sent_before_is_told_of_once(
 
 
 @one_version
+def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provider_counts(
+    pi: Pi, tmp_path: Path
+) -> None:
+    """Pi shows nobody what the extension that it asks last has made of a request."""
+    model = pi.serve([f"Answer {n}." for n in range(4)])
+    other = extension(tmp_path, NUDGES)
+    prompts = [f"Question {n}: {TALK}" for n in range(4)]
+    run = pi.print(*prompts, foredeck=True, extensions=[other])
+    assert (run.code, run.stderr, model.violations) == (0, "", [])
+    with stored(pi) as store:
+        lines = account_of(list(stored_calls(store, session_of(store))), Method()).lines
+    assert {cause for line in lines for cause in line.lost} == {"unexplained"}
+
+
+@one_version
 def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
     """What `grep`, `find` and `ls` have seen of a file never takes the place of its content."""
     (pi.repo / "a.txt").write_text(TEXT)

@@ -83,38 +83,37 @@ export class EditBook {
  * they are.
  *
  * @param list the host's messages, system entries included
- * @param limit operations at or after this index are left out
+ * @param limit edits and drops at or after this index are left out, and inserts after it
+ * @param ending whether inserts at that index, which end what stands before it, go out
  */
 export function applyEdits(
   list: readonly HostMessage[],
   book: EditBook,
   limit: number = Number.POSITIVE_INFINITY,
+  ending = false,
 ): HostMessage[] {
   const result: HostMessage[] = [];
+  const insert = (at: number) => {
+    const ours = at < limit || (ending && at === limit) ? book.insertsBefore(at) : undefined;
+    if (ours) result.push(...structuredClone(ours));
+  };
   let index = 0;
   for (const message of list) {
     if (isSystem(message)) {
       result.push(message);
       continue;
     }
-    if (index < limit) applyAt(result, message, index, book);
-    else result.push(message);
+    insert(index);
+    if (index >= limit) result.push(message);
+    else if (!book.isDropped(index)) result.push(edited(message, book.editOf(index)));
     index += 1;
   }
-  const atEnd = index < limit ? book.insertsBefore(index) : undefined;
-  if (atEnd) result.push(...structuredClone(atEnd));
+  insert(index);
   return result;
 }
 
-function applyAt(result: HostMessage[], message: HostMessage, index: number, book: EditBook): void {
-  const inserts = book.insertsBefore(index);
-  if (inserts) result.push(...structuredClone(inserts));
-  if (book.isDropped(index)) return;
-  const blocks = book.editOf(index);
-  result.push(blocks ? edited(message, blocks) : message);
-}
-
-function edited(message: HostMessage, blocks: EditBlock[]): HostMessage {
+function edited(message: HostMessage, blocks: EditBlock[] | undefined): HostMessage {
+  if (!blocks) return message;
   const own = blocksOf(message);
   const content = blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block));
   if (!hasContent(message)) {

@@ -285,9 +285,13 @@ export class ContextHook {
     reason: string,
   ): HostMessage[] | undefined {
     const edited = this.safePrefix(list, prefix);
+    // What stood at the end of the last prompt stands there still; nothing may come between a call
+    // and its result.
+    const ending = edited === this.answered.length && list[edited]?.role !== "toolResult";
     const call = kind === "fallback" ? this.bookOf : null;
-    this.outcomes.without(kind, { edited, messages: list.length, reason, call });
-    return edited === 0 || this.book.isEmpty() ? undefined : applyEdits(all, this.book, edited);
+    this.outcomes.without(kind, { edited, ending, messages: list.length, reason, call });
+    if (edited === 0 || this.book.isEmpty()) return undefined;
+    return applyEdits(all, this.book, edited, ending);
   }
 
   /** `prefix`, or less where dropping a call before it would leave the call's result behind. */

@@ -24,15 +24,23 @@ export class OutcomeLog {
    * A call went out, or was stopped, without a fresh answer.
    * @param edited messages before this index went out with the edits in force, later ones as the
    *   host has them
+   * @param ending whether what the edits insert after the last of them went out too
    * @param call the engine's call record: of a fallback the one whose edits went out again, of an
    *   aborted call its own, where the engine had answered already
    */
   without(
     kind: "fallback" | "aborted" | "off",
-    sent: { edited: number; messages: number; reason: string; call?: number | null },
+    sent: {
+      edited: number;
+      ending?: boolean;
+      messages: number;
+      reason: string;
+      call?: number | null;
+    },
   ): void {
-    const { edited, messages, reason, call = null } = sent;
-    this.add({ call, kind, edited, messages, time_ms: Date.now(), reason });
+    const { edited, ending = false, messages, reason, call = null } = sent;
+    const told = { call, kind, edited, messages, time_ms: Date.now(), reason };
+    this.add(ending ? { ...told, ending } : told);
   }
 
   /** All that is untold. It stays untold until `told`. */

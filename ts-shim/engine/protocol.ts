@@ -68,6 +68,7 @@ export type Outcome =
       call: number | null;
       kind: "fallback" | "aborted" | "off";
       edited: number;
+      ending?: boolean;
       messages: number;
       time_ms: number;
       reason: string;

@@ -115,6 +115,9 @@ test("operations at or after the limit are left out, the others are not", () => 
     assert.deepEqual(out.slice(out.length - newer.length), newer);
     const older = out.slice(0, out.length - newer.length);
     assert.deepEqual(older, all.slice(0, older.length));
+    const ended = applyEdits(structuredClone(list), book, limit, true);
+    const ending = book.insertsBefore(limit) ?? [];
+    assert.deepEqual(ended, [...older, ...ending, ...newer]);
   });
 });
 

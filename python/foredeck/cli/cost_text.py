@@ -115,7 +115,10 @@ def _lost(account: Account) -> str:
     lines = [f"  {cause}: {_k(tokens)}" for cause, tokens in account.lost.most_common()]
     text = "\n".join(["Tokens that were in the cache and were not found again:", *lines])
     if account.lost["unexplained"]:
-        return f"{text}\nWhat is unexplained is a defect of foredeck or the provider's doing."
+        return (
+            f"{text}\nWhat is unexplained is a defect of foredeck, the provider's doing, or that "
+            "of an extension\nloaded after foredeck."
+        )
     return text
 
 

@@ -32,13 +32,11 @@ def record_call(
 ) -> Fields:
     """Commit the record of a call that goes out as we say; returns its fields."""
     model = request.model
-    blobs = session.workspace.blobs
-    inserts = [[i, pack(m, blobs)] for i, m in sorted(session.inserts.items()) if i >= changed_from]
     return _commit(
         session,
         changed=changed,
         changed_from=changed_from,
-        inserts=inserts,
+        inserts=_packed(session, changed_from),
         drops=sorted(i for i in session.drops if i >= changed_from),
         decision=decision,
         time_ms=request.time_ms,
@@ -49,6 +47,12 @@ def record_call(
         acks=_told(request),
         cache=cache,
     )
+
+
+def _packed(session: Session, start: int) -> list[list[Any]]:
+    """Our own messages at or after an index, as a record holds them."""
+    blobs = session.workspace.blobs
+    return [[i, pack(ours, blobs)] for i, ours in sorted(session.inserts.items()) if i >= start]
 
 
 def _told(request: Request) -> list[list[Any]]:
@@ -68,13 +72,15 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
             form = "host" if whole else part.form
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_uses()
-    session.inserts = {i: m for i, m in session.inserts.items() if i < outcome.edited}
+    insertable = outcome.edited + outcome.ending
+    session.inserts = {i: m for i, m in session.inserts.items() if i < insertable}
     session.drops = {i for i in session.drops if i < outcome.edited}
+    changed_from = min(kept, outcome.edited)
     return _commit(
         session,
         changed=[i for i in range(kept, len(conversation)) if conversation.parts[i].subject],
-        changed_from=min(kept, outcome.edited),
-        inserts=[],
+        changed_from=changed_from,
+        inserts=_packed(session, changed_from),
         drops=[],
         decision={
             "kind": "host",

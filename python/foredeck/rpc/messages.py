@@ -62,11 +62,13 @@ class SessionOpen(Params):
 
 
 class Outcome(Params):
-    """What became of one model call. `edited` and `messages` count messages of the host."""
+    """What became of one model call. `edited` and `messages` count messages of the host.
+    `ending`: what is inserted before message `edited` went out too."""
 
     call: int | None
     kind: Literal["applied", "fallback", "aborted", "off"]
     edited: Count | None = None
+    ending: bool = False
     messages: Count | None = None
     time_ms: Milliseconds | None = None
     reason: str | None = None

@@ -58,6 +58,8 @@ class Outcome:
     kind: OutcomeKind
     call: int | None = None
     edited: int = 0
+    ending: bool = False
+    """Whether what stood after the last of the edited messages went out too."""
     messages: int = 0
     time_ms: int = 0
     reason: str = ""

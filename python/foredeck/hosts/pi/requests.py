@@ -115,6 +115,7 @@ def to_outcome(outcome: Params) -> Outcome:
         kind=outcome["kind"],
         call=int(call) if call is not None else None,
         edited=int(outcome.get("edited") or 0),
+        ending=bool(outcome.get("ending")),
         messages=int(outcome.get("messages") or 0),
         time_ms=int(outcome.get("time_ms") or 0),
         reason=str(outcome.get("reason") or ""),
