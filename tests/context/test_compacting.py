@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import Any
 
@@ -218,6 +219,31 @@ def test_a_summary_in_full(snapshot: SnapshotAssertion) -> None:
 def test_turns_word_for_word(snapshot: SnapshotAssertion) -> None:
     story = stretch(*STORY)
     assert "\n".join(transcript.markdown(t, story.names) for t in story.turns) == snapshot
+
+
+QUESTION = "Mend it.\n" + "".join(f"Step {n} of what is to be done.\n" for n in range(60)) + "End."
+
+
+@pytest.mark.parametrize("chars", [400, 1500, 8000])
+def test_the_question_of_a_turn_under_way_is_not_cut_like_others(
+    chars: int, snapshot: SnapshotAssertion
+) -> None:
+    begun = [user(QUESTION), assistant("I look.", calls("ok", "bash", command="ls"))]
+    story = [*STORY[:-2], *begun, result("ok", "bash", "a.py")]
+    told = summarise(replace(stretch(*story), holds_question=True), chars).long
+    assert len(told) <= chars
+    assert (QUESTION in told) == (chars == 8000)
+    assert told == snapshot
+    ended = summarise(replace(stretch(*story, assistant("Done.")), holds_question=True), chars)
+    assert "under way" not in ended.long
+
+
+@pytest.mark.parametrize(("minutes", "marks"), [(30, 0), (31, 1)])
+def test_a_pause_of_more_than_half_an_hour_is_marked(minutes: int, marks: int) -> None:
+    later = user("Then mend it.", timestamp=START_MS + minutes * 60_000)
+    told = summarise(stretch(user("Fix it."), assistant("Fixed."), later), 8000).long
+    assert told.count("(paused ") == marks
+    assert told.count("(paused 31 min, until 2026-02-02 04:11 +01:00)") == marks
 
 
 @pytest.mark.parametrize("chars", [300, 700, 1500])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from foredeck.bench.scripted import call
-from foredeck.bench.scripted.steps import Step
-from harness import Pi
-from observed import answered, messages, results, session_of, stored
+from foredeck.bench.scripted.steps import Step, overflow
+from harness import Pi, one_version
+from observed import answered, assert_stable, messages, results, session_of, stored
 
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
 TALK = "a word or two more " * 600
@@ -140,6 +140,42 @@ def test_a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller(pi:
     assert record["refused"]["chars"] > 0
     assert len(compactions(rpc.entries())) == 1
     assert "Question 4" in answered(model)[-1].request.text
+
+
+def test_a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn(pi: Pi) -> None:
+    """The question and the call in flight stay; what was said before goes."""
+    asked = "Look. " + "".join(f"Mind rule {n} of them. " for n in range(50)) + "That is all."
+    script: list[Step] = [f"Answer {n}. {TALK}" for n in range(2)]
+    script += [call("bash", command="seq 1000 3000"), "went through", "on"]
+    model = pi.serve(script, context_window=200_000, settings=SMALL, window=11_000)
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt(f"Question 0 {TALK}")
+    rpc.prompt("Question 1")
+    rpc.prompt(asked)
+    rpc.prompt("And on.")
+    assert [r.status for r in model.requests if not r.side] == [200, 200, 200, 400, 200, 200]
+    assert model.violations == []
+    retried, after = answered(model)[-2:]
+    assert asked in retried.request.text
+    assert "\n2400\n" in results(retried)[-1]
+    assert TALK not in retried.request.text
+    assert_stable([retried, after])
+    assert [record["asked_by"] for record in records(pi)] == ["overflow"]
+
+
+@one_version
+def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
+    script: list[Step] = [f"Answer {n}. {TALK}" for n in range(3)]
+    script += [overflow(12_000, 11_000), overflow(9_000, 8_000), "later"]
+    model = pi.serve(script, settings=SMALL)
+    rpc = pi.rpc(foredeck=True)
+    for number in range(4):
+        rpc.prompt(f"Question {number}")
+    assert [r.status for r in model.requests] == [200, 200, 200, 400, 400]
+    assert "prompt is too long" in str(rpc.entries()[-1])
+    rpc.prompt("Once more.")
+    assert model.violations == []
+    assert "later" in str(rpc.entries()[-1])
 
 
 @pytest.mark.parametrize("away", [{"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"}])

@@ -153,9 +153,10 @@ def _summary(
     before: Head | None,
     pinned: Sequence[int],
 ) -> Summary:
-    stretch = Stretch(
-        turns, names_of(session), ordinal, _files(session), _earlier(session, before), pinned
-    )
+    earlier, names = _earlier(session, before), names_of(session)
+    # What foredeck itself puts away for the window never holds the newest question.
+    questions = asked.by != "window"
+    stretch = Stretch(turns, names, ordinal, _files(session), earlier, pinned, questions)
     return summarise(stretch, asked.max_chars)
 
 

@@ -45,6 +45,8 @@ class Stretch:
     """A line about the compaction before."""
     pinned: Sequence[int] = ()
     """Handles of pinned objects that leave the view with it."""
+    holds_question: bool = False
+    """Whether the question of a turn that is under way leaves the view with it."""
 
     @property
     def items(self) -> list[Item]:
@@ -88,9 +90,10 @@ def summarise(stretch: Stretch, max_chars: int) -> Summary:
     head = [_heading(stretch), *([stretch.earlier] if stretch.earlier else [])]
     if stretch.pinned:
         head.append(pinned_away(stretch.pinned))
-    room = max_chars - sum(len(line) + 1 for line in head) - 10 * len(sections)
-    body = _fit(sections, max(0, room))
-    return Summary("\n".join([*head, *body])[:max_chars], short)
+    tail = _question(stretch, max_chars // 2)
+    around = sum(len(line) + 1 for line in [*head, *tail])
+    body = _fit(sections, max(0, max_chars - around - 10 * len(sections)))
+    return Summary("\n".join([*head, *body, *tail])[:max_chars], short)
 
 
 def _heading(stretch: Stretch) -> str:
@@ -99,6 +102,27 @@ def _heading(stretch: Stretch) -> str:
         f"[foredeck] {_span(stretch)} of this chat, put away as @{at}; no model wrote this. "
         f'activate "@{at} turns A-B" shows those turns word for word, activate @N what is named.'
     )
+
+
+def _question(stretch: Stretch, room: int) -> list[str]:
+    """What the turn under way is about, where a line among others would not hold it."""
+    last = stretch.turns[-1]
+    if not (stretch.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
+        return []
+    at, asked = stretch.ordinal, last.asked
+    heading = f"Asked in turn {last.number}, which is under way, word for word:"
+    left = min(len(asked), len(asked) - room + len(heading) + 100)
+    if left > 0:
+        begins = (len(asked) - left) // 2
+        gap = f'\n({left:,} chars left out: activate "@{at} turns {last.number}")\n'
+        asked = asked[:begins] + gap + asked[begins + left :]
+    return [heading, asked]
+
+
+def _under_way(turn: Turn) -> bool:
+    """Whether a turn goes on after what is put away of it."""
+    last = turn.items[-1]
+    return last.kind != "assistant" or bool(last.calls) or last.void
 
 
 def _span(stretch: Stretch) -> str:
@@ -195,7 +219,7 @@ def _open(stretch: Stretch, failures: list[_Line]) -> Iterator[_Line]:
     if failures:
         yield _Line(f"- not made good: {len(failures)} of the errors above", failures[-1].turn)
     last = stretch.turns[-1]
-    if not last.answered or any(item.calls for item in last.items[-1:]):
+    if _under_way(last):
         yield _Line(f"- turn {last.number} was under way", last.number)
 
 
