@@ -15,6 +15,7 @@ from foredeck.bench.measure_engine import Caller
 from foredeck.bench.measure_policy import TimedPolicy
 from foredeck.bench.measure_session import START_MS, Step, WorkSession
 from foredeck.config import Config
+from foredeck.delivery import deliver
 from foredeck.engine import Engine
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.stores import open_store
@@ -137,6 +138,9 @@ def _measure_resumes(
     settings: Settings | None,
 ) -> None:
     """Seconds to resume the session as it stands, a day later, each time from the same state."""
+    if settings is not None:
+        # What still waits on this machine another one does not see.
+        deliver(Config(home=folder / "home", **settings))
     gc.collect()
     gc.freeze()  # as the engine does at its start: what is here already is not its to look at
     for number in range(RESUMES):

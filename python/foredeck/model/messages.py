@@ -11,7 +11,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from foredeck.model.canonical import (
@@ -24,6 +25,7 @@ from foredeck.model.canonical import (
 LONG_STRING = 512
 """From this many characters on a string is a blob of its own."""
 _MARKS = frozenset({"$text", "$base64", "$json"})
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:
@@ -96,6 +98,27 @@ def unpack(value: Any, blob: Callable[[str], bytes]) -> Any:
                 return json.loads(decode_text(blob(digest)))
         return {key: unpack(item, blob) for key, item in value.items()}
     return value
+
+
+def marked(value: Any) -> Iterator[str]:
+    """The hashes of the blobs that a packed value names."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, dict):
+            if len(item) == 1:
+                ((key, digest),) = item.items()
+                if key in _MARKS and is_digest(digest):
+                    yield digest
+                    continue
+            stack.extend(item.values())
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value looks like a SHA-256: 64 lower-case hexadecimal digits."""
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
 
 
 def store_message(message: dict[str, Any], blobs: dict[str, bytes]) -> str:

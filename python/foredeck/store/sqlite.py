@@ -53,8 +53,8 @@ from foredeck.store.sqlite_read import (
 )
 from foredeck.store.sqlite_search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite_transaction import immediate
-from foredeck.store.sqlite_write import Writer
-from foredeck.store.verify import check_blob, check_blobs, restore, unique_bodies
+from foredeck.store.sqlite_write import EncodedBlobs, Writer, prepare, writing
+from foredeck.store.verify import check_blob, restore
 
 D = TypeVar("D", bound=Document)
 
@@ -147,39 +147,34 @@ class SqliteStore:
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
-        check_blobs(batch.blobs)
-        versions = [codec.encode_version(body) for body in unique_bodies(batch.puts).values()]
-        blobs = dict(batch.blobs)
-        for version in versions:
-            if version.content is not None and version.text_hash is not None:
-                blobs[version.text_hash.hex()] = version.content
-        with self._translated():
-            # Hashing and deflating are done before the lock is taken, and not for what is there.
-            seen = self._changes_of_others()
-            new_blobs = self._encode_new(blobs)
-            with immediate(self._db):
-                if self._changes_of_others() != seen:  # what was there may have been erased
-                    rest = {d: data for d, data in blobs.items() if d not in new_blobs}
-                    new_blobs |= self._encode_new(rest)
-                token = self._writer.write(versions, new_blobs, batch.expect, origin)
-                if self._within is not None:
-                    self._within(self._db, batch, token)
+        versions, blobs = prepare(batch)
+        with self._translated(), writing(self._db, blobs) as new_blobs:
+            return self._write(batch, versions, new_blobs, origin)
+
+    def commit_all(self, transactions: Sequence[tuple[Origin, Batch]]) -> None:
+        """Write transactions of another store in this order, all or none.
+
+        As `commit` of each with its origin, in a third of the time where they are small. Raises
+        as that does.
+        """
+        prepared = [prepare(batch) for _, batch in transactions]
+        blobs = {digest: data for _, more in prepared for digest, data in more.items()}
+        with self._translated(), writing(self._db, blobs) as new_blobs:
+            for (origin, batch), (versions, _) in zip(transactions, prepared, strict=True):
+                self._write(batch, versions, new_blobs, origin)
+                new_blobs = {}
+
+    def _write(
+        self,
+        batch: Batch,
+        versions: Sequence[codec.EncodedVersion],
+        blobs: EncodedBlobs,
+        origin: Origin | None,
+    ) -> Token:
+        token = self._writer.write(versions, blobs, batch.expect, origin)
+        if self._within is not None:
+            self._within(self._db, batch, token)
         return token
-
-    def _changes_of_others(self) -> int:
-        """A number that is another one after each commit of another connection."""
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def _encode_new(self, blobs: Mapping[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
-        there = {
-            row[0].hex()
-            for row in select_in(self._db, "SELECT hash FROM blob", "hash", raw_digests(blobs))
-        }
-        return {
-            digest: (len(data), *codec.encode_blob(data))
-            for digest, data in blobs.items()
-            if digest not in there
-        }
 
     # Reading
 

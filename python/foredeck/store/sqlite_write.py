@@ -1,24 +1,30 @@
-"""What a commit writes, inside the transaction that `SqliteStore.commit` holds."""
+"""What a commit writes: prepared before its transaction begins, written inside it."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.store import codec
 from foredeck.store.codec import EncodedVersion
-from foredeck.store.protocol import Origin, Token, order_of
+from foredeck.store.protocol import Batch, Origin, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
-from foredeck.store.sqlite_read import select_in
+from foredeck.store.sqlite_read import raw_digests, select_in
+from foredeck.store.sqlite_transaction import immediate
+from foredeck.store.verify import check_blobs, unique_bodies
 
 _KNOWN = f"""
 SELECT d.id, d.number, d.type, t.token, t.time_ms,
     v.content_hash, v.view_hash, v.text_hash, v.body
 FROM document d JOIN version v ON v.number = d.head
 JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"""
+
+EncodedBlobs = dict[str, tuple[int, int, bytes]]
+"""Size, encoding and bytes by hash."""
 
 
 @dataclass(slots=True)
@@ -32,6 +38,46 @@ class _Rows:
     stale_keys: list[tuple[bytes, int]] = field(default_factory=list)
 
 
+def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
+    """What is to be written of a batch, checked: versions, and blobs with those of contents."""
+    check_blobs(batch.blobs)
+    versions = [codec.encode_version(body) for body in unique_bodies(batch.puts).values()]
+    blobs = dict(batch.blobs)
+    for version in versions:
+        if version.content is not None and version.text_hash is not None:
+            blobs[version.text_hash.hex()] = version.content
+    return versions, blobs
+
+
+@contextmanager
+def writing(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> Iterator[EncodedBlobs]:
+    """A transaction, with those of `blobs` that are new, encoded."""
+    # Hashing and deflating are done before the lock is taken, and not for what is there.
+    seen = _changes_of_others(db)
+    new_blobs = _encode_new(db, blobs)
+    with immediate(db):
+        if _changes_of_others(db) != seen:  # what was there may have been erased
+            rest = {d: data for d, data in blobs.items() if d not in new_blobs}
+            new_blobs |= _encode_new(db, rest)
+        yield new_blobs
+
+
+def _changes_of_others(db: sqlite3.Connection) -> int:
+    """A number that is another one after each commit of another connection."""
+    return int(db.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _encode_new(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> EncodedBlobs:
+    there = {
+        row[0].hex() for row in select_in(db, "SELECT hash FROM blob", "hash", raw_digests(blobs))
+    }
+    return {
+        digest: (len(data), *codec.encode_blob(data))
+        for digest, data in blobs.items()
+        if digest not in there
+    }
+
+
 class Writer:
     """Writes versions and blobs into an open transaction; rolls nothing back itself."""
 
@@ -42,7 +88,7 @@ class Writer:
     def write(
         self,
         versions: Sequence[EncodedVersion],
-        blobs: Mapping[str, tuple[int, int, bytes]],
+        blobs: EncodedBlobs,
         expect: Mapping[str, Token | None],
         origin: Origin | None,
     ) -> Token:

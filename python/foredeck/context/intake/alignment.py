@@ -7,7 +7,9 @@ has been sent before, and how.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
@@ -17,7 +19,7 @@ from foredeck.context.state.branch import Folded
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
-from foredeck.model.messages import unpack
+from foredeck.model.messages import marked, unpack
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
@@ -175,7 +177,7 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     conversation = Conversation()
     for item in items:
         conversation.append(item)
-    blob = session.store.blob
+    blob = _recalled(session, [folded.rows, folded.inserts])
     for index, row in sorted(folded.rows.items()):
         if index < len(items):
             conversation.render(*Part.from_row(row, blob))
@@ -193,6 +195,13 @@ def restore(session: Session, folded: Folded, items: list[Item], current: str | 
     session.ledger = Ledger.from_state(folded.state.get("ledger") or {})
     session.depth, session.entries = folded.depth, folded.entries
     session.current, session.stands = current, len(items)
+
+
+def _recalled(session: Session, packed: Any) -> Callable[[str], bytes]:
+    """Gives the blobs that packed values name, which are asked for in one go."""
+    store = session.store
+    found = store.blobs(marked(packed))
+    return lambda digest: found[digest] if digest in found else store.blob(digest)
 
 
 def stand_at_newest(session: Session) -> None:

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from foredeck.model.documents import Document
 from foredeck.store.journal.tables import Journal
-from foredeck.store.protocol import Batch, Origin, Store, Token, order_of
+from foredeck.store.protocol import Batch, Origin, Token, order_of
+from foredeck.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from foredeck.store.xtdb.adapter import XtdbStore
+    from foredeck.store.xtdb.documents import Version
 
 Found = tuple[Origin, Document]
 
+_AT_ONCE = 200
+"""So many transactions are taken in with one lock on the copy."""
 
-def fetch(remote: XtdbStore, copy: Store, journal: Journal, ids: Sequence[str]) -> None:
-    """Bring every missing version of the documents `ids`.
+
+def fetch(
+    remote: XtdbStore,
+    copy: SqliteStore,
+    journal: Journal,
+    ids: Sequence[str],
+    known: Mapping[str, Version] | None = None,
+) -> None:
+    """Bring every missing version of the documents `ids`; `known`: newest ones that were read.
 
     `copy` notes in `journal` what it takes in. Raises `StoreUnavailable` where XTDB does not
     answer, and has then brought some of it.
     """
-    missing = journal.missing_of(ids)
-    newest = {document.id: (origin, document) for origin, document in remote.newest(missing)}
-    found: list[Found] = []
-    for id, tokens in missing.items():
-        if id in newest and tokens == {newest[id][0].token}:
-            found.append(newest[id])
-        else:
-            found += [(o, d) for o, d in remote.versions(id) if o.token in tokens]
-    for origin, documents in _by_transaction(found):
-        copy.commit(Batch(puts=documents), origin=origin)
+    found = _by_transaction(remote.versions(journal.missing_of(ids), known or {}))
+    for start in range(0, len(found), _AT_ONCE):
+        copy.commit_all(found[start : start + _AT_ONCE])
 
 
-def _by_transaction(found: Iterable[Found]) -> list[tuple[Origin, list[Document]]]:
-    groups: dict[Token, tuple[Origin, list[Document]]] = {}
+def _by_transaction(found: Iterable[Found]) -> list[tuple[Origin, Batch]]:
+    groups: dict[Token, tuple[Origin, Batch]] = {}
     for origin, document in found:
-        groups.setdefault(origin.token, (origin, []))[1].append(document)
+        groups.setdefault(origin.token, (origin, Batch()))[1].puts.append(document)
     return sorted(groups.values(), key=lambda group: order_of(group[0]))

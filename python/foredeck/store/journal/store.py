@@ -26,6 +26,7 @@ from foredeck.store.sqlite import SqliteStore, open_sqlite
 
 if TYPE_CHECKING:
     from foredeck.store.xtdb.adapter import XtdbStore
+    from foredeck.store.xtdb.documents import Version
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")
@@ -284,20 +285,20 @@ class JournaledStore:
 
     def _bring_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
         """Fetch what XTDB finds, and what is found here but is no longer the newest."""
-        found = self._asked(lambda remote: remote.query(type, where))
+        found = self._asked(lambda remote: remote.find(type, where))
         if found is None:
             return
-        changes = [Change(head.token, head.time_ms, head.id, head.type) for head in found]
+        changes = [Change(v.token, v.time_ms, id, v.type) for id, v in found.items()]
         self._journal.add_missing(changes)
-        ids = [head.id for head in [*found, *self._copy.query(type, where)]]
+        ids = [*found, *(head.id for head in self._copy.query(type, where))]
         if missing := self._journal.missing_of(ids):
-            self._fetched(list(missing))
+            self._fetched(list(missing), found)
 
-    def _fetched(self, ids: Sequence[str]) -> bool:
-        """Whether these documents are all here now."""
+    def _fetched(self, ids: Sequence[str], known: Mapping[str, Version] | None = None) -> bool:
+        """Whether these documents are all here now; `known`: newest versions that were read."""
 
         def bring(remote: XtdbStore) -> bool:
-            fetch(remote, self._taking_in(), self._journal, ids)
+            fetch(remote, self._taking_in(), self._journal, ids, known)
             return True
 
         return self._asked(bring) or False

@@ -18,6 +18,7 @@ from foredeck.errors import ImportRefused
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import KINDS
+from foredeck.model.messages import is_digest
 from foredeck.store.portable.lines import (
     FORMAT,
     VERSION,
@@ -28,7 +29,7 @@ from foredeck.store.portable.lines import (
     decode_line,
 )
 from foredeck.store.portable.ownership import Ownership
-from foredeck.store.portable.references import in_message, is_digest, references
+from foredeck.store.portable.references import in_message, references
 from foredeck.store.protocol import Token
 from foredeck.store.verify import sealed_body
 

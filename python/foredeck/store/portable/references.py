@@ -8,13 +8,12 @@ of turns and calls.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_MARKS = frozenset({"$text", "$base64", "$json"})
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+from foredeck.model.messages import is_digest, marked
+
 RECORDS = frozenset({"turn", "call"})
 """Types that name stored messages."""
 
@@ -55,27 +54,6 @@ def in_message(data: bytes | None) -> set[str]:
         return set(marked(json.loads(data)))
     except (ValueError, RecursionError):
         return set()
-
-
-def is_digest(value: object) -> bool:
-    """Whether a value looks like a SHA-256: 64 lower-case hexadecimal digits."""
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
-
-
-def marked(value: Any) -> Iterator[str]:
-    """The hashes in the marks of a packed JSON value."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, list):
-            stack.extend(item)
-        elif isinstance(item, dict):
-            if len(item) == 1:
-                ((key, digest),) = item.items()
-                if key in _MARKS and is_digest(digest):
-                    yield digest
-                    continue
-            stack.extend(item.values())
 
 
 def _addresses(type: str, fields: Mapping[str, Any]) -> Iterator[str]:

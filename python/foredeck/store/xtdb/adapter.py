@@ -5,7 +5,7 @@ How documents lie there is told in `documents.py`; the order of transactions in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from foredeck.errors import Missing
@@ -18,6 +18,7 @@ from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
 from foredeck.store.xtdb.client import XtdbClient
 from foredeck.store.xtdb.documents import Version
+from foredeck.store.xtdb.gathering import gather
 from foredeck.store.xtdb.names import Names
 from foredeck.store.xtdb.planning import Prepared
 from foredeck.store.xtdb.reading import Reader
@@ -114,7 +115,14 @@ class XtdbStore:
         limit: int | None = None,
     ) -> list[Head]:
         """See `Store.query`."""
-        return self._reader.query(type, dict(where or {}), limit)
+        found = self._reader.find(type, dict(where or {}), limit)
+        return [version.head(id) for id, version in found.items()]
+
+    def find(
+        self, type: str, where: Mapping[str, Scalar | None] | None = None
+    ) -> dict[str, Version]:
+        """As `query`: what `versions` need not read once more, by id."""
+        return self._reader.find(type, dict(where or {}), None)
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
@@ -131,13 +139,15 @@ class XtdbStore:
         """See `Store.changes_since`."""
         return self._reader.changes_since(token, limit)
 
-    def newest(self, ids: Iterable[str]) -> list[tuple[Origin, Document]]:
-        """Newest versions of many documents with their content; 500 of them cost one query."""
-        return self._restored(self._reader.versions(ids).values())
+    def versions(
+        self, wanted: Mapping[str, Collection[Token]], known: Mapping[str, Version] | None = None
+    ) -> list[tuple[Origin, Document]]:
+        """The versions of documents (by id) that came with these transactions, with their content.
 
-    def versions(self, id: str) -> list[tuple[Origin, Document]]:
-        """All versions of a document with their content, oldest first."""
-        return self._restored(self._reader.history(id))
+        Hundreds of them cost a few requests. Those that do not exist are left out. `known`: what
+        `find` has found a moment ago.
+        """
+        return self._restored(gather(self._reader, wanted, known or {}))
 
     def _restored(self, versions: Iterable[Version]) -> list[tuple[Origin, Document]]:
         found = [(version.origin, version.fields) for version in versions]

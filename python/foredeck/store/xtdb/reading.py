@@ -13,9 +13,9 @@ from itertools import islice
 from foredeck.errors import Missing
 from foredeck.store.codec import INDEXED, matches
 from foredeck.store.copying.whole import Record
-from foredeck.store.protocol import Change, Head, Origin, Scalar, Token, order_of
+from foredeck.store.protocol import Change, Origin, Scalar, Token, order_of
 from foredeck.store.verify import check_blob
-from foredeck.store.xtdb.client import XtdbClient
+from foredeck.store.xtdb.client import Doc, XtdbClient
 from foredeck.store.xtdb.documents import Clock, Transaction, Version, read_blob
 from foredeck.store.xtdb.names import Names, lookup_value
 
@@ -23,6 +23,8 @@ CHUNK = 500
 """How many ids one query asks for."""
 FEW = 4
 """Up to so many documents are fetched one by one: a query costs as much as four of them."""
+MOST_AT_ONCE = 4 * 2**20
+"""So many bytes of blobs one answer holds at most, unless a single blob is larger."""
 _MOST_CACHED = 4096
 
 
@@ -67,6 +69,14 @@ class Reader:
         rows = self.client.query(query, self.names.document(id))
         return [Version.from_doc(self.names, doc) for (doc,) in rows]
 
+    def late_versions(self, pairs: Iterable[tuple[str, Token]]) -> Iterator[tuple[str, Version]]:
+        """Those of these versions (document and token) that came in after newer ones."""
+        eids = {self.names.late(id, token): id for id, token in pairs}
+        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
+        for chunk in _chunks(list(eids)):
+            for (doc,) in self.client.query(query, chunk):
+                yield eids[doc["xt/id"]], Version.from_doc(self.names, doc)
+
     def version_as_of(self, id: str, token: Token) -> Version | None:
         """The newest version not later than `token`. Raises `Missing` for an unknown one."""
         transaction, tx_id = self._known_transaction(token)
@@ -90,8 +100,10 @@ class Reader:
 
     # Queries
 
-    def query(self, type: str, where: Mapping[str, Scalar | None], limit: int | None) -> list[Head]:
-        """See `Store.query`. Fields in `INDEXED` are looked up, others are compared."""
+    def find(
+        self, type: str, where: Mapping[str, Scalar | None], limit: int | None
+    ) -> dict[str, Version]:
+        """See `Store.query`; by id. Fields in `INDEXED` are looked up, others are compared."""
         looked_up = {n: v for n, v in where.items() if n in INDEXED and v is not None}
         names = ["type", *looked_up]
         variables = [f"?v{number}" for number in range(len(names))]
@@ -101,14 +113,16 @@ class Reader:
         )
         args = [lookup_value(type), *map(lookup_value, looked_up.values())]
         rows = self._rows(f":in [{' '.join(variables)}]", clauses, *args)
-        heads = [
-            version.head(self.names.id_of(eid))
-            for eid, version in sorted(rows.items(), key=lambda row: row[1].born)
-        ]
+        by_age = sorted(rows.items(), key=lambda row: row[1].born)
         # XTDB looks up neither None nor what has no attribute: there the fields decide.
         rest = [(name, value) for name, value in where.items() if name not in looked_up]
-        found = (head for head in heads if all(matches(head.fields, n, v) for n, v in rest))
-        return list(islice(found, limit))
+        heads = ((version.head(self.names.id_of(eid)), version) for eid, version in by_age)
+        found = (
+            (head.id, version)
+            for head, version in heads
+            if all(matches(head.fields, n, v) for n, v in rest)
+        )
+        return dict(islice(found, limit))
 
     def _rows(
         self, inputs: str, clauses: str, *args: object, tx_id: int | None = None
@@ -137,23 +151,46 @@ class Reader:
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """Many blobs, each checked against its hash; those that are missing are left out."""
+        eids = {self.names.blob(digest): digest for digest in digests}
         found = {}
-        for digest in dict.fromkeys(digests):
-            doc = self.client.entity(self.names.blob(digest))
-            if doc is not None:
+        for group in [[eid] for eid in eids] if len(eids) <= FEW else self._groups(list(eids)):
+            for doc in self._blob_docs(group):
+                digest = eids[doc["xt/id"]]
                 found[digest] = check_blob(digest, read_blob(self.names, digest, doc))
         return found
+
+    def _blob_docs(self, eids: list[str]) -> list[Doc]:
+        if len(eids) == 1:
+            doc = self.client.entity(eids[0])
+            return [] if doc is None else [doc]
+        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
+        return [doc for (doc,) in self.client.query(query, eids)]
+
+    def _groups(self, eids: list[str]) -> Iterator[list[str]]:
+        """The blobs among these that are there, in groups for one answer each; small ones first."""
+        group: list[str] = []
+        bytes_left = MOST_AT_ONCE
+        for eid, size in sorted(self._blob_sizes(eids).items(), key=lambda item: item[1]):
+            if group and size > bytes_left:
+                yield group
+                group, bytes_left = [], MOST_AT_ONCE
+            group.append(eid)
+            bytes_left -= size
+        if group:
+            yield group
+
+    def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
+        """By XTDB's id, of those that are there. Loads none of them."""
+        query = f"{{:find [?e ?s] :in [[?e ...]] :where [[?e {self._key('blob_size')} ?s]]}}"
+        rows = (tuple(row) for chunk in _chunks(eids) for row in self.client.query(query, chunk))
+        return dict(rows)
 
     def present_blobs(self, digests: Sequence[str]) -> set[str]:
         """Those of `digests` that are there. Loads none of them."""
         eids = {self.names.blob(digest): digest for digest in digests}
         if len(eids) <= FEW:
             return {d for eid, d in eids.items() if self.client.entity_tx(eid) is not None}
-        present: set[str] = set()
-        query = f"{{:find [?e] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
-        for chunk in _chunks(list(eids)):
-            present |= {eids[eid] for (eid,) in self.client.query(query, chunk)}
-        return present
+        return {eids[eid] for eid in self._blob_sizes(list(eids))}
 
     # Transactions
 
@@ -225,19 +262,26 @@ class Reader:
     def versions_of(self, record: Record) -> dict[str, Version]:
         """The versions that a transaction brought, by the documents' ids."""
         token = record.origin.token
+        ids = [id for id, _ in record.changes]
+        found = self.versions_at(token, ids)
+        for id in set(ids) - found.keys():
+            # It came in after newer ones, or to a transaction that was there.
+            late = self.version_as_of(id, token)
+            if late is not None and late.token == token:
+                found[id] = late
+        return found
+
+    def versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, Version]:
+        """As `versions_of`, of these documents; without what came in after newer versions, or to
+        a transaction that was there. Raises `Missing`."""
         tx_id = self.tx_id(token)
-        eids = {self.names.document(id): id for id, _ in record.changes}
+        eids = {self.names.document(id): id for id in ids}
         found: dict[str, Version] = {}
         for chunk in _chunks(list(eids)):
             rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
             found.update(
                 (eids[e], version) for e, version in rows.items() if version.token == token
             )
-        for id in eids.values() - found.keys():
-            # It came in after newer ones, or to a transaction that was there.
-            late = self.version_as_of(id, token)
-            if late is not None and late.token == token:
-                found[id] = late
         return found
 
     def _sequence(self, after: int, last: int) -> list[Transaction]:

@@ -1,0 +1,105 @@
+"""Fetching what another machine has written: with few requests, on a real node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from foredeck.model.canonical import sha256_hex
+from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.xtdb import XtdbStore, reading
+from foredeck.store.xtdb.node import NodeFolder
+
+from .documents import batch, note
+from .xtdb_node import memory_node, opener, runtime
+
+__all__ = ["memory_node", "runtime"]
+
+IDS = [f"n{number}" for number in range(12)]
+LONG = "a line that is too long to stand in a document\n" * 200
+
+
+@pytest.fixture
+def xtdb(memory_node: NodeFolder) -> Iterator[XtdbStore]:
+    """An empty namespace on the shared node."""
+    with closing(opener(memory_node)()) as store:
+        yield store
+
+
+def count_requests(store: XtdbStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that are asked for from now on."""
+    asked: list[str] = []
+    send = store._client._send
+
+    def counting(method: str, path: str, **more: Any) -> Any:
+        asked.append(path)
+        return send(method, path, **more)
+
+    monkeypatch.setattr(store._client, "_send", counting)
+    return asked
+
+
+def test_versions_of_every_kind(xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newest ones, all of one transaction, late ones, and of a document with many versions."""
+    first = xtdb.commit(batch(*(note(id, f"{id} {LONG}") for id in IDS)))
+    (origin,) = xtdb.transactions([first])
+    second = xtdb.commit(batch(*(note(id, f"{id} again") for id in IDS)))
+    late = Token("1ade0000-1")
+    xtdb.commit(batch(*(note(id, f"{id} late") for id in IDS)), origin=Origin(late, 5))
+    steps = [xtdb.commit(batch(note(IDS[0], f"step {step} {LONG}"))) for step in range(3)]
+    wanted = {id: {first, second, late} for id in IDS}
+    wanted[IDS[0]] |= set(steps)
+
+    asked = count_requests(xtdb, monkeypatch)
+    found = xtdb.versions(wanted)
+
+    told = {(o.token, d.id): d.content for o, d in found}
+    expected = {(first, id): f"{id} {LONG}" for id in IDS}
+    expected |= {(second, id): f"{id} again" for id in IDS}
+    expected |= {(late, id): f"{id} late" for id in IDS}
+    expected |= {(step, IDS[0]): f"step {n} {LONG}" for n, step in enumerate(steps)}
+    assert told == expected
+    assert len(found) == len(expected)
+    assert {o for o, _ in found if o.token == first} == {origin}
+    assert len(asked) < len(IDS)
+
+
+def test_what_is_not_there_is_left_out(xtdb: XtdbStore) -> None:
+    token = xtdb.commit(batch(note("a")))
+    xtdb.commit(batch(note("a", "again")))
+    wanted = {"a": {token, Token("feedbeef-9")}, "b": {token}}
+    assert [(o.token, d.content) for o, d in xtdb.versions(wanted)] == [(token, "text")]
+    assert xtdb.versions({}) == []
+
+
+def test_what_a_query_has_found_is_not_read_again(
+    xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = xtdb.commit(batch(*(note(id, id) for id in IDS)))
+    known = xtdb.find("note")
+    assert list(known) == [head.id for head in xtdb.query("note")]
+    asked = count_requests(xtdb, monkeypatch)
+    found = xtdb.versions({id: {token} for id in IDS}, known)
+    assert {d.id: d.content for _, d in found} == {id: id for id in IDS}
+    assert asked == []
+
+
+def test_blobs_come_in_groups_of_bounded_size(
+    xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = [bytes([n]) * 1_000 for n in range(9)] + [b"\xff\x00" * 3_000]
+    blobs = {sha256_hex(item): item for item in data}
+    xtdb.commit(Batch(puts=[note("a")], blobs=blobs))
+    asked = count_requests(xtdb, monkeypatch)
+    absent = sha256_hex(b"absent")
+    assert xtdb.blobs([*blobs, absent]) == blobs
+    assert asked == ["/query", "/query"]
+    asked.clear()
+    monkeypatch.setattr(reading, "MOST_AT_ONCE", 3_500)
+    assert xtdb.blobs([*blobs, absent]) == blobs
+    # Sizes, then three times three small ones, and the one that is larger than an answer may be.
+    assert len(asked) == 5
+    assert xtdb.blobs([absent]) == {}
