@@ -19,6 +19,7 @@ from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.cache.economics import Terms
 from foredeck.context.cache.rebase import Water
 from foredeck.context.digests import Size
+from foredeck.context.intake.adoption import told_of_lines
 from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.intake.reconcile import take_sightings
 from foredeck.context.policies.registry import make_policy
@@ -33,6 +34,7 @@ from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import Manner, finish
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
+from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
@@ -322,6 +324,9 @@ class Engine:
             started_by=asked.get("started_by"),
             recall=_recorded(source) if self._recorded else None,
         )
+        lost = unreadable_lines(asked.get("file") or "") if not session.log.newest else 0
+        if lost:
+            session.words.append(told_of_lines(lost))
         if self._call_soon is not None and self._config.sources.watch:
             self._watch = SessionWatch(
                 session,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context.messages import assistant, calls, result, user
-from foredeck.context.intake.adoption import told_of
+from foredeck.context.intake.adoption import told_of, told_of_lines
 from foredeck.hosts.pi.messages import Message, to_item
 
 HEAD = "foredeck has taken in "
@@ -14,7 +14,7 @@ HEAD = "foredeck has taken in "
 @pytest.mark.parametrize(
     ("messages", "told"),
     [
-        ([user("a")], "1 message and 0 tool results from before it was on."),
+        ([user("a"), assistant("b")], "2 messages and 0 tool results from before it was on."),
         (
             [user("a"), assistant(calls("c", "bash")), result("c", "bash", "x")],
             "3 messages and 1 tool result from before it was on. "
@@ -35,4 +35,16 @@ HEAD = "foredeck has taken in "
     ],
 )
 def test_what_is_told(messages: list[Message], told: str) -> None:
-    assert told_of([to_item(message, None, {}) for message in messages]) == HEAD + told
+    items = [to_item(message, None, {}) for message in [*messages, user("now")]]
+    assert told_of(items) == HEAD + told
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (1, "1 line of the session file was cut off or damaged: what it held is lost."),
+        (2, "2 lines of the session file were cut off or damaged: what they held is lost."),
+    ],
+)
+def test_what_is_told_of_a_damaged_file(count: int, told: str) -> None:
+    assert told_of_lines(count) == told

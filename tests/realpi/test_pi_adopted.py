@@ -42,7 +42,7 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     rpc.prompt("And on.")
     assert model.violations == []
     (told,) = notified(rpc)
-    assert told.startswith("foredeck has taken in 6 messages and 3 tool results from before")
+    assert told.startswith("foredeck has taken in 7 messages and 3 tool results from before")
     before, after = answered(model)[2], answered(model)[3]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert_stable(answered(model)[3:])
@@ -57,7 +57,14 @@ def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
     path = elsewhere(pi, cut)
     rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
     rpc.prompt("Go on.")
-    rpc.prompt("More.")
+    assert rpc.shutdown() == 0
+    lost, told = notified(rpc)
+    assert lost == "1 line of the session file was cut off or damaged: what it held is lost."
+    assert told.startswith("foredeck has taken in 3 messages and 1 tool result from before")
+    assert told.endswith("1 tool call had no result in the session file.")
+    again = pi.rpc(foredeck=True, arguments=["--session", str(path)])
+    again.prompt("More.")
+    assert notified(again) == []
     assert model.violations == []
     assert "No result: the call was interrupted." in answered(model)[-1].request.text
     assert_stable(answered(model)[3:])
@@ -81,6 +88,8 @@ def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
     rpc = pi.rpc(foredeck=True, arguments=["--session", str(path)])
     rpc.prompt("Go on.")
     rpc.prompt("More.")
+    (told,) = notified(rpc)
+    assert told.startswith("foredeck has taken in 7 messages and 3 tool results from before")
     assert model.violations == []
     assert_stable(answered(model)[3:])
     with stored(pi) as store:
@@ -124,6 +133,8 @@ def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     assert model.violations == []
     assert_stable(answered(model)[2:])
     sent = answered(model)[-1]
+    (told,) = notified(rpc)
+    assert told.startswith("foredeck has taken in 4 messages and 1 tool result from before")
     assert results(sent)[0] == TEXT
     assert "changed on disk" not in sent.request.text
     with stored(pi) as store:

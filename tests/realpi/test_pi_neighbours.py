@@ -217,11 +217,16 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
 
 @pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
 def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
-    """A script gets the text of a tool as it is, also where the model would see a line of ours."""
+    """A script gets the text of a tool as it is, also where the model would see a line of ours.
+    What it edits is the agent's own doing."""
     if not (Path(pi.install.command[1]).parents[3] / "node_modules" / "quickjs-wasi").is_dir():
         pytest.skip("what runs the scripts of code mode is not installed: run scripts/setup")
     (pi.repo / "a.txt").write_text(TEXT)
-    script = "const a = await tools.read({ path: 'a.txt' }); return a.length + ' ' + a.slice(0, 7);"
+    script = (
+        "const a = await tools.read({ path: 'a.txt' }); "
+        "await tools.edit({ path: 'a.txt', edits: [{ oldText: 'line 7:', newText: 'line 7!' }] }); "
+        "return a.length + ' ' + a.slice(0, 7);"
+    )
     model = pi.serve(
         [
             call("read", path="a.txt"),
@@ -238,3 +243,8 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     assert f"{len(TEXT)} line 0:" in results(answered(model)[-1])[1]
     assert_stable(answered(model))
     assert "Script completed" in str(contents(pi, "codemode")[0])
+    assert "changed on disk" not in answered(model)[-1].request.text
+    with stored(pi) as store:
+        (file,) = store.query("file")
+        origins = [head.fields["provenance"]["origin"] for head in store.history(file.id)]
+    assert origins == ["disk", "edit"]

@@ -10,9 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from faults import TEXT, WORK, complaints
+from faults import TEXT, WORK, complaints, sent_records
+from foredeck.bench.scripted import call
 from harness import Pi, one_version
-from observed import answered, assert_stable, calls_of, notified, results, stored
+from observed import (
+    answered,
+    assert_shows,
+    assert_stable,
+    calls_of,
+    notified,
+    results,
+    session_of,
+    stored,
+)
 
 
 @pytest.fixture
@@ -75,6 +85,29 @@ def test_a_store_that_another_process_holds(work: Pi) -> None:
 
 
 @one_version
+def test_a_store_that_another_process_holds_for_a_while(work: Pi) -> None:
+    """The calls meanwhile go out without it; afterwards nothing is missing."""
+    more = [call("bash", command="seq 200"), "held", call("read", path="a.txt"), "free"]
+    model = work.serve([*WORK, *more])
+    rpc = work.rpc(foredeck=True)
+    rpc.prompt("work")
+    with closing(sqlite3.connect(work.workspace.foredeck_home / "foredeck.db")) as db:
+        db.execute("BEGIN IMMEDIATE")
+        rpc.prompt("go on")
+        told = notified(rpc)
+    assert len(told) == 1
+    assert "Pi goes on" in told[0]
+    rpc.prompt("and on")
+    assert notified(rpc) == told
+    assert model.violations == []
+    assert_stable(answered(model))
+    with stored(work) as store:
+        assert len(store.query("toolcall")) == len(results(model.requests[-1]))
+        for record, request in zip(sent_records(store), model.requests, strict=True):
+            assert_shows(store, session_of(store), record.fields["ordinal"], request)
+
+
+@one_version
 def test_a_state_folder_that_cannot_be_written(work: Pi, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     assert_pi_went_on(work, "file", FOREDECK_HOME=str(tmp_path / "file"))
@@ -86,3 +119,10 @@ def test_a_disk_that_is_full(work: Pi, checkout: Path) -> None:
     """The engine may not make its files any longer: as on a full disk, a write fails."""
     engine = ["prlimit", "--fsize=150000", str(checkout / ".venv" / "bin" / "foredeck"), "engine"]
     assert_pi_went_on(work, "Pi goes on", FOREDECK_ENGINE=json.dumps(engine))
+    model = work.serve(["with room again"])
+    assert work.print("go on", foredeck=True, arguments=["--continue"]).code == 0
+    assert model.violations == []
+    (sent,) = answered(model)
+    with stored(work) as store:
+        assert len(store.query("toolcall")) == len(results(sent)) == 7
+        assert_shows(store, session_of(store), calls_of(store)[-1].fields["ordinal"], sent)

@@ -207,7 +207,7 @@ class Assembler:
             self._take_in(scene, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
             if outcome.reason == ADOPTED:
-                self.session.words.append(told_of(alignment.items[:done]))
+                self.session.words.append(told_of(alignment.items))
             layout = layout_before(self.session) or self.layout.name
             record_host_call(self.session, outcome, layout, self.policy.name)
         whole = min(done, whole)

@@ -14,8 +14,10 @@ ADOPTED = "adopted"
 """Why a call from before the session had foredeck is recorded as the host's."""
 
 
-def told_of(items: Sequence[Item]) -> str:
-    """For the user: what was taken in, and what is missing in it."""
+def told_of(list: Sequence[Item]) -> str:
+    """For the user: what was taken in of a list that ends with something new, and what is missing
+    in it."""
+    items = _before_the_newest(list)
     kinds = Counter(item.kind for item in items)
     answered = {item.call_id for item in items if item.kind == "result"}
     asked = {call.id for item in items if not item.void for call in item.calls}
@@ -33,6 +35,22 @@ def told_of(items: Sequence[Item]) -> str:
     if kinds["opaque"]:
         told.append(f"{_count(kinds['opaque'], 'message')} of other kinds went by as they are.")
     return " ".join(told)
+
+
+def told_of_lines(count: int) -> str:
+    """For the user: that a session file has lines that the host passes over."""
+    were, they = ("was", "it") if count == 1 else ("were", "they")
+    return (
+        f"{_count(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
+        "is lost."
+    )
+
+
+def _before_the_newest(items: Sequence[Item]) -> Sequence[Item]:
+    length = len(items)
+    while length and items[length - 1].kind in ("user", "context"):
+        length -= 1
+    return items[:length]
 
 
 def _count(number: int, what: str) -> str:
