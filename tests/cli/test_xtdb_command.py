@@ -55,8 +55,8 @@ def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
         "refused": 0,
         "reason": None,
     }
-    away = {"running": False, "url": None, "healthy": False, "journal": nothing}
-    assert told(capsys, "status") == (3, away)
+    away = {"running": False, "url": None, "healthy": False, "installed": True}
+    assert told(capsys, "status") == (3, {**away, "journal": nothing})
     code, up = told(capsys, "up")
     assert (code, up["started"]) == (0, True)
     assert told(capsys, "up") == (0, {**up, "started": False})
@@ -144,6 +144,21 @@ def test_without_an_installed_node_it_says_what_to_do(
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     assert main(["sessions"]) == 3
     assert "foredeck xtdb install" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["status"], ["logs"], ["down"], ["backup", "file.tar"]])
+def test_before_an_install_every_action_names_it(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+) -> None:
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    main(["xtdb", *words])
+    said = "".join(capsys.readouterr())
+    assert "`foredeck xtdb install` fetches one, then `foredeck xtdb up`" in said
+    assert not (tmp_path / "file.tar").exists()
 
 
 def test_doctor_looks_at_it(

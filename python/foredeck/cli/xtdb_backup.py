@@ -53,9 +53,14 @@ def _check_is_here(config: Config) -> None:
 def run_backup(args: Namespace, config: Config) -> int:
     """Back up the node of the state folder."""
     from foredeck.store.xtdb.backup import back_up
+    from foredeck.store.xtdb.runtime import how_to_start
     from foredeck.store.xtdb.supervise import own_node_folder
 
     _check_is_here(config)
+    if not own_node_folder(config.home).data.is_dir():
+        raise StoreUnavailable(
+            f"there is nothing to back up: no node has run here; {how_to_start(config.home)}"
+        )
     left = _delivered(config)
     target = args.file.absolute()
     with Progress("backing up, file") as progress:

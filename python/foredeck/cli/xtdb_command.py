@@ -113,6 +113,7 @@ def _or_none(tx_id: int | None) -> int:
 
 def _down(args: Namespace, config: Config) -> int:
     from foredeck.store.xtdb.node import stop
+    from foredeck.store.xtdb.runtime import how_to_start
     from foredeck.store.xtdb.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
@@ -122,8 +123,10 @@ def _down(args: Namespace, config: Config) -> int:
     node = stop(folder)
     if args.json:
         print_json({"stopped": node is not None})
+    elif node is None:
+        print(f"No XTDB node runs here; {how_to_start(config.home)}.")
     else:
-        print("No XTDB node runs here." if node is None else f"Stopped process {node.pid}.")
+        print(f"Stopped process {node.pid}.")
     return 0
 
 
@@ -135,6 +138,7 @@ def _status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
     from foredeck.errors import StoreError
     from foredeck.store.xtdb.client import XtdbClient
+    from foredeck.store.xtdb.runtime import how_to_start, is_installed
     from foredeck.store.xtdb.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
@@ -144,6 +148,8 @@ def _status(args: Namespace, config: Config) -> int:
     if node is not None and config.xtdb.url is None:
         uptime = time.time_ns() // 1_000_000 - node.started_ms
         found |= {**_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
+    if url is None:
+        found["installed"] = is_installed(config.home)
     found["journal"] = _journal(config)
     if url is not None:
         token = _token(config, folder)
@@ -154,7 +160,7 @@ def _status(args: Namespace, config: Config) -> int:
             found["error"] = str(error)
         finally:
             client.close()
-    print_json(found) if args.json else _print_status(found)
+    print_json(found) if args.json else _print_status(found, how_to_start(config.home))
     return 0 if found["healthy"] else 3
 
 
@@ -217,10 +223,10 @@ def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _print_status(found: dict[str, Any]) -> None:
+def _print_status(found: dict[str, Any], how_to_start: str) -> None:
     journal = found.pop("journal")
     if not found["running"]:
-        print("No XTDB node runs here; `foredeck xtdb up` starts one.")
+        print(f"No XTDB node runs here; {how_to_start}.")
     else:
         rows = [(_label(name), _shown(name, value)) for name, value in found.items()]
         print(table(rows))
@@ -261,13 +267,15 @@ def _shown(name: str, value: Any) -> str:
 
 def _logs(args: Namespace, config: Config) -> int:
     from foredeck.store.xtdb.node_log import log_tail
+    from foredeck.store.xtdb.runtime import how_to_start
     from foredeck.store.xtdb.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
     if args.json:
         print_json({"file": folder.log_file, "exists": folder.log_file.exists()})
     elif not folder.log_file.exists():
-        print(f"No node has run here yet; the log will be {folder.log_file}")
+        print(f"No node has run here yet; {how_to_start(config.home)}.")
+        print(f"Its log will be {folder.log_file}")
     else:
         print(log_tail(folder.log_file, args.lines))
     return 0

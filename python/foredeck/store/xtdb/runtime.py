@@ -80,6 +80,18 @@ def runtime_folder(home: Path) -> Path:
     return home / "xtdb" / f"runtime-{digest.hexdigest()[:16]}"
 
 
+def is_installed(home: Path) -> bool:
+    """Whether the node of this version is there; whether there is a Java is not looked at."""
+    return runtime_folder(home).is_dir()
+
+
+def how_to_start(home: Path) -> str:
+    """What somebody without a node has to run, as the end of a sentence."""
+    if is_installed(home):
+        return "`foredeck xtdb up` starts one"
+    return "`foredeck xtdb install` fetches one, then `foredeck xtdb up` starts it"
+
+
 def _sources(root: Path) -> list[Path]:
     return sorted([*(root / "src").rglob("*.clj"), *(root / "config").glob("*.edn")])
 
