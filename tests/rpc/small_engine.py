@@ -93,6 +93,11 @@ class SmallEngine:
             self.write("sleep begins")
             time.sleep(float(args))
             self.write("sleep ends")
+        if name == "wait for":
+            self.write("wait begins")
+            while not Path(args).exists():
+                time.sleep(0.01)
+            self.write("wait ends")
         if name == "tell":
             self.notify("info", args)
         if name == "print":

@@ -290,16 +290,20 @@ def test_bad_notifications_are_logged_and_never_answered(engine: EngineProcess) 
 def test_cancel_of_a_waiting_request_stops_it_before_it_begins(
     engine: EngineProcess, tmp_path: Path
 ) -> None:
+    gate = tmp_path / "gate"
     engine.send(
-        request(5, "command", {"session": "s", "name": "sleep", "args": "0.1"})
+        request(5, "command", {"session": "s", "name": "wait for", "args": str(gate)})
         + request(6, "context/assemble", ASSEMBLE)
         + notification("$/cancel", {"id": 6})
         + request(7, "context/assemble", ASSEMBLE)
+        # More than the pipe holds: once it is written, what stands before it was read.
+        + notification("$/cancel", {"id": 8, "padding": "x" * 2**20})
     )
+    gate.touch()
     answers = {answer["id"]: answer for answer in (engine.receive() for _ in range(3))}
     assert answers[6]["error"] == {"code": -32800, "message": "cancelled"}
     assert answers[7]["result"]["call"] == 1
-    assert read_journal(tmp_path)[2:] == ["sleep begins", "sleep ends", "assemble 1"]
+    assert read_journal(tmp_path)[2:] == ["wait begins", "wait ends", "assemble 1"]
 
 
 def test_cancel_during_a_commit_lets_it_finish(engine: EngineProcess, tmp_path: Path) -> None:
