@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.engine import Engine
+from foredeck.store.protocol import Head
 
 WAIT_S = 120.0
 
@@ -21,11 +24,22 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.soon: queue.Queue[Callable[[], None]] = queue.Queue()
-        self.engine = Engine(Config(home=folder / "home"), call_soon=self.soon.put)
-        self.engine.open_session({"session": "s", "cwd": str(folder), "file": None})
+        self.engine = self._open()
+
+    def _open(self) -> Engine:
+        engine = Engine(Config(home=self.folder / "home"), call_soon=self.soon.put)
+        engine.open_session({"session": "s", "cwd": str(self.folder), "file": None})
+        return engine
 
     def turn(self) -> None:
         self.soon.get(timeout=WAIT_S)()
+
+    def turn_until(self, condition: Callable[[], bool]) -> None:
+        """What is being written is looked at until it has come to rest."""
+        end = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < end
+            self.turn()
 
     def tell(self, what: str, id: str, tool: str, **more: Any) -> None:
         params = {"session": "s", "id": id, "tool": tool, **more}
@@ -35,8 +49,8 @@ class Watched:
         content = [{"type": "text", "text": said}]
         self.tell("observe", id, tool, input={"path": path}, content=content)
 
-    def assemble(self) -> None:
-        """A request after the file was read."""
+    def assemble(self, *then: str) -> dict[str, Any]:
+        """A request after the file was read, and what the user has said since."""
         call = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "a.txt"}}
         answer = {"role": "toolResult", "toolCallId": "t1", "toolName": "read"}
         messages: list[dict[str, Any]] = [
@@ -44,16 +58,35 @@ class Watched:
             {"role": "assistant", "content": [call]},
             {**answer, "content": [{"type": "text", "text": "one"}], "isError": False},
         ]
+        messages += [{"role": "user", "content": text} for text in then]
         messages = [{**message, "timestamp": n} for n, message in enumerate(messages)]
-        entries = ["e1", "e2", "e3"]
+        entries = [f"e{n}" for n in range(len(messages))]
         params = {"session": "s", "keep": 0, "messages": messages, "entries": entries}
-        self.engine.assemble({**params, "time_ms": 1})
+        return self.engine.assemble({**params, "time_ms": 1})
+
+    def write_long_ago(self, path: str, text: str) -> None:
+        """A file that is at rest as soon as it is there."""
+        draft = self.folder / "draft"
+        draft.write_text(text)
+        os.utime(draft, (1, 1))
+        draft.replace(self.folder / path)
 
     def authors(self, path: str) -> list[str]:
+        return [v.fields["provenance"]["generator"] for v in self._versions(path)]
+
+    def sizes(self, path: str) -> list[int]:
+        return [v.fields["size"] for v in self._versions(path)]
+
+    def _versions(self, path: str) -> list[Head]:
         session = self.engine._session
         assert session is not None
         id, _ = session.source.identify(path, str(self.folder))
-        return [v.fields["provenance"]["generator"] for v in session.store.history(id)]
+        return session.store.history(id)
+
+    def restart(self) -> None:
+        """The engine ends, and another one takes its place."""
+        self.engine.close()
+        self.engine = self._open()
 
 
 @pytest.fixture
@@ -71,7 +104,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 @pytest.mark.parametrize("path", ["a.txt", "./sub/../a.txt", "@a.txt"])
 def test_what_a_running_tool_writes_is_the_agents(watched: Watched, path: str) -> None:
     watched.tell("tool_started", "t2", "edit", path=path)
-    (watched.folder / "a.txt").write_text("two")
+    watched.write_long_ago("a.txt", "two")
     watched.turn()
     assert watched.authors("a.txt") == ["system"]
     watched.ran("t2", "edit", path, "done")
@@ -82,17 +115,68 @@ def test_what_nobody_announced_is_not_the_agents(watched: Watched) -> None:
     watched.tell("tool_started", "t2", "read", path="a.txt")
     watched.tell("tool_started", "t3", "edit", path="b.txt")
     (watched.folder / "a.txt").write_text("two")
-    watched.turn()
-    assert watched.authors("a.txt") == ["system", "system"]
+    watched.turn_until(lambda: watched.authors("a.txt") == ["system", "system"])
 
 
 def test_a_tool_that_never_ends_hides_nothing(watched: Watched) -> None:
     watched.tell("tool_started", "t2", "edit", path="a.txt")
-    (watched.folder / "a.txt").write_text("two")
+    watched.write_long_ago("a.txt", "two")
     watched.turn()
     assert watched.authors("a.txt") == ["system"]
     watched.assemble()
-    assert watched.authors("a.txt") == ["system", "system"]
+    watched.turn_until(lambda: watched.authors("a.txt") == ["system"] * 2)
     (watched.folder / "a.txt").write_text("three")
+    watched.turn_until(lambda: watched.authors("a.txt") == ["system"] * 3)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What writes a file takes its time, and no test has to be faster."""
+    monkeypatch.setattr("foredeck.sources.rest.EMPTY_REST_S", 3600.0)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("ends", [False, True], ids=["the same engine", "the next one"])
+def test_a_file_that_is_empty_while_it_is_written_is_no_version(
+    watched: Watched, ends: bool
+) -> None:
+    (watched.folder / "a.txt").write_text("")
+    if ends:
+        watched.restart()
+    else:
+        watched.turn()
+    watched.assemble("go on")
+    assert watched.sizes("a.txt") == [3]
+    (watched.folder / "a.txt").write_text("twice")
+    watched.ran("t2", "edit", "a.txt", "done")
+    assert watched.sizes("a.txt") == [3, 5]
+    assert watched.authors("a.txt") == ["system", "agent"]
+
+
+@pytest.mark.usefixtures("slow")
+def test_whoever_writes_is_waited_for(watched: Watched) -> None:
+    (watched.folder / "a.txt").write_text("")
     watched.turn()
-    assert watched.authors("a.txt") == ["system"] * 3
+    (watched.folder / "a.txt").write_text("twice")
+    watched.turn_until(lambda: watched.sizes("a.txt") != [3])
+    assert watched.sizes("a.txt") == [3, 5]
+
+
+def test_what_the_user_saved_a_moment_ago_is_told(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foredeck.engine.PATIENCE_S", WAIT_S)
+    (watched.folder / "a.txt").write_text("twice")
+    assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
+
+
+def test_what_an_engine_found_half_written_the_next_request_sees(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (watched.folder / "a.txt").write_text("twice")
+    os.utime(watched.folder / "a.txt", (2**32, 2**32))
+    watched.restart()
+    assert watched.sizes("a.txt") == [3]
+    monkeypatch.setattr("foredeck.engine.PATIENCE_S", WAIT_S)
+    watched.assemble("go on")
+    assert watched.sizes("a.txt") == [3, 5]

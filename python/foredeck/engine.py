@@ -21,7 +21,7 @@ from foredeck.context.cache.rebase import Water
 from foredeck.context.digests import Size
 from foredeck.context.intake.adoption import told_of_lines
 from foredeck.context.intake.observing import observe, take_answer
-from foredeck.context.intake.reconcile import take_sightings
+from foredeck.context.intake.reconcile import PATIENCE_S, look_again
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.reports import unpriced
@@ -138,6 +138,7 @@ class Engine:
             return self._assemble(params)
 
     def _assemble(self, params: Params) -> dict[str, Any]:
+        self._current(params)
         self._catch_up(params)
         session = self._current(params)
         try:
@@ -271,13 +272,18 @@ class Engine:
             raise
         self._keep()
 
-    def reconcile(self, paths: Iterable[str] | None = None) -> None:
-        """Look at files that may have changed: those named, or all that the session tracks."""
+    def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
+        """Look at files that may have changed: those named, or all that the session tracks.
+
+        Those that are being written are waited for, `patience_s` at most; then their turn comes
+        later.
+        """
         session = self._session
         if session is None:
             return
-        targets = list(paths) if paths is not None else tracked(session)
-        take_sightings(session, session.source.reconcile(targets))
+        look_again(session, tracked(session) if paths is None else paths, patience_s)
+        if self._watch is not None:
+            self._watch.remind()
 
     def close_session(self, params: Params) -> dict[str, Any]:
         """Let go of a session; everything about it is in the store."""
@@ -339,21 +345,24 @@ class Engine:
 
     def _catch_up(self, params: Params) -> None:
         """Before the user's word is answered: what they saved a moment ago counts."""
-        if self._watch is None:
-            return
-        self._watch.release()
-        messages = params.get("messages")
-        if messages and messages[-1].get("role") == "user":
-            self._watch.catch_up()
+        if self._watch is not None:
+            self._watch.release()
+        messages = params.get("messages") or [{}]
+        asked = messages[-1].get("role") == "user"
+        late = set() if self._session is None else set(self._session.unsettled)
+        if asked and self._watch is not None:
+            late.update(self._watch.differing())
+        if late:
+            self._reconcile_quietly(sorted(late), PATIENCE_S if asked else 0.0)
 
     def _follow(self) -> None:
         if self._watch is not None:
             self._watch.follow()
 
-    def _reconcile_quietly(self, paths: Iterable[str] | None) -> None:
+    def _reconcile_quietly(self, paths: Iterable[str] | None, patience_s: float = 0.0) -> None:
         """As `reconcile`, where nobody waits for an answer: the next request tries again."""
         try:
-            self.reconcile(paths)
+            self.reconcile(paths, patience_s)
         except Exception:
             log.exception("reconciling changed files failed")
             self._forget()

@@ -51,14 +51,17 @@ class SessionWatch:
                 self._follow(entries[ordinal].object, resumed=self._session.opened_at > 0)
         self._looked_at = len(entries)
 
-    def catch_up(self) -> None:
-        """Look at the files that the model sees, without waiting for word of their changes."""
+    def differing(self) -> list[str]:
+        """Files that the model sees and that may have changed, without waiting for word of it."""
         entries = self._session.index.entries
         holders = self._session.conversation.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
-        paths = self._tracker.differing(files)
-        if paths:
-            self._reconcile(paths)
+        return self._tracker.differing(files)
+
+    def remind(self) -> None:
+        """Have what was being written at the last look looked at again in a moment."""
+        if self._session.unsettled:
+            self._tracker.remind(self._session.unsettled)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: changes of its files are left to what it says at its end.
@@ -66,9 +69,9 @@ class SessionWatch:
         Else the watcher could be first, and the change would count as somebody else's.
         """
         written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
-        places = [self._filesystems.locate(path, event.cwd or None).local for path in written]
-        if any(places):
-            self._held[call_id] = {place for place in places if place is not None}
+        places = [self._filesystems.locate(path, event.cwd or None) for path in written]
+        if names := {n for place in places if place.local for n in (place.local, place.object_id)}:
+            self._held[call_id] = names
 
     def release(self, call_id: str | None = None) -> None:
         """The tool has run, or all have: what is still waiting is looked at."""

@@ -58,7 +58,7 @@ def test_an_edit_in_the_same_message_makes_the_second_version(tmp_path: Path) ->
         work.lose(("read", OLD, {"path": "a.py"}), ("edit", "Done.", edit))
         sent = work.host.call()
         assert (contents(work, "a.py"), version(work, "a.py")) == ([OLD, NEW], 2)
-        assert "[foredeck]" not in as_bytes(sent.messages)
+        assert "[foredeck]" not in as_bytes(sent.prompt)
 
 
 def test_what_somebody_else_did_since_is_told(tmp_path: Path) -> None:
@@ -66,6 +66,7 @@ def test_what_somebody_else_did_since_is_told(tmp_path: Path) -> None:
         work.file("a.py", NEW)
         work.lose(("read", OLD, {"path": "a.py"}))
         work.host.call()
+        work.notice_changes()
         assert (contents(work, "a.py"), version(work, "a.py")) == ([OLD, NEW], 2)
         finish(work.host)
         assert "a.py changed on disk" in ask(work.host).text(4)
@@ -75,6 +76,7 @@ def test_a_written_file_that_was_deleted_since_has_both_versions(tmp_path: Path)
     with working(tmp_path / "home", tmp_path / "repo") as work:
         work.lose(("write", "Wrote it.", {"path": "a.py", "content": OLD}))
         work.host.call()
+        work.notice_changes()
         assert (contents(work, "a.py"), version(work, "a.py")) == ([OLD, None], 2)
 
 

@@ -9,6 +9,9 @@ from context.driver import Host
 from context.messages import assistant, calls, result
 from context.sent import Sent
 
+PATIENCE_S = 60.0
+"""How long a test waits for a file to come to rest; not how long it takes."""
+
 
 class Work:
     """A folder with files, and a host whose engine looks at them."""
@@ -64,4 +67,4 @@ class Work:
 
     def notice_changes(self) -> None:
         """What the watcher does after files have changed: the engine compares all it tracks."""
-        self.host.engine.reconcile()
+        self.host.engine.reconcile(patience_s=PATIENCE_S)

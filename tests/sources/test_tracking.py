@@ -205,28 +205,22 @@ def test_a_file_that_is_not_there_yet(tracker: FileTracker, listener: Listener, 
     assert tracker.state(path) == "resumed"
 
 
-def test_untracked_files_are_not_told(tracker: FileTracker, listener: Listener, work: Work) -> None:
-    path, other = work.write("a"), work.write("b")
-    attach(tracker, listener, path, other)
-    tracker.untrack(path)
-    tracker.untrack("never tracked")
-    assert tracker.state(path) is None
-    work.write("a", "changed")
-    work.write("b", "changed")
-    listener.wait(lambda: listener.heard(other))
-    assert not listener.heard(path)
-
-
 def test_one_file_of_two_objects(tracker: FileTracker, listener: Listener, work: Work) -> None:
     path = work.write("a")
     tracker.track("one", path)
     tracker.track("two", path)
     listener.wait(lambda: listener.heard(path))
-    tracker.untrack("one")
     listener.forget()
     work.write("a", "changed")
     listener.wait(lambda: listener.heard(path))
-    assert (tracker.state("one"), tracker.state("two")) == (None, "attached")
+    assert (tracker.state("one"), tracker.state("two")) == ("attached", "attached")
+
+
+def test_what_the_listener_wants_to_hear_again(
+    tracker: FileTracker, listener: Listener, work: Work
+) -> None:
+    tracker.remind(["an id", str(work.folder / "a")])
+    listener.wait(lambda: listener.heard("an id", str(work.folder / "a")))
 
 
 def test_names_that_are_not_utf8(tracker: FileTracker, listener: Listener, work: Work) -> None:

@@ -4,6 +4,7 @@ from foredeck.sources.classify import Look, look
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.filesystem import FilesystemMap, Location, Mount, file_id
 from foredeck.sources.indexing import (
+    CHANGING,
     NOTHING_PENDING,
     FileSource,
     Limits,
@@ -19,6 +20,7 @@ from foredeck.sources.toolpaths import Touch, path_argument, tool_path, touched_
 from foredeck.sources.tracking import FileTracker, TrackerOptions, TrackerState
 
 __all__ = [
+    "CHANGING",
     "NOTHING_PENDING",
     "DiskSource",
     "FileSource",

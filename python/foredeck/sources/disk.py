@@ -13,6 +13,7 @@ from foredeck.model.documents import FilesystemSource, Generator
 from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.indexing import (
+    CHANGING,
     NOTHING_PENDING,
     Known,
     Limits,
@@ -29,6 +30,7 @@ from foredeck.sources.recorded import (
     location_of,
     whole_text,
 )
+from foredeck.sources.rest import Rest
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
 from foredeck.sources.versions import file_version, link_move
 from foredeck.store.protocol import Store
@@ -75,6 +77,7 @@ class DiskSource:
         self._limits = limits or Limits()
         self._recorded = RecordedSource(store, filesystems, self._limits)
         self._last: dict[str, _Last] = {}
+        self._rest = Rest()
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
         """Object id and source binding of the file that `path` names, links resolved."""
@@ -128,7 +131,7 @@ class DiskSource:
         return [as_told(place, touch.role, known, text, event.tool), *others]
 
     def reconcile(
-        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """Compare known files with the disk."""
         self._filesystems.forget()
@@ -138,11 +141,14 @@ class DiskSource:
             if not known.exists:
                 strays.setdefault(place.object_id, place)
             elif place.object_id not in met:
-                sighting = self._sight(place, "mentioned", known, _FOUND)
+                sighting = self._sight(place, "mentioned", known, _FOUND, wary=wary)
                 met[place.object_id] = _Met(place, known, sighting)
                 if sighting.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
                     strays.setdefault(beyond.object_id, beyond)
+        if any(m.sighting.state == CHANGING and _is_gone(m.location) for m in met.values()):
+            # It may have moved to another of these: they are taken in together.
+            return [_put_off(m) for m in met.values()]
         self._follow_moves(met, [s for s in strays.values() if s.object_id not in met], _FOUND)
         return [m.sighting for m in met.values()]
 
@@ -183,7 +189,9 @@ class DiskSource:
             elif known[target].exists:
                 yield location_of(target, known[target], self._filesystems), known[target]
 
-    def _sight(self, place: Location, role: Role, known: Known, by: _By) -> Sighting:
+    def _sight(
+        self, place: Location, role: Role, known: Known, by: _By, *, wary: bool = False
+    ) -> Sighting:
         if place.local is None:
             return _plain(place, role, known, "unreachable")
         if role in ("listed", "mentioned") and known.state != "deleted":
@@ -191,9 +199,9 @@ class DiskSource:
                 return self._first_mention(place, role, known)
             if role == "listed" or (not known.has_content and os.path.exists(place.local)):
                 return _plain(place, role, known, known.state)
-        if self._filesystems.real(place.local) != place.local:
-            return self._seen(place, role, known, Look("missing"), by)
-        return self._seen(place, role, known, self._look(place.local, known), by)
+        linked = self._filesystems.real(place.local) != place.local
+        seen = Look("missing") if linked else self._look(place.local, known)
+        return self._seen(place, role, known, seen, by, wary=wary)
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> Sighting:
         assert place.local is not None
@@ -226,10 +234,14 @@ class DiskSource:
             self._last[local] = _Last(seen.kind, seen.source_hash, trusted, seen.device)
         return seen
 
-    def _seen(self, place: Location, role: Role, known: Known, seen: Look, by: _By) -> Sighting:
+    def _seen(
+        self, place: Location, role: Role, known: Known, seen: Look, by: _By, *, wary: bool = False
+    ) -> Sighting:
         """The sighting that follows from a look, with a new version if one is due."""
+        local = place.local or ""
         if seen.kind in ("missing", "directory"):
             if not known.exists or known.state == "deleted":
+                self._rest.forget(local)
                 return _plain(place, role, known, known.state or seen.kind)
             seen, state = Look("missing"), "deleted"
         elif seen.kind == "unreachable" or (seen.kind == "unreadable" and known.has_content):
@@ -237,7 +249,11 @@ class DiskSource:
         else:
             state = seen.kind
         if not _differs(known, seen, state):
+            self._rest.forget(local)
             return _plain(place, role, known, known.state)
+        if wary and not self._rest.is_reached(local, seen, emptied=_is_emptied(known, seen)):
+            return _plain(place, role, known, CHANGING)
+        self._rest.forget(local)
         document = file_version(
             place,
             known.fields,
@@ -312,6 +328,20 @@ def _differs(known: Known, seen: Look, state: str) -> bool:
     if known.state != state or known.fields.get("source_hash") != seen.source_hash:
         return True
     return state == "huge" and known.fields.get("size") != seen.size
+
+
+def _is_emptied(known: Known, seen: Look) -> bool:
+    return seen.source_hash == _EMPTY_HASH != known.fields.get("source_hash")
+
+
+def _is_gone(place: Location) -> bool:
+    return place.local is not None and not os.path.exists(place.local)
+
+
+def _put_off(met: _Met) -> Sighting:
+    if met.sighting.document is None:
+        return met.sighting
+    return _plain(met.location, met.sighting.role, met.known, CHANGING)
 
 
 def _plain(place: Location, role: Role, known: Known, state: str) -> Sighting:

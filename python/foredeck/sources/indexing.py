@@ -24,6 +24,10 @@ Pending = Mapping[str, Document]
 NOTHING_PENDING: Pending = MappingProxyType({})
 
 
+CHANGING = "changing"
+"""State of a sighting that says nothing yet: somebody may be writing the file at this moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds: bytes above which a file is not read, and most paths that one tool call adds."""
@@ -56,7 +60,7 @@ class Sighting:
     when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
     `FileDocument.state` of the newest version, or what stands in the way of one: `unreachable`,
     `unreadable` (what was known of it stays as it is), `missing` (not there, never known),
-    `directory`.
+    `directory`, `changing` (see `FileSource.reconcile`).
     """
 
     path: str
@@ -99,13 +103,18 @@ class FileSource(Protocol):
         """
 
     def reconcile(
-        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """Compare known files with what is out there now.
 
         `targets`: object ids, or paths of this machine as a tracker reports them. Sightings come
         in that order, each object once; only changed ones carry documents. Unknown ids and
         paths are left out, but for a path that turns out to be where a known file moved to.
+
+        `wary`: a change is passed over for now, with the state `changing`, until the file has
+        come to rest (`sources/rest.py`): it may be half written. While a file that was taken
+        away a moment ago is passed over, all others of the call are: it may have become one of
+        them.
         """
 
 

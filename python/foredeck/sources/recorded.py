@@ -100,9 +100,10 @@ class RecordedSource:
         return self.after_tool(event, pending=pending)
 
     def reconcile(
-        self, targets: Iterable[str], *, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """What is known of these files: a recording has nothing to compare them with."""
+        del wary
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
         known = lookup(self._store, ids, pending)
         return [

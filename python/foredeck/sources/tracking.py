@@ -54,7 +54,6 @@ class _File:
     """A tracked path. `stamp` is how it was when it was last looked at, None for absent."""
 
     path: str
-    objects: set[str] = field(default_factory=set)
     state: TrackerState = "orphaned"
     stamp: Stamp | None = None
     was_orphaned: bool = False
@@ -110,28 +109,20 @@ class FileTracker:
         self._thread: threading.Thread | None = None
 
     def track(self, object_id: str, path: str, *, resumed: bool = False) -> None:
-        """Track an object's file at this path of this machine. Cheap, and safe to repeat.
+        """Track an object's file at this path of this machine, to the end. Cheap to repeat.
 
         `resumed` says that the object was tracked before, by a session that has ended.
         """
         with self._changed:
-            if self._stopped or self._paths.get(object_id) == path:
+            if self._stopped or object_id in self._paths:
                 return
-            self._untrack(object_id)
             folder_path, name = os.path.split(path)
             folder = self._folders.setdefault(folder_path, _Folder(folder_path))
-            file = folder.files.setdefault(name, _File(path, was_orphaned=resumed))
-            file.objects.add(object_id)
+            folder.files.setdefault(name, _File(path, was_orphaned=resumed))
             self._paths[object_id] = path
             self._restless.add(folder_path)
             self._dirty.add(path)
             self._start()
-            self._changed.notify()
-
-    def untrack(self, object_id: str) -> None:
-        """Track this object no longer; fine for one that is not tracked."""
-        with self._changed:
-            self._untrack(object_id)
             self._changed.notify()
 
     def state(self, object_id: str) -> TrackerState | None:
@@ -158,6 +149,15 @@ class FileTracker:
             paths = [self._paths[id] for id in object_ids if id in self._paths]
             stamps = {path: file.stamp for path in paths if (file := self._file(path))}
         return [path for path, old in stamps.items() if old is None or _stamp(path) != old]
+
+    def remind(self, targets: Iterable[str]) -> None:
+        """Tell these once more in a moment, whatever they are to the listener."""
+        with self._changed:
+            if self._stopped:
+                return
+            self._dirty.update(targets)
+            self._start()
+            self._changed.notify()
 
     def stop(self) -> None:
         """End all tracking and wait for the threads. Calling it twice is fine."""
@@ -251,7 +251,7 @@ class FileTracker:
                 self._soil(file.path for file in files if _stamp(file.path) != file.stamp)
 
     def _settle(self) -> None:
-        """Watch what is to be watched, and let go of what is not there or not tracked."""
+        """Watch what is to be watched, and let go of what is not there."""
         with self._changed:
             folders, self._restless = self._restless, set()
         for path in sorted(folders):
@@ -260,11 +260,9 @@ class FileTracker:
             if folder is None:
                 continue
             place = _place(path)
-            if folder.lost or place != folder.place or not folder.files:
+            if folder.lost or place != folder.place:
                 self._release(folder)
-            if not folder.files:
-                self._drop(folder)
-            elif folder.mode in ("new", "gone"):
+            if folder.mode in ("new", "gone"):
                 self._attach(folder, place)
 
     def _attach(self, folder: _Folder, place: tuple[int, int] | None) -> None:
@@ -301,13 +299,6 @@ class FileTracker:
             folder.mode = "gone"
         if watch is not None:
             self._watcher.unwatch(watch)
-
-    def _drop(self, folder: _Folder) -> None:
-        with self._changed:
-            if not folder.files:
-                self._folders.pop(folder.path, None)
-            else:
-                self._restless.add(folder.path)
 
     def _tell(self) -> None:
         with self._changed:
@@ -351,16 +342,6 @@ class FileTracker:
             logger.exception("a tracker's listener failed")
 
     # With the lock held.
-
-    def _untrack(self, object_id: str) -> None:
-        file = self._file(self._paths.pop(object_id, ""))
-        if file is None:
-            return
-        file.objects.discard(object_id)
-        if not file.objects:
-            folder_path, name = os.path.split(file.path)
-            del self._folders[folder_path].files[name]
-            self._restless.add(folder_path)
 
     def _file(self, path: str) -> _File | None:
         folder_path, name = os.path.split(path)

@@ -6,12 +6,20 @@ while they are as the tool left them, and the result is stored, so that it canno
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from foredeck.context.intake.ingest import Ingest
 from foredeck.context.intake.notices import keep_untold
 from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Call, Item, Key
 from foredeck.context.state.session import Observation, Session
+from foredeck.errors import Conflict
 from foredeck.sources import Sighting, ToolEvent
+
+Look = Callable[[], list[Sighting]]
+MOST_LOOKS = 5
+"""How often the files of a tool are looked at, while other engines are faster each time."""
 
 
 def observe(
@@ -25,8 +33,13 @@ def observe(
 
     `full_output`: all that it wrote, where the host has cut the result.
     """
-    found = session.source.after_tool(event, pending=session.workspace.pending)
-    _keep(session, event, _item(event, call_id, blocks), found, full_output)
+    _keep(
+        session,
+        event,
+        _item(event, call_id, blocks),
+        partial(session.source.after_tool, event),
+        full_output,
+    )
 
 
 def observe_lost(session: Session, items: list[Item], start: int) -> None:
@@ -46,24 +59,43 @@ def observe_lost(session: Session, items: list[Item], start: int) -> None:
             continue
         tool, cwd = item.tool or call.tool, session.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        found = session.source.after_lost(event, pending=session.workspace.pending)
-        _keep(session, event, item, found, None)
+        found = _keep(session, event, item, partial(session.source.after_lost, event), None)
         session.stale.update(s.object_id for s in found if s.role in ("read", "written"))
 
 
 def _keep(
+    session: Session, event: ToolEvent, item: Item, look: Look, full_output: bytes | None
+) -> list[Sighting]:
+    """Look at the files, and commit what was seen with the result; returns what was seen.
+
+    Looks anew where another engine has stored a version of one of them in between: the same
+    bytes would become two.
+    """
+    if not session.workspace.empty:
+        session.workspace.commit()
+    untold = dict(session.notices)
+    for _ in range(MOST_LOOKS - 1):
+        try:
+            return _keep_seen(session, event, item, look(), full_output)
+        except Conflict:
+            session.workspace.discard()
+            session.notices = dict(untold)
+    return _keep_seen(session, event, item, look(), full_output)
+
+
+def _keep_seen(
     session: Session,
     event: ToolEvent,
     item: Item,
     sightings: list[Sighting],
     full_output: bytes | None,
-) -> None:
+) -> list[Sighting]:
     workspace, call_id, found = session.workspace, item.call_id, objects_among(sightings)
     full = None if full_output is None else workspace.put_bytes(full_output)
     untold = dict(session.notices)
     for sighting in found:
         if sighting.document is not None:
-            workspace.put(sighting.document)
+            workspace.put_over(sighting.document, sighting.head)
         _note(session, sighting)
     is_new = workspace.head(call_id) is None
     if is_new:
@@ -84,6 +116,7 @@ def _keep(
         keep_untold(session)
     token = None if workspace.empty else workspace.commit()
     session.observed[call_id] = Observation(found, token, full, is_new)
+    return sightings
 
 
 def take_answer(session: Session, item: Item) -> None:

@@ -2,36 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 
 from foredeck.context.intake.notices import keep_untold
 from foredeck.context.state.index import Seen
 from foredeck.context.state.session import Session
-from foredeck.sources import Sighting
-from foredeck.store.protocol import Head
+from foredeck.context.state.workspace import PENDING
+from foredeck.errors import Conflict
+from foredeck.sources import CHANGING, Sighting
+from foredeck.sources.recorded import is_object_id
+from foredeck.store.protocol import Batch, Head, Token
+
+PATIENCE_S = 0.25
+"""How long a prompt waits, at most, for files that somebody is writing at this moment."""
+_PAUSE_S = 0.02
 
 
-def take_sightings(session: Session, sightings: Iterable[Sighting]) -> None:
-    """Store new versions and note which visible files have changed under the model.
+def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
+    """Compare files with the disk: object ids, or paths of this machine.
+
+    Those that somebody seems to be writing join `session.unsettled`, unless they come to rest
+    within `patience_s`: what is half written is no version.
+    """
+    end = time.monotonic() + patience_s
+    left = list(targets)
+    while left:
+        session.unsettled.difference_update(left)
+        left = _look(session, left)
+        session.unsettled.update(left)
+        if time.monotonic() >= end:
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _look(session: Session, targets: Sequence[str]) -> list[str]:
+    """Take in what has changed; returns what is to be looked at once more."""
+    sightings = session.source.reconcile(targets, wary=True)
+    try:
+        token = _store(session, sightings)
+    except Conflict:
+        return list(targets)
+    _take_in(session, sightings, token)
+    left = [s.object_id for s in sightings if s.state == CHANGING]
+    # A path that names no known file may be where one of those that wait has moved to.
+    return left + [t for t in targets if not is_object_id(t)] if left else left
+
+
+def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
+    """Commit new versions, each on top of the one that it was compared with, or nothing.
+
+    Raises `Conflict` where another engine was faster: the same bytes would become two versions.
+    """
+    batch = Batch()
+    for sighting in sightings:
+        if sighting.document is not None:
+            batch.puts.append(sighting.document)
+            batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
+    return session.store.commit(batch) if batch.puts else PENDING
+
+
+def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> None:
+    """Note which visible files have changed under the model. `token`: of their new versions.
 
     A watcher never changes a session's sets (design 1 section 4): what the index knows already
     gets a new version, nothing is added to it.
     """
     before = dict(session.notices)
-    stored = False
+    seen = False
     for sighting in sightings:
         ordinal = session.index.by_object.get(sighting.object_id)
+        if ordinal is None:
+            continue
         if sighting.document is not None:
-            session.workspace.put(sighting.document)
-            stored = True
-            if ordinal is not None:
-                session.see(Seen.of(sighting.document, sighting.path))
-                session.notices[ordinal] = _what(sighting)
-        elif ordinal is not None and _is_news(session, ordinal, sighting.head):
+            session.see(Seen.of(sighting.document, sighting.path, token))
+            session.notices[ordinal] = _what(sighting)
+            seen = True
+        elif _is_news(session, ordinal, sighting.head):
             session.notices[ordinal] = _what(sighting)
     if session.notices != before:
         keep_untold(session)
-    if stored or session.notices != before:
+    if seen or session.notices != before:
         session.workspace.commit()
 
 

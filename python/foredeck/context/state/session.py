@@ -90,6 +90,8 @@ class Session:
     """Whether tools run now and here, so that a look at the disk tells what they did."""
     stale: set[str] = field(default_factory=set)
     """Files whose newest version comes from a tool's words: the disk may have another by now."""
+    unsettled: set[str] = field(default_factory=set)
+    """Files, by id or path, that somebody seems to be writing: to be looked at once more."""
     shown: frozenset[tuple[int, str]] | None = None
     """What the newest call showed, as handles with hashes of texts, while no request has told
     where the session stands now; None where that was not looked up."""

@@ -19,7 +19,7 @@ class Workspace:
         self.store = store
         self.blobs: dict[str, bytes] = {}
         self._documents: dict[str, Document] = {}
-        self._new: set[str] = set()
+        self._expect: dict[str, Token | None] = {}
 
     def put(self, document: Document, *, new: bool = False) -> None:
         """Write a sealed document; a later one with the same id takes its place.
@@ -28,7 +28,13 @@ class Workspace:
         """
         self._documents[document.id] = document
         if new:
-            self._new.add(document.id)
+            self._expect[document.id] = None
+
+    def put_over(self, document: Document, head: Head | None) -> None:
+        """As `put`, on top of this version: where that is not the newest, committing raises
+        `Conflict`."""
+        self._documents[document.id] = document
+        self._expect[document.id] = None if head is None else head.token
 
     def put_bytes(self, data: bytes) -> str:
         """Store bytes; returns their address."""
@@ -60,10 +66,13 @@ class Workspace:
 
     def commit(self) -> Token:
         """Commit and start afresh. On failure everything stays collected."""
-        expect: dict[str, Token | None] = dict.fromkeys(self._new)
-        batch = Batch(list(self._documents.values()), dict(self.blobs), expect)
+        batch = Batch(list(self._documents.values()), dict(self.blobs), dict(self._expect))
         token = self.store.commit(batch)
-        self._documents.clear()
-        self._new.clear()
-        self.blobs.clear()
+        self.discard()
         return token
+
+    def discard(self) -> None:
+        """Start afresh, without a commit."""
+        self._documents.clear()
+        self._expect.clear()
+        self.blobs.clear()

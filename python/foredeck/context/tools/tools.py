@@ -14,7 +14,7 @@ from typing import Any
 from foredeck.context import wording
 from foredeck.context.intake.alignment import stand_at_newest
 from foredeck.context.intake.ingest import apply_decision
-from foredeck.context.intake.reconcile import take_sightings
+from foredeck.context.intake.reconcile import PATIENCE_S, look_again
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.handles import Wanted, resolve
@@ -93,8 +93,8 @@ class ContextTools:
         """The content, unless the very version can be read in the prompt already."""
         entry = wanted.entry
         if entry.type == "file":
-            # The tracker may lag behind: what is given out is what is there now.
-            take_sightings(self._session, self._session.source.reconcile([entry.object]))
+            # The tracker may lag behind: what is given out is what is there now, if it is whole.
+            look_again(self._session, [entry.object], PATIENCE_S)
         content = content_of(self._session, wanted)
         if wanted.slice is not None:
             return self._part(op, wanted, content)
