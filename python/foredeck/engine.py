@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from foredeck import __version__
@@ -333,6 +334,7 @@ class Engine:
         lost = unreadable_lines(asked.get("file") or "") if not session.log.newest else 0
         if lost:
             session.words.append(told_of_lines(lost))
+        session.tell = partial(self._notify, "info")
         if self._call_soon is not None and self._config.sources.watch:
             self._watch = SessionWatch(
                 session,

@@ -139,11 +139,10 @@ def forget(
     # The tombstones are written first, so that an interrupted erasure is known for what it is; a
     # session's own object goes last: as long as it is there the same can be done again.
     store.commit(Batch(puts=[_tombstone(plan).seal() for plan in plans]))
-    looked = plans[0].looked
     for plan in plans:
         advance(plan.session)
         ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
-        looked = erase(config, ids, plan.blobs, looked)
+        erase(config, ids, plan.blobs, plan.looked)
         drop_derived(config.home, plan.session)
 
 
@@ -156,7 +155,7 @@ def _tombstone(plan: Forgetting) -> ForgottenDocument:
     )
 
 
-def erase(config: Config, ids: Sequence[str], blobs: Sequence[str], looked: Looked) -> Looked:
+def erase(config: Config, ids: Sequence[str], blobs: Sequence[str], looked: Looked) -> None:
     """Take documents and blobs out of the configured store for good; of XTDB out of the local
     copy and out of the database. Raises `Conflict` as `SqliteStore.erase`, `StoreUnavailable`."""
     with closing(
@@ -166,7 +165,7 @@ def erase(config: Config, ids: Sequence[str], blobs: Sequence[str], looked: Look
             store.check_unused(looked, ids, blobs)
             with closing(open_database(config)) as database:
                 database.erase(ids, blobs)
-        return store.erase(ids, blobs, looked)
+        store.erase(ids, blobs, looked)
 
 
 def open_database(config: Config) -> XtdbStore:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from context.driver import Host
 from context.messages import assistant, calls, result, user
 from foredeck.context.intake.adoption import told_of, told_of_lines
 from foredeck.hosts.pi.messages import Message, to_item
@@ -48,3 +51,19 @@ def test_what_is_told(messages: list[Message], told: str) -> None:
 )
 def test_what_is_told_of_a_damaged_file(count: int, told: str) -> None:
     assert told_of_lines(count) == told
+
+
+@pytest.mark.parametrize(("answers", "parts"), [(1010, [0, 1000, 2000]), (10, [])])
+def test_of_a_long_history_it_is_told_how_far_it_is(
+    tmp_path: Path, answers: int, parts: list[int]
+) -> None:
+    host, told = Host(tmp_path), list[str]()
+    host.state.tell = told.append
+    for number in range(answers):
+        host.add(user(f"{number}?"), assistant(f"{number}."))
+    host.add(user("Go on."))
+    host.call()
+    total = f"{2 * answers - 1:,}"
+    head = "foredeck takes in what was said before: "
+    assert told == [f"{head}{done:,} of {total}" for done in parts]
+    host.close()

@@ -241,6 +241,18 @@ def test_what_is_taken_up_meanwhile_stays(
     store.close()
 
 
+def test_what_comes_under_an_older_transaction_is_seen(
+    planned: tuple[Config, SqliteStore, list[Forgetting]],
+) -> None:
+    config, store, plans = planned
+    first = store.records(None, 1)[0].origin
+    store.commit(Batch(puts=[note("imported")]), origin=first)
+    with pytest.raises(Conflict, match="meanwhile"):
+        forget(config, store, plans)
+    forget(config, store, plan_forgetting(store, ["s0"]))
+    store.close()
+
+
 def test_a_text_erased_in_the_middle_of_a_commit_is_written_again(tmp_path: Path) -> None:
     file = tmp_path / "foredeck.db"
     blobs: dict[str, bytes] = {}

@@ -14,7 +14,7 @@ from foredeck.context.cache.cached import Reach, Rule, reach_of
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, binds, first_free, is_cold
 from foredeck.context.digests import Size
-from foredeck.context.intake.adoption import ADOPTED, before_us, told_of
+from foredeck.context.intake.adoption import ADOPTED, before_us, followed, told_of
 from foredeck.context.intake.alignment import (
     Alignment,
     align,
@@ -251,7 +251,7 @@ class Assembler:
         ingest = Ingest(session)
         for index in range(len(conversation), len(items)):
             conversation.append(items[index])
-        for index in range(_turn_start(items, start), len(items)):
+        for index in followed(session, range(_turn_start(items, start), len(items))):
             item = items[index]
             if item.kind == "assistant":
                 ingest.assistant(item, _results_after(items, index), new=index >= start)

@@ -47,11 +47,15 @@ def plan_forgetting(
     going = set(sessions)
     doomed: dict[str, set[str]] = {}
     kept: dict[str, int] = {}
+    found: dict[str, bool] = {}
     for session in sessions:
         wanted = documents_of(store, session)
         heads = store.heads(wanted)
-        alone = {id for id in wanted if id in heads and id not in needed}
-        alone = {id for id in alone if _is_alone(store, heads[id], going)}
+        ours = [id for id in wanted if id in heads and id not in needed]
+        for id in ours:
+            if id not in found:
+                found[id] = _is_alone(store, heads[id], going)
+        alone = {id for id in ours if found[id]}
         objects = {id for id, head in heads.items() if head.type in ("file", "toolcall")}
         kept[session] = len(objects & set(wanted) - alone)
         doomed[session] = alone | set(_nicknames(store, (heads[id] for id in alone)))
@@ -119,8 +123,9 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
     owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):
         return owner is None or owner in sessions or store.head(session_object_id(owner)) is None
-    members = store.query("member", {"object": head.id})
-    return all(member.fields["session"] in sessions for member in members)
+    # A session lists an object once: not more are read than it takes to find somebody else.
+    members = store.query("member", {"object": head.id}, limit=len(sessions) + 1)
+    return len(members) <= len(sessions) and all(m.fields["session"] in sessions for m in members)
 
 
 def _nicknames(store: Store, heads: Iterable[Head]) -> list[str]:

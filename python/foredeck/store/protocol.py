@@ -80,10 +80,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How far a file was looked through: its last version, and how many there were up to it."""
+    """How far a file was looked through: its last version, and how often any had come under an
+    older transaction, as imported ones may."""
 
     last: int
-    versions: int
+    late: int
 
 
 class Store(Protocol):

@@ -373,13 +373,12 @@ class SqliteStore:
 
     def erase(
         self, ids: Collection[str], blobs: Collection[str], looked: Looked | None = None
-    ) -> Looked:
+    ) -> None:
         """Take documents with all their versions, and blobs, out of the file for good.
 
         Their bytes are overwritten, in the log too. Only for what a user has asked for
         (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
-        `Conflict` raised, where what has come since `looked` has to do with it. Returns
-        `looked` without what has gone.
+        `Conflict` raised, where what has come since `looked` has to do with it.
         """
         with self._translated():
             self._db.execute("PRAGMA secure_delete = ON")
@@ -392,11 +391,9 @@ class SqliteStore:
                     self._db.executemany(
                         "DELETE FROM blob WHERE hash = ?", [(d,) for d in raw_digests(blobs)]
                     )
-                    looked = looked_through(self._db, looked)
             finally:
                 self._db.execute("PRAGMA secure_delete = OFF")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return looked
 
     def _erase_document(self, id: str | bytes) -> None:
         row = self._db.execute(

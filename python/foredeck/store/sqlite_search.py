@@ -15,6 +15,7 @@ from typing import Any
 from foredeck.store import codec
 from foredeck.store.portable.references import RECORDS, in_message, references
 from foredeck.store.protocol import Advance, Looked
+from foredeck.store.sqlite_write import late_versions
 
 BATCH = 500
 """How many versions are held at once."""
@@ -32,13 +33,10 @@ _WITHOUT = frozenset({"chat", "member"})
 """Types that name no blob but their content: their fields are few and of fixed types."""
 
 
-def looked_through(db: sqlite3.Connection, before: Looked | None = None) -> Looked:
-    """Where the file ends now, or what there is now of what was there `before`."""
-    last = before.last if before else (1 << 63) - 1
-    found, versions = db.execute(
-        "SELECT max(number), count(*) FROM version WHERE number <= ?", (last,)
-    ).fetchone()
-    return Looked(before.last if before else found or 0, versions)
+def looked_through(db: sqlite3.Connection) -> Looked:
+    """Where the file ends now."""
+    (last,) = db.execute("SELECT max(number) FROM version").fetchone()
+    return Looked(last or 0, late_versions(db))
 
 
 def needed_blobs(
@@ -64,8 +62,8 @@ def is_taken_up(
     db: sqlite3.Connection, read: Read, looked: Looked, ids: Collection[str], blobs: Iterable[str]
 ) -> bool:
     """Whether what has come since has to do with these documents or blobs."""
-    if looked_through(db, looked) != looked:
-        return True  # something came under an older transaction, as imports do, or has gone
+    if late_versions(db) != looked.late:
+        return True
     search = _Search(read, blobs)
     for _, stored, type_, *columns in db.execute(_VERSIONS, (looked.last,)):
         id = codec.id_text(stored)

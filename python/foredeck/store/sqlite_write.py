@@ -26,6 +26,17 @@ JOIN tx t ON t.seq = d.head >> {POSITION_BITS}"""
 EncodedBlobs = dict[str, tuple[int, int, bytes]]
 """Size, encoding and bytes by hash."""
 
+_COUNT_LATE = (
+    "INSERT INTO meta VALUES ('late', '1') ON CONFLICT (key) DO UPDATE SET value = value + 1"
+)
+
+
+def late_versions(db: sqlite3.Connection) -> int:
+    """How often versions have come under a transaction that was there: what follows the end of
+    the file does not see them."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'late'").fetchone()
+    return 0 if row is None else int(row[0])
+
 
 @dataclass(slots=True)
 class _Rows:
@@ -97,7 +108,7 @@ class Writer:
         Raises `Conflict` as `Store.commit` says, `ValueError` for too many documents.
         """
         self._check_expected(expect)
-        transaction, number = self._begin(origin)
+        transaction, number, is_late = self._begin(origin)
         if len(versions) > MAX_DOCUMENTS - (number & (MAX_DOCUMENTS - 1)):
             raise ValueError(f"a transaction holds at most {MAX_DOCUMENTS} documents")
         ids = [codec.id_column(version.id) for version in versions]
@@ -107,6 +118,8 @@ class Writer:
             if self._plan(rows, version, known.get(id), transaction, number):
                 number += 1
         self._insert(rows)
+        if is_late and rows.versions:
+            self._db.execute(_COUNT_LATE)
         self._db.executemany(
             "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?)",
             ((bytes.fromhex(digest), *row) for digest, row in blobs.items()),
@@ -124,16 +137,17 @@ class Writer:
             if found != expected:
                 raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
-    def _begin(self, origin: Origin | None) -> tuple[Origin, int]:
-        """The transaction, and the number of the first version to be written in it."""
+    def _begin(self, origin: Origin | None) -> tuple[Origin, int, bool]:
+        """The transaction, the number of the first version to be written in it, and whether it
+        was there before."""
         if origin is None:
             transaction = self._next_local()
-            return transaction, self._insert_tx(transaction) << POSITION_BITS
+            return transaction, self._insert_tx(transaction) << POSITION_BITS, False
         row = self._db.execute(
             "SELECT seq, time_ms FROM tx WHERE token = ?", (origin.token,)
         ).fetchone()
         if row is None:
-            return origin, self._insert_tx(origin) << POSITION_BITS
+            return origin, self._insert_tx(origin) << POSITION_BITS, False
         seq, time_ms = row
         if time_ms != origin.time_ms:
             raise Conflict(f"transaction {origin.token!r} is here with another time")
@@ -142,7 +156,7 @@ class Writer:
             "SELECT max(number) FROM version WHERE number >= ? AND number < ?",
             (first, first + MAX_DOCUMENTS),
         ).fetchone()
-        return origin, first if last is None else last + 1
+        return origin, first if last is None else last + 1, True
 
     def _next_local(self) -> Origin:
         """A transaction of this store, later than all that are here, whatever the clock does."""

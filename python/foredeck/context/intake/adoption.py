@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
@@ -12,6 +12,10 @@ from foredeck.context.state.session import Session
 
 ADOPTED = "adopted"
 """Why a call from before the session had foredeck is recorded as the host's."""
+
+LONG = 1000
+"""So many messages that come at once are taken in within a second or more, and the user is told
+how far it is."""
 
 
 def told_of(list: Sequence[Item]) -> str:
@@ -66,3 +70,11 @@ def before_us(session: Session, alignment: Alignment) -> list[Outcome]:
         if item.kind == "assistant" and not item.void:
             return [Outcome("off", messages=index, time_ms=item.time_ms, reason=ADOPTED)]
     return []
+
+
+def followed(session: Session, indexes: range) -> Iterator[int]:
+    """The indexes of messages to be taken in; where they are many, the user is told meanwhile."""
+    for done, index in enumerate(indexes):
+        if len(indexes) >= LONG and done % LONG == 0:
+            session.tell(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
+        yield index

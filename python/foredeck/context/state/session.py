@@ -101,6 +101,8 @@ class Session:
     """Handles of files that something else has changed, with what happened to them."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """Stretches of chat that were put away, by id, oldest first; without their turns."""
+    tell: Callable[[str], None] = lambda _text: None
+    """Says something to the user at once, and not with the next answer."""
     words: list[str] = field(default_factory=list)
     """What the user shall be told with the next answer."""
     compacting: object = None
