@@ -30,7 +30,10 @@ FOLDERS = 49
 PATIENCE_S = 180.0
 POLL_S = 0.1
 REST_S = 5.0
-"""Before idling is measured: the looks at everything that a burst asks for are over then."""
+"""The engine is at rest when it has done nothing for so long: what a burst asks for is over then,
+however long a busy machine takes for it."""
+REST_SHARE = 0.01
+"""What of a core counts as nothing."""
 CHUNK = 500
 EDITED = 500
 LIMIT_FILES = 20
@@ -188,7 +191,7 @@ def run_storm(
             quiet_mb = _memory(storm.engine.pid, "VmRSS")
             phases = [storm.paused(written), *storm.checkout(), storm.editors(), storm.install()]
             peak_mb = _memory(storm.engine.pid, "VmHWM")
-            idle = _idle_share(storm.engine.pid, idle_s, advance)
+            rest_s, idle = _idle_share(storm.engine.pid, idle_s, advance)
             notices = storm.engine.notices
         phases.append(_without_watches(root / "b", advance))
     return {
@@ -199,6 +202,7 @@ def run_storm(
         "phases": [asdict(phase) for phase in phases],
         "quiet_mb": quiet_mb,
         "peak_mb": peak_mb,
+        "rest_s": rest_s,
         "idle_cpu_percent": idle,
         "notices": notices,
         "ok": all(phase.wrong == 0 for phase in phases),
@@ -276,15 +280,28 @@ def _memory(pid: int, what: str) -> float | None:
     return next((round(found / 1024, 1) for found in kilobytes), None)
 
 
-def _idle_share(pid: int, seconds: float, advance: Advance) -> float | None:
-    """Percent of one core that the engine uses while nothing happens."""
+def _idle_share(pid: int, seconds: float, advance: Advance) -> tuple[float, float | None]:
+    """How many seconds it took to rest, and the percent of one core that the engine then uses
+    while nothing happens."""
+    began = time.monotonic()
+    span = min(REST_S, seconds)
+    while (used := _used_s(pid, span)) is not None and used > REST_SHARE * span:
+        if time.monotonic() - began > PATIENCE_S:
+            break
+        advance("waiting for it to rest")
+    rest_s = round(time.monotonic() - began - span, 1)
     advance("watching it idle")
-    time.sleep(min(REST_S, seconds))
+    used = _used_s(pid, seconds)
+    return rest_s, None if used is None else round(100 * used / seconds, 2)
+
+
+def _used_s(pid: int, seconds: float) -> float | None:
+    """Seconds of the processor that a process uses within so many of the clock."""
     before = _cpu_s(pid)
     if before is None:
         return None
     time.sleep(seconds)
-    return round(100 * ((_cpu_s(pid) or before) - before) / seconds, 2)
+    return (_cpu_s(pid) or before) - before
 
 
 def _cpu_s(pid: int) -> float | None:

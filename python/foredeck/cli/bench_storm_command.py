@@ -27,7 +27,8 @@ def _run(args: Namespace) -> int:
         print(table([("phase", "written", "wrong", "settled in", ""), *rows]))
         print(
             f"\nmemory {found['quiet_mb']} MB at rest, {found['peak_mb']} MB at most; "
-            f"idle {found['idle_cpu_percent']}% of a core"
+            f"idle {found['idle_cpu_percent']}% of a core, at rest {found['rest_s']:g} s after the "
+            "last change was stored"
         )
     return 0 if found["ok"] else 1
 
@@ -52,7 +53,8 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         type=positive,
         default=35,
-        help="how long it is watched idling; everything is compared each half minute "
+        help="how long it is watched idling once it rests; everything is compared each half "
+        "minute "
         "(default: %(default)s)",
     )
     add_json_flag(parser)
