@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from context.scenes import ask, bash, finish, use
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
-from foredeck.store import codec
+from foredeck.store import codec, sqlite_write
 from foredeck.store.forgetting import Forgetting, plan_forgetting
 from foredeck.store.portable.references import in_message, references
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.sqlite_transaction import immediate
 from foredeck.stores import forget
 from store.documents import note
 
@@ -253,20 +254,21 @@ def test_what_comes_under_an_older_transaction_is_seen(
     store.close()
 
 
-def test_a_text_erased_in_the_middle_of_a_commit_is_written_again(tmp_path: Path) -> None:
+def test_a_text_erased_in_the_middle_of_a_commit_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "foredeck.db"
     blobs: dict[str, bytes] = {}
     address = store_message(user("erased"), blobs)
     with closing(open_sqlite(file)) as store, closing(open_sqlite(file)) as other:
         store.commit(Batch(puts=[note("a")], blobs=blobs))
-        encode = store._encode_new
 
-        def encode_then_erase(wanted: dict[str, bytes]) -> dict[str, tuple[int, int, bytes]]:
-            store._encode_new = encode  # type: ignore[method-assign]
-            found = encode(wanted)
+        @contextmanager
+        def erased_before(db: sqlite3.Connection) -> Iterator[None]:
             other.erase([], [address])
-            return found
+            with immediate(db):
+                yield
 
-        store._encode_new = encode_then_erase  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(sqlite_write, "immediate", erased_before)
         store.commit(Batch(puts=[note("b")], blobs=blobs))
         assert store.blob(address) == blobs[address]
