@@ -33,11 +33,6 @@ export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
   pi.on("session_tree", (event) => {
     shim.event("tree", { new_leaf: event.newLeafId, old_leaf: event.oldLeafId });
   });
-  pi.on("session_compact", (event) => {
-    const { id, summary } = event.compactionEntry;
-    const written = event.fromExtension ? {} : { summary };
-    shim.event("compact", { entry: id, reason: event.reason, ...written });
-  });
   pi.on("model_select", (event) => {
     shim.event("model", { provider: event.model.provider, id: event.model.id });
   });

@@ -60,6 +60,7 @@ export class Shim {
       session: () => this.sessionId(),
       reopen: () => this.open(),
       isOff: () => this.isOff(),
+      safely: (what, work) => this.safely(what, work),
       log: (text) => this.log(text),
     });
   }

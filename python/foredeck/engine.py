@@ -40,6 +40,7 @@ from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.keeping import keep_uses, recall_uses
+from foredeck.model.compactions import Writer
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
@@ -260,7 +261,8 @@ class Engine:
         """Something that the next request will show anyway."""
         log.debug("session event %s", params.get("kind"))
         if params.get("kind") == "compact" and params.get("summary"):
-            finish(self._current(params), str(params["summary"]))
+            by: Writer = "extension" if params.get("by") == "extension" else "model"
+            finish(self._current(params), str(params["summary"]), by)
         message = params.get("message")
         if params.get("kind") == "answer" and isinstance(message, dict):
             self._take_answer(self._current(params), message, params.get("entry"))

@@ -14,7 +14,7 @@ from foredeck.bench.scripted import call
 from foredeck.bench.scripted.pi_process import VERSIONS
 from foredeck.model.documents import ToolcallDocument
 from harness import Pi, one_version
-from observed import answered, assert_stable, calls_of, results, session_of, stored
+from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
@@ -114,7 +114,14 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
     assert_stable(sent[:4])
     assert "A summary of another extension." in sent[4].request.text
     assert "Question 0" not in sent[4].request.text
+    cancelled, written = notified(rpc)
+    assert cancelled.startswith("another extension (or you) has cancelled a compaction")
+    assert written.startswith("another extension has written the summary of a compaction")
     with stored(pi) as store:
+        kept = [head.fields for head in store.query("compaction")]
+        assert [fields["written_by"] for fields in kept] == ["extension"]
+        (at,) = [m for m in store.query("member") if m.fields["object_type"] == "compaction"]
+        assert f"What the summary above covers is @{at.fields['ordinal']}:" in sent[4].request.text
         assert len(calls_of(store)) == len(sent)
 
 
@@ -122,7 +129,11 @@ def test_another_extension_owns_compaction(pi: Pi, tmp_path: Path, first: bool) 
 def test_a_bash_of_another_extension_is_kept_as_it_gave_it(pi: Pi, tmp_path: Path) -> None:
     model = pi.serve([call("bash", command="ls"), "done", call("bash", command="ls"), "end"])
     other = extension(tmp_path, REPLACES_BASH)
-    assert pi.print("work", "more", foredeck=True, extensions=[other]).code == 0
+    rpc = pi.rpc(foredeck=True, extensions=[other])
+    rpc.prompt("work")
+    rpc.prompt("more")
+    (told,) = notified(rpc)
+    assert told.startswith("another extension has put its own bash in the place of Pi's")
     assert model.violations == []
     ran = "ran elsewhere: ls\n" * 60
     first, again = results(answered(model)[-1])

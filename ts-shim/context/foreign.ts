@@ -6,6 +6,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import type { ExtensionAPI, ToolInfo } from "@earendil-works/pi-coding-agent";
 import type { EntrySource } from "./entries.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 
@@ -35,6 +36,23 @@ export function foreignChanges(source: EntrySource, list: readonly HostMessage[]
   for (const rest of expected.values()) changes.left += rest.length;
   return changes.added + changes.left + changes.changed > 0 ? changes : null;
 }
+
+/** The tools that Pi itself would bring under these names. */
+const PI_TOOLS = new Set(["read", "bash", "edit", "write", "grep", "find", "ls"]);
+
+/** Says which of Pi's own tools another extension has replaced; null for none. */
+export function replacedTools(pi: Pick<ExtensionAPI, "getAllTools" | "getActiveTools">) {
+  const active = new Set(pi.getActiveTools());
+  const isReplaced = ({ name, sourceInfo }: ToolInfo) =>
+    PI_TOOLS.has(name) && active.has(name) && !PI_SOURCES.has(sourceInfo?.source ?? "builtin");
+  const names = pi.getAllTools().flatMap((tool) => (isReplaced(tool) ? [tool.name] : []));
+  if (names.length === 0) return null;
+  const list = names.join(", ");
+  return `another extension has put its own ${list} in the place of Pi's: foredeck keeps what it gives`;
+}
+
+/** Where Pi's own tools come from, and those that a program has brought which runs Pi. */
+const PI_SOURCES = new Set(["builtin", "sdk"]);
 
 /** What to say of it. */
 export function describeChanges({ added, left, changed }: Changes): string {

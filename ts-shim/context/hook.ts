@@ -15,7 +15,7 @@ import type { Host } from "../host.ts";
 import { BadAnswerError, checkAnswer } from "./answer.ts";
 import { applyEdits, EditBook } from "./edits.ts";
 import { entryIds } from "./entries.ts";
-import { describeChanges, foreignChanges } from "./foreign.ts";
+import { describeChanges, foreignChanges, replacedTools } from "./foreign.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OutcomeLog } from "./outcomes.ts";
 import { describeModel, describeTools } from "./request.ts";
@@ -33,6 +33,8 @@ export interface HookHost {
   /** Opens the session again with an engine that does not know it. */
   reopen(): void;
   isOff(): boolean;
+  /** Runs what must not reach Pi where it fails. */
+  safely(what: string, work: () => void): void;
   log(text: string): void;
 }
 
@@ -112,7 +114,9 @@ export class ContextHook {
    */
   async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
-    if (list.at(-1)?.role !== "toolResult") this.lookForOthers(list, ctx);
+    if (list.at(-1)?.role !== "toolResult") {
+      this.deps.safely("looking for others", () => this.lookForOthers(list, ctx));
+    }
     let prefix = 0;
     this.marker = null;
     this.requests.expect(false);
@@ -129,7 +133,10 @@ export class ContextHook {
 
   /** Once the call is on its way: a long conversation takes some milliseconds to compare. */
   private lookForOthers(list: readonly HostMessage[], ctx: ExtensionContext): void {
-    if (this.knowsOthers || this.deps.isOff()) return;
+    if (this.deps.isOff()) return;
+    const replaced = replacedTools(this.deps.pi);
+    if (replaced) this.deps.host.notifyOnce("replaced", "info", replaced);
+    if (this.knowsOthers) return;
     const seen = list.map((message) => ({ ...message }));
     const { sessionManager } = ctx;
     setImmediate(() => {

@@ -14,7 +14,10 @@ async function compact(answer: unknown, reason = "threshold", mode = "good"): Pr
   harness = new Harness(mode);
   harness.begin();
   let handler: (event: unknown, ctx: unknown) => Promise<unknown> = async () => "none";
-  const pi = { on: (_name: string, given: typeof handler) => (handler = given) };
+  const on = (name: string, given: typeof handler) => {
+    if (name === "session_before_compact") handler = given;
+  };
+  const pi = { on };
   registerCompaction(pi as never, harness.shim);
   const preparation = {
     messagesToSummarize: [{ role: "user", content: "a" }],

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { registerCommand } from "../command.ts";
+import { registerCompaction } from "../compaction.ts";
 import foredeck from "../index.ts";
 import { registerObserver } from "../observe.ts";
 import { registerSessions, sessionIdIn } from "../sessions.ts";
@@ -58,9 +59,8 @@ function start(mode: string, env?: Record<string, string>) {
   harness = it;
   it.begin();
   const recorded = recorder();
-  for (const register of [registerTools, registerObserver, registerSessions, registerCommand]) {
-    register(recorded.pi, it.shim);
-  }
+  const parts = [registerTools, registerObserver, registerSessions, registerCommand];
+  for (const register of [...parts, registerCompaction]) register(recorded.pi, it.shim);
   const command = async (args: string) => {
     const before = it.notices.length;
     await recorded.commands.foredeck?.handler(args, it.ctx);
@@ -174,17 +174,59 @@ test("session events are told", async () => {
   const { fire, harness } = start("good");
   await harness.shim.engine.whenReady();
   await fire("session_tree", { newLeafId: "b", oldLeafId: "a" });
-  await fire("session_compact", { compactionEntry: { id: "c" }, reason: "manual" });
+  await fire("session_compact", { compactionEntry: { id: "c", summary: "s" }, reason: "manual" });
   await fire("model_select", { model: { provider: "p", id: "m2" } });
   await until(() => harness.requests("session/event").length === 3, "told");
   assert.deepEqual(
     harness.requests("session/event").map(({ params }) => params),
     [
       { session: "s1", kind: "tree", new_leaf: "b", old_leaf: "a" },
-      { session: "s1", kind: "compact", entry: "c", reason: "manual" },
+      { session: "s1", kind: "compact", entry: "c", reason: "manual", summary: "s", by: "model" },
       { session: "s1", kind: "model", provider: "p", id: "m2" },
     ],
   );
+});
+
+test("a compaction that another extension has cancelled or written is told of", async () => {
+  const { fire, harness } = start("good");
+  await harness.shim.engine.whenReady();
+  const preparation = { firstKeptEntryId: "e7", messagesToSummarize: [], turnPrefixMessages: [] };
+  const { signal } = new AbortController();
+  const asked = { preparation, reason: "manual", signal };
+  const compact = async (compactionEntry: object) => {
+    await fire("session_before_compact", asked, harness.ctx);
+    await fire("session_compact", { compactionEntry, reason: "manual", fromExtension: true });
+  };
+  await compact({ id: "a", firstKeptEntryId: "e7", details: { foredeck: {} } });
+  await fire("session_compact_failed", { aborted: false });
+  assert.doesNotMatch(harness.notices.join("\n"), /another extension/);
+  await compact({ id: "b", firstKeptEntryId: "e7", summary: "theirs" });
+  await compact({ id: "c", firstKeptEntryId: "e8", summary: "of other messages" });
+  assert.match(harness.notices.at(-1) ?? "", /^another extension has written the summary/);
+  await until(() => harness.requests("session/event").length === 3, "told");
+  assert.deepEqual(
+    harness
+      .requests("session/event")
+      .map(({ params }) => [params.entry, params.summary, params.by]),
+    [
+      ["a", undefined, undefined],
+      ["b", "theirs", "extension"],
+      ["c", undefined, undefined],
+    ],
+  );
+  await fire("session_before_compact", asked, harness.ctx);
+  await fire("session_compact_failed", { aborted: true });
+  assert.match(harness.notices.at(-1) ?? "", /^another extension \(or you\) has cancelled/);
+});
+
+test("what the user has cancelled is nobody else's doing", async () => {
+  const { fire, harness } = start("good");
+  await harness.shim.engine.whenReady();
+  const preparation = { messagesToSummarize: [], turnPrefixMessages: [] };
+  const signal = AbortSignal.abort();
+  await fire("session_before_compact", { preparation, reason: "manual", signal }, harness.ctx);
+  await fire("session_compact_failed", { aborted: true });
+  assert.doesNotMatch(harness.notices.join("\n"), /another extension/);
 });
 
 test("session_start opens with file and parent; session_shutdown closes", async () => {

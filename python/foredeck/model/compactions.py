@@ -10,6 +10,7 @@ from foredeck.model.canonical import hash_value
 from foredeck.model.documents import Document
 
 AskedBy = Literal["user", "threshold", "overflow", "window"]
+Writer = Literal["foredeck", "model", "extension"]
 """Who wanted it: the user, the host at its threshold, the provider by refusing a prompt as too
 long, or the context window, into which the prompt would not have gone otherwise."""
 
@@ -40,7 +41,7 @@ class CompactionDocument(Document):
     asked_by: AskedBy
     instructions: str = ""
     """What the user wanted the summary to stress."""
-    written_by: Literal["foredeck", "model"] = "foredeck"
+    written_by: Writer = "foredeck"
     call: int = 0
     """The session's newest call when it was made."""
     time_ms: int = 0

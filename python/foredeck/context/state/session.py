@@ -106,7 +106,7 @@ class Session:
     words: list[str] = field(default_factory=list)
     """What the user shall be told with the next answer."""
     compacting: object = None
-    """What the host's model is about to sum up (`context.compacting.Wish`)."""
+    """What the host, or somebody else, may be about to sum up (`context.compacting.Wish`)."""
 
     @property
     def store(self) -> Store:

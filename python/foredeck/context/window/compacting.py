@@ -20,9 +20,9 @@ from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import Asked, Compacted, by_summary, put_away
 from foredeck.context.window.fitting import SUMMARY_SHARE
 from foredeck.context.window.pressure import usable_window
-from foredeck.model.compactions import AskedBy
+from foredeck.model.compactions import AskedBy, Writer
 
-Writer = Literal["foredeck", "model"]
+Hand = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
 
 
@@ -50,8 +50,8 @@ class Wish:
 class Manner:
     """What the user can change about compactions."""
 
-    automatic: Writer = "foredeck"
-    manual: Writer = "model"
+    automatic: Hand = "foredeck"
+    manual: Hand = "model"
     summary_chars: int = 8000
     high_water: float = 0.85
 
@@ -67,23 +67,22 @@ class Verdict:
 
 def judge(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> Verdict:
     """What to do. A compaction that is made here is committed before this returns; one that the
-    host's model shall write waits for `finish`."""
-    session.compacting = None
+    host's model shall write, or another extension writes instead, waits for `finish`."""
+    session.compacting = wish
     if wish.by == "threshold" and _has_room(session, scene, gauge, wish, manner):
         return Verdict("cancel")
     writer = manner.manual if wish.by == "user" else manner.automatic
     if writer == "model" or wish.instructions:
-        session.compacting = wish
         return Verdict("host")
     return Verdict("summary", _put_away(session, gauge, wish, manner.summary_chars))
 
 
-def finish(session: Session, summary: str) -> Compacted | None:
-    """The host's model has written its summary: the object of what was put away."""
+def finish(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
+    """Somebody else has written the summary: the object of what was put away."""
     wish, session.compacting = session.compacting, None
     if not isinstance(wish, Wish) or not wish.items or not summary:
         return None
-    return _put_away(session, Gauge(), wish, len(summary), written=summary)
+    return _put_away(session, Gauge(), wish, len(summary), writer, summary)
 
 
 def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> bool:
@@ -125,7 +124,12 @@ def _around(session: Session) -> int:
 
 
 def _put_away(
-    session: Session, gauge: Gauge, wish: Wish, chars: int, *, written: str | None = None
+    session: Session,
+    gauge: Gauge,
+    wish: Wish,
+    chars: int,
+    writer: Writer = "foredeck",
+    written: str | None = None,
 ) -> Compacted:
     window = usable_window(session, wish.model, gauge)
     share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
@@ -148,6 +152,7 @@ def _put_away(
         previous=previous,
         pinned=_pinned_in(session, items),
         written=written,
+        writer=writer,
     )
     session.workspace.commit()
     return made

@@ -14,7 +14,7 @@ from foredeck.context.window.transcript import Names, Turn, markdown, split_turn
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
-from foredeck.model.compactions import AskedBy, CompactionDocument, compaction_id
+from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, compaction_id
 from foredeck.model.documents import Provenance
 from foredeck.model.messages import pack, unpack
 from foredeck.store.protocol import Head
@@ -49,16 +49,17 @@ def put_away(
     previous: str | None = None,
     pinned: Sequence[int] = (),
     written: str | None = None,
+    writer: Writer = "foredeck",
 ) -> Compacted:
     """Make the object that stands for these messages; the caller commits it.
 
     `first`: number of the first user turn. `previous`: id of the compaction whose summary stands
-    before them. `written`: the summary that the host's model wrote. What was put away before gets
-    the summary that it got then.
+    before them. `written`: the summary of the host's model, or of whoever `writer` names. What was
+    put away before gets the summary that it got then.
     """
     before = None if previous is None else session.workspace.head(previous)
     covers = [item.key.address for item in items]
-    by = f"foredeck {asked.max_chars}" if written is None else f"model {hash_text(written)}"
+    by = f"foredeck {asked.max_chars}" if written is None else f"{writer} {hash_text(written)}"
     id = compaction_id(session.id, covers, previous if before else None, by)
     known = session.store.get(id, CompactionDocument)
     if known is None:
@@ -67,7 +68,7 @@ def put_away(
         summary = _summary(session, turns, ordinal, asked, before, pinned)
         known = _document(session, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
-        known.written_by = "foredeck" if written is None else "model"
+        known.written_by = writer
     known.asked_by, known.instructions = asked.by, asked.instructions
     known.call, known.time_ms = session.log.newest, asked.time_ms
     known.refused, known.pinned = dict(asked.refused), list(pinned)
@@ -107,13 +108,13 @@ def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
 
 
 def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
-    """After a summary that the host's model wrote: a message that names what it stands for."""
+    """After a summary that is not ours: a message that names what it stands for."""
     id = _summarised_by(session, items)
     at_call = len(items) > 1 and items[1].kind == "result"
     if id is None or start > 1 or at_call:
         return
     fields = session.compactions[id]
-    if fields["written_by"] == "model":
+    if fields["written_by"] != "foredeck":
         told = summarised(session.index.by_object[id], fields.get("pinned") or ())
         ours = {"kind": "user", "blocks": [text_block(told)]}
         session.inserts.setdefault(1, []).insert(0, ours)

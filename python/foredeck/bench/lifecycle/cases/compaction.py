@@ -45,6 +45,11 @@ CASES = (
     _case(
         "overflow in mid-turn: one retry with a smaller prompt",
         "compaction::a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller",
+        "compaction::a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn",
+    ),
+    _case(
+        "overflow once more: Pi's own way, and the session goes on",
+        "compaction::a_prompt_that_is_refused_again_is_left_to_pi",
     ),
     _case(
         "without the engine: Pi's own way",
@@ -63,7 +68,10 @@ CASES = (
     _case(
         "time marks where work paused for more than half an hour",
         "compaction::at_the_threshold_chat_is_summed_up_without_a_model",
-        below=(f"{_BELOW}a_summary_in_full",),
+        below=(
+            f"{_BELOW}a_summary_in_full",
+            f"{_BELOW}a_pause_of_more_than_half_an_hour_is_marked",
+        ),
     ),
     _case(
         "resume after a compaction sends the same bytes",

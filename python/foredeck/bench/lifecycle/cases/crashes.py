@@ -37,6 +37,12 @@ CASES = (
         "processes::no_engine_outlives_a_pi_that_is_killed",
         "processes::no_engine_outlives_a_pi_that_is_terminated",
     ),
+    _case(
+        "a call without an answer: the last prompt again, and what is new",
+        "fallback::one_call_without_an_answer",
+        "fallback::content_at_the_end_stays_where_a_turn_with_sealed_reasoning_goes_on_without"
+        "_an_answer",
+    ),
     _case("engine that hangs is replaced", "processes::an_engine_that_hangs_for_good_is_replaced"),
     _each(
         "no half transaction, no lock left that stops the next start",
@@ -59,7 +65,10 @@ CASES = (
         "sqlite",
         _FILE,
         "database locked by another process",
-        *real("trouble::a_store_that_another_process_holds"),
+        *real(
+            "trouble::a_store_that_another_process_holds",
+            "trouble::a_store_that_another_process_holds_for_a_while",
+        ),
     ),
     _each(
         "database damaged: a clear word, a fresh store beside it, the bad one kept",

@@ -39,6 +39,7 @@ CASES = (
         "tests/context/test_container.py",
         "tests/sources/test_filesystem.py",
         f"{_TRACKING}an_audit_finds_what_no_event_told",
+        f"{_TRACKING}what_differs_is_known_without_an_event",
     ),
     _below(
         "inotify's limit reached: compared by stat, and said",

@@ -34,7 +34,7 @@ CASES = (
     ),
     _case(
         "the newest user message and the calls in flight are never dropped",
-        "compaction::a_prompt_that_is_refused_as_too_long_is_tried_once_more_and_smaller",
+        "compaction::a_result_that_makes_the_prompt_too_long_is_tried_once_more_in_its_turn",
         below=("the_question_stays_while_its_turn_outgrows_the_window",),
     ),
     _case(

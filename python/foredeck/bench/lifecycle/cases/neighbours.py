@@ -38,6 +38,8 @@ CASES = (
     _case(
         "rewrites the request in before_provider_request",
         "neighbours::a_request_that_another_extension_rewrites_goes_out_as_it_left_it",
+        "neighbours::who_rewrites_what_was_sent_before_is_told_of_once",
+        "neighbours::who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provider_counts",
     ),
     _case("custom messages", "rendering::custom_messages_of_another_extension_pass"),
     _case("foredeck loaded twice", "install::of_two_copies_the_second_stands_back"),
