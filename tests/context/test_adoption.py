@@ -8,6 +8,7 @@ import pytest
 
 from context.driver import Host
 from context.messages import assistant, calls, result, user
+from context.scenes import ask, bash
 from foredeck.context.intake.adoption import told_of, told_of_lines
 from foredeck.hosts.pi.messages import Message, to_item
 
@@ -60,10 +61,22 @@ def test_of_a_long_history_it_is_told_how_far_it_is(
     host, told = Host(tmp_path), list[str]()
     host.state.tell = told.append
     for number in range(answers):
-        host.add(user(f"{number}?"), assistant(f"{number}."))
-    host.add(user("Go on."))
+        host.add(assistant(f"{number}."), user(f"{number}?"))
     host.call()
-    total = f"{2 * answers - 1:,}"
+    ask(host)
+    total = f"{2 * answers - 2:,}"
     head = "foredeck takes in what was said before: "
     assert told == [f"{head}{done:,} of {total}" for done in parts]
+    host.close()
+
+
+def test_a_long_turn_is_no_history(tmp_path: Path) -> None:
+    host, told = Host(tmp_path), list[str]()
+    host.state.tell = told.append
+    ask(host)
+    for number in range(510):
+        host.add(assistant(calls(f"c{number}", "bash")), result(f"c{number}", "bash", "ok"))
+    host.call()
+    bash(host, "last")
+    assert told == []
     host.close()

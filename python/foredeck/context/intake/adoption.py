@@ -14,8 +14,7 @@ ADOPTED = "adopted"
 """Why a call from before the session had foredeck is recorded as the host's."""
 
 LONG = 1000
-"""So many messages that come at once are taken in within a second or more, and the user is told
-how far it is."""
+"""So many messages of a history take a second or more, and the user is told how far it is."""
 
 
 def told_of(list: Sequence[Item]) -> str:
@@ -73,8 +72,9 @@ def before_us(session: Session, alignment: Alignment) -> list[Outcome]:
 
 
 def followed(session: Session, indexes: range) -> Iterator[int]:
-    """The indexes of messages to be taken in; where they are many, the user is told meanwhile."""
+    """The indexes of messages to be taken in; of a long history the user is told how far it is."""
+    is_long = session.log.newest == 0 and len(indexes) >= LONG
     for done, index in enumerate(indexes):
-        if len(indexes) >= LONG and done % LONG == 0:
+        if is_long and done % LONG == 0:
             session.tell(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
         yield index
