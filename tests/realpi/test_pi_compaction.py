@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -113,13 +115,18 @@ def test_what_is_pinned_is_named_after_a_summary_by_the_model(pi: Pi) -> None:
 
 
 def test_by_configuration_the_users_compaction_needs_no_model(pi: Pi) -> None:
-    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on"], settings=SMALL)
+    """And where foredeck is removed after it, plain Pi goes on from its own file."""
+    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)] + ["on", "plain"], settings=SMALL)
     rpc = pi.rpc(foredeck=True, environment={"FOREDECK_COMPACTION__MANUAL": "foredeck"})
     for number in range(3):
         rpc.prompt(f"Question {number}")
-    assert rpc.compact()["summary"].startswith("[foredeck] Turns 1-")
+    summary = rpc.compact()["summary"]
+    assert summary.startswith("[foredeck] Turns 1-")
     rpc.prompt("Go on.")
+    assert rpc.shutdown() == 0
+    assert pi.print("plainly", arguments=["--continue"]).code == 0
     assert model.violations == []
+    assert summary in answered(model)[-1].request.text
     assert not [r for r in model.requests if r.side]
     assert records(pi)[0]["asked_by"] == "user"
 
@@ -176,6 +183,27 @@ def test_a_prompt_that_is_refused_again_is_left_to_pi(pi: Pi) -> None:
     rpc.prompt("Once more.")
     assert model.violations == []
     assert "later" in str(rpc.entries()[-1])
+
+
+@one_version
+def test_a_summary_tells_when_work_stood_still(pi: Pi) -> None:
+    """The first question was asked two hours before the others."""
+    model = pi.serve([f"Answer {n}. {TALK}" for n in range(3)], settings=SMALL)
+    assert pi.print("Question 0").code == 0
+    (file,) = pi.workspace.session_files()
+    entries = [json.loads(line) for line in file.read_text().splitlines()]
+    for entry in entries:
+        if "timestamp" in entry.get("message", {}):
+            entry["message"]["timestamp"] -= 2 * 3_600_000
+    file.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
+    manual = {"FOREDECK_COMPACTION__MANUAL": "foredeck"}
+    rpc = pi.rpc(foredeck=True, arguments=["--continue"], environment=manual)
+    rpc.prompt("Question 1")
+    rpc.prompt("Question 2")
+    summary = rpc.compact()["summary"]
+    assert model.violations == []
+    mark = r"\(paused 2 h \d+ min, until \d{4}-\d\d-\d\d \d\d:\d\d [+-]\d\d:\d\d\)"
+    assert re.search(f"turn 1: Question 0\n{mark}\n- turn 2: Question 1\n", summary)
 
 
 @pytest.mark.parametrize("away", [{"FOREDECK": "off"}, {"FOREDECK_PYTHON": "/nowhere/python"}])

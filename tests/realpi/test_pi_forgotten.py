@@ -31,7 +31,9 @@ def test_a_session_deleted_in_pi_is_offered_and_forgotten(pi: Pi, asked: Asked) 
     sizes = {session["session"]: session["size_bytes"] for session in known}
     (gone,) = [session["session"] for session in known if session["gone"]]
     assert all(sizes.values())
-    assert "(gone)" in asked("sessions")
+    listed = asked("sessions")
+    assert "(gone)" in listed
+    assert "`foredeck forget SESSION` erases them." in listed
     told = json.loads(asked("forget", gone, "--yes", "--json"))
     assert told["kept"] >= 1
     assert pi.print("go on", foredeck=True, arguments=["--continue"]).code == 0

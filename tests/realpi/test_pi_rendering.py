@@ -234,6 +234,7 @@ def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
     )
     ended = pi.print("go", "on", foredeck=True)
     assert (ended.code, ended.stdout.strip(), model.violations) == (0, "more", [])
+    assert '"type":"context_edit"' in pi.workspace.session_files()[-1].read_text()
     assert_stable([r for r in answered(model) if r.complete])
 
 

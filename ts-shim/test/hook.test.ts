@@ -122,6 +122,14 @@ test("timeout: the edits in force on what they were made for, newer messages raw
   assert.equal(harness.notices.filter((text) => text.includes("in time")).length, 1);
 });
 
+test("progress shows where a long history is taken in", async () => {
+  start("good");
+  const long = Array.from({ length: 501 }, (_, number) => user(`message ${number}`));
+  await harness.call(long);
+  assert.ok(harness.statuses.includes("foredeck: taking in 501 messages"));
+  assert.match(harness.statuses.at(-1) ?? "", /^fd \d/);
+});
+
 test("a death over a request: the engine that comes after it is asked in the same call", async () => {
   start("crash");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);

@@ -67,7 +67,9 @@ CASES = (
         "sessions::a_session_from_before_foredeck_goes_on_with_it",
     ),
     _case(
-        "foredeck removed in mid-session", "adopted::foredeck_removed_in_the_middle_leaves_plain_pi"
+        "foredeck removed in mid-session, also after a summary of its own",
+        "adopted::foredeck_removed_in_the_middle_leaves_plain_pi",
+        "compaction::by_configuration_the_users_compaction_needs_no_model",
     ),
     _case(
         "foredeck removed, and back again",

@@ -67,7 +67,7 @@ CASES = (
     ),
     _case(
         "time marks where work paused for more than half an hour",
-        "compaction::at_the_threshold_chat_is_summed_up_without_a_model",
+        "compaction::a_summary_tells_when_work_stood_still",
         below=(
             f"{_BELOW}a_summary_in_full",
             f"{_BELOW}a_pause_of_more_than_half_an_hour_is_marked",
