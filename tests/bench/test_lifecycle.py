@@ -66,3 +66,17 @@ def test_what_has_not_run_has_failed() -> None:
     told = {"tests/a.py::test_a": [a], "tests/b.py": [b]}
     assert cell_of(case, "sqlite", "0.87.1", told).state == PASSED
     assert cell_of(case, "sqlite", "1.5.2", told).state == NOT_APPLICABLE
+
+
+def test_a_setup_that_fails_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tests" / "realpi").mkdir(parents=True)
+    setup = tmp_path / "scripts" / "setup"
+    setup.parent.mkdir()
+    setup.write_text("#!/bin/sh\nexit 1\n")
+    setup.chmod(0o700)
+    monkeypatch.setattr("foredeck.bench.lifecycle.run.CHECKOUT", tmp_path)
+    assert main(["bench", "lifecycle", "--section", "8", "--json"]) != 0
+    printed = capsys.readouterr()
+    assert (printed.out, "scripts/setup could not" in printed.err) == ("", True)

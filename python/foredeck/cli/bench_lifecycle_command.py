@@ -99,8 +99,8 @@ COMMAND = Command(
     description=(
         "Run every case of a session's life against SQLite and XTDB and the supported versions\n"
         "of Pi, and print a matrix: passed, failed, or not applicable with the reason. The cases\n"
-        "are tests of a checkout that scripts/setup has prepared, most of them through the real\n"
-        "Pi; takes half an hour or more. Exit code 1 if a case failed."
+        "are tests of a checkout, most of them through the real Pi; what they need is installed\n"
+        "there first. Takes half an hour or more. Exit code 1 if a case failed."
     ),
     example="foredeck bench lifecycle --section 1 --json",
     configure=_configure,

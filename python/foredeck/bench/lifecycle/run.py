@@ -6,6 +6,7 @@ are rows of their own.
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from foredeck.bench.lifecycle.testing import (
 from foredeck.bench.scripted.pi_process import VERSIONS
 from foredeck.errors import ForedeckError
 
+NEEDED = ("node", "pi", "xtdb", "extensions", "model")
+"""What `scripts/setup` makes for the cases, but for Python, in which this runs."""
 KILLED = "SIGKILL of engine, of Pi and of both, at random points and at the four"
 
 
@@ -64,7 +67,8 @@ class Cell:
 def run_lifecycle(choice: Choice, advance: Advance = lambda _note: None) -> dict[str, Any]:
     """Run the cases that were chosen.
 
-    Raises `CannotRun` outside of a checkout with its tests, `NothingChosen` where no case is.
+    What they need is installed in the checkout first, if it is not there. Raises `CannotRun` where
+    that fails, and outside of a checkout with its tests, `NothingChosen` where no case is.
     """
     if not (CHECKOUT / "tests" / "realpi").is_dir():
         raise CannotRun("the cases are the tests of a checkout: run this in one")
@@ -72,6 +76,7 @@ def run_lifecycle(choice: Choice, advance: Advance = lambda _note: None) -> dict
     killing = choice.rounds > 0 and choice.takes("4", KILLED)
     if not cases and not killing:
         raise NothingChosen("no case has these words; `--list` prints them all")
+    _prepare()
     cells = list(_cells(cases, choice.workers, advance))
     if killing:
         cells += _crash_cells(choice.rounds, advance)
@@ -89,6 +94,13 @@ def run_lifecycle(choice: Choice, advance: Advance = lambda _note: None) -> dict
         ],
         "ok": counts[FAILED] == 0 and counts[PASSED] > 0,
     }
+
+
+def _prepare() -> None:
+    """Have everything that is missing installed; it says on stderr what it does."""
+    command = [str(CHECKOUT / "scripts" / "setup"), *NEEDED]
+    if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode != 0:
+        raise CannotRun("scripts/setup could not install what the cases need: it has said why")
 
 
 def _cells(cases: list[Case], workers: int, advance: Advance) -> Iterator[Cell]:
