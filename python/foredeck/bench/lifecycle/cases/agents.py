@@ -28,5 +28,12 @@ CASES = (
         ("sqlite",),
         "below the store: the context core keeps to its protocol",
     ),
-    Case("5", "subagents are sessions of their own, linked to their parent", real("subagents")),
+    Case(
+        "5",
+        "subagents are sessions of their own, linked to their parent",
+        real(
+            "subagents",
+            "npm_extensions::what_runs_in_the_background_is_a_session_linked_to_its_parent",
+        ),
+    ),
 )
