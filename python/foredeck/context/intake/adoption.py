@@ -17,10 +17,10 @@ LONG = 1000
 """So many messages of a history take a second or more, and the user is told how far it is."""
 
 
-def told_of(list: Sequence[Item]) -> str:
-    """For the user: what was taken in of a list that ends with something new, and what is missing
-    in it."""
-    items = _before_the_newest(list)
+def told_of(messages: Sequence[Item]) -> str:
+    """For the user: what was taken in of messages, what is new at their end left out, and what is
+    missing in it."""
+    items = _before_the_newest(messages)
     kinds = Counter(item.kind for item in items)
     answered = {item.call_id for item in items if item.kind == "result"}
     asked = {call.id for item in items if not item.void for call in item.calls}
