@@ -32,6 +32,7 @@ CASES = (
     _case(
         "engine killed between prompts", "processes::an_engine_killed_between_prompts_comes_back"
     ),
+    _case("engine killed while a tool has emptied a file: no version of that", "half_written"),
     _case(
         "Pi killed or ended: no orphan process",
         "processes::no_engine_outlives_a_pi_that_is_killed",
