@@ -140,6 +140,7 @@ class Engine:
             return self._assemble(params)
 
     def _assemble(self, params: Params) -> dict[str, Any]:
+        # Opened for what there is to catch up with, and once more where that has failed.
         self._current(params)
         self._catch_up(params)
         session = self._current(params)

@@ -54,8 +54,7 @@ def _configure(parser: ArgumentParser) -> None:
         type=positive,
         default=35,
         help="how long it is watched idling once it rests; everything is compared each half "
-        "minute "
-        "(default: %(default)s)",
+        "minute (default: %(default)s)",
     )
     add_json_flag(parser)
 

@@ -24,6 +24,11 @@ REVERSED = "t.time_ms DESC, t.place DESC, t.token DESC"
 BLOB = "SELECT hash, size, encoding, data FROM blob"
 
 
+def changes_of_others(db: sqlite3.Connection) -> int:
+    """A number that is another one after each commit of another connection."""
+    return int(db.execute("PRAGMA data_version").fetchone()[0])
+
+
 def select_in(
     db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
 ) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from foredeck.store import codec
 from foredeck.store.codec import EncodedVersion
 from foredeck.store.protocol import Batch, Origin, Token, order_of
 from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
-from foredeck.store.sqlite_read import raw_digests, select_in
+from foredeck.store.sqlite_read import changes_of_others, raw_digests, select_in
 from foredeck.store.sqlite_transaction import immediate
 from foredeck.store.verify import check_blobs, unique_bodies
 
@@ -64,18 +64,13 @@ def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
 def writing(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> Iterator[EncodedBlobs]:
     """A transaction, with those of `blobs` that are new, encoded."""
     # Hashing and deflating are done before the lock is taken, and not for what is there.
-    seen = _changes_of_others(db)
+    seen = changes_of_others(db)
     new_blobs = _encode_new(db, blobs)
     with immediate(db):
-        if _changes_of_others(db) != seen:  # what was there may have been erased
+        if changes_of_others(db) != seen:  # what was there may have been erased
             rest = {d: data for d, data in blobs.items() if d not in new_blobs}
             new_blobs |= _encode_new(db, rest)
         yield new_blobs
-
-
-def _changes_of_others(db: sqlite3.Connection) -> int:
-    """A number that is another one after each commit of another connection."""
-    return int(db.execute("PRAGMA data_version").fetchone()[0])
 
 
 def _encode_new(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> EncodedBlobs:

@@ -19,7 +19,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token
 from foredeck.store.schema import POSITION_BITS, new_store_id
 from foredeck.store.sqlite_errors import translated
-from foredeck.store.sqlite_read import select_in
+from foredeck.store.sqlite_read import changes_of_others, select_in
 from foredeck.store.sqlite_transaction import immediate
 
 _WAITING, DELIVERED, REFUSED = range(3)
@@ -146,7 +146,7 @@ class Journal:
     def _held_before(self, db: sqlite3.Connection) -> tuple[int, int, int]:
         """As `_held`: remembered where nobody else has written since, for counting takes longer
         the more waits."""
-        (version,) = db.execute("PRAGMA data_version").fetchone()
+        version = changes_of_others(db)
         if self._held is None or self._held[0] != version:
             self._held = version, *_count(db)
         return self._held
@@ -367,7 +367,7 @@ class Journal:
     def any_missing(self) -> bool:
         """Whether anything is missing; costs next to nothing while nobody writes."""
         with self._translated():
-            (version,) = self._db.execute("PRAGMA data_version").fetchone()
+            version = changes_of_others(self._db)
             if self._seen is None or self._seen[0] != version:
                 row = self._db.execute("SELECT 1 FROM missing LIMIT 1").fetchone()
                 self._seen = version, row is not None
