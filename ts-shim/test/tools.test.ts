@@ -12,12 +12,3 @@ test("the four tools are defined", () => {
     });
   }
 });
-
-test("together they cost no more than the replay counts for them, 138 tokens at 4 characters each, as a provider gets them", () => {
-  const sent = toolSpecs().map(({ name, description, parameters }) => ({
-    name,
-    description,
-    input_schema: parameters,
-  }));
-  assert.ok(JSON.stringify(sent).length / 4 <= 138);
-});
