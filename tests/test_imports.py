@@ -12,8 +12,8 @@ ROOT = Path(foredeck.__file__).parent
 
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
-    *("errors", "collecting", "model", "config", "store", "sources", "context"),
-    *("hosts", "watch", "stores", "delivery", "keeping", "engine", "rpc", "bench", "cli"),
+    *("errors", "model", "config", "store", "sources", "context"),
+    *("hosts", "stores", "delivery", "engine", "rpc", "bench", "cli"),
 )
 
 #: The same within `context`.

@@ -17,7 +17,7 @@ from context.sent import Sent, same_message, split
 from foredeck.bench.replay_host import recorded_source
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from context.playing import fresh_host, take
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
-from foredeck import keeping
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
+from foredeck.engine import resumption
 from foredeck.hosts.pi.messages import to_item
 from foredeck.store.derived import FOLDER, MAX_FILES, read_derived, write_derived
 
@@ -38,7 +38,7 @@ RULES = st.sampled_from([UseRule(), UseRule(min_names=1), UseRule(max_holders=1)
 @pytest.fixture(autouse=True)
 def _keep_everything() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeping, "WORTH_IT", 1)
+        patch.setattr(resumption, "WORTH_IT", 1)
         yield
 
 
@@ -91,7 +91,7 @@ def test_an_engine_that_takes_over_what_was_kept_sends_the_same_bytes(
     layout: str, policy: str, script: Script
 ) -> None:
     def play(worth_it: int) -> list[Sent]:
-        keeping.WORTH_IT = worth_it
+        resumption.WORTH_IT = worth_it
         with fresh_host(layout=layout, policy=policy, checked=False) as host:
             for step in script:
                 take(host, step)

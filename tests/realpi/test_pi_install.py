@@ -105,7 +105,7 @@ def test_the_tarball_holds_what_runs_and_nothing_else(tarball: Path) -> None:
         "LICENSE",
         "ts-shim/index.ts",
         "ts-shim/tools.json",
-        "python/foredeck/engine.py",
+        "python/foredeck/engine/engine.py",
         "python/foredeck/bench/sample/README.md",
     ):
         assert needed in names

@@ -21,7 +21,7 @@ from foredeck.bench.measure_engine import Caller
 from foredeck.bench.measure_growth import folder_bytes
 from foredeck.bench.measure_session import WorkSession
 from foredeck.config import Config
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.model.canonical import hash_value
 from foredeck.store.forgetting import plan_forgetting

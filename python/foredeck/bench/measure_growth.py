@@ -16,7 +16,7 @@ from foredeck.bench.measure_policy import TimedPolicy
 from foredeck.bench.measure_session import START_MS, Step, WorkSession
 from foredeck.config import Config
 from foredeck.delivery import deliver
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.stores import open_store
 

@@ -14,7 +14,7 @@ from foredeck.bench.replay_stores import replay_store
 from foredeck.bench.transcripts import Message, RecordedCall, Transcript
 from foredeck.config import Config, load_config
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
 from foredeck.store.protocol import Store

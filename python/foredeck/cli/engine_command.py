@@ -13,7 +13,7 @@ from foredeck.cli.registry import Command
 def _run(args: Namespace) -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # saves a scan of all packages
     gc.disable()  # what imports leave behind stays: looking for garbage in it only costs time
-    from foredeck.engine import Engine
+    from foredeck.engine.engine import Engine
     from foredeck.rpc.server import serve
 
     gc.freeze()

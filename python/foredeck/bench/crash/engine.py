@@ -14,7 +14,7 @@ from typing import Any
 
 from foredeck.bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
 from foredeck.config import Config
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.rpc.api import CallSoon, EngineApi, Notify
 from foredeck.rpc.server import serve
 from foredeck.store.protocol import Batch, Origin, Token

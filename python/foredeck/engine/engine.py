@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from foredeck import __version__
-from foredeck.collecting import without_collecting
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
 from foredeck.context.cache.economics import Terms
@@ -33,19 +32,20 @@ from foredeck.context.tools.listing import describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import Manner, finish
+from foredeck.engine.garbage import without_collecting
+from foredeck.engine.resumption import keep_uses, recall_uses
+from foredeck.engine.watching import SessionWatch, Soon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged, StoreError, ToolError, UnknownSession
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
-from foredeck.keeping import keep_uses, recall_uses
 from foredeck.model.compactions import Writer
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
 from foredeck.stores import open_beside, open_filesystems, open_source, open_store, store_file
-from foredeck.watch import SessionWatch, Soon
 
 PROTOCOL = 1
 Notify = Callable[[str, str], None]

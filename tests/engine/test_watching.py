@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foredeck.config import Config
-from foredeck.engine import Engine
+from foredeck.engine.engine import Engine
 from foredeck.store.protocol import Head
 
 WAIT_S = 120.0
@@ -165,7 +165,7 @@ def test_whoever_writes_is_waited_for(watched: Watched) -> None:
 def test_what_the_user_saved_a_moment_ago_is_told(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foredeck.engine.PATIENCE_S", WAIT_S)
+    monkeypatch.setattr("foredeck.engine.engine.PATIENCE_S", WAIT_S)
     (watched.folder / "a.txt").write_text("twice")
     assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
 
@@ -177,6 +177,6 @@ def test_what_an_engine_found_half_written_the_next_request_sees(
     os.utime(watched.folder / "a.txt", (2**32, 2**32))
     watched.restart()
     assert watched.sizes("a.txt") == [3]
-    monkeypatch.setattr("foredeck.engine.PATIENCE_S", WAIT_S)
+    monkeypatch.setattr("foredeck.engine.engine.PATIENCE_S", WAIT_S)
     watched.assemble("go on")
     assert watched.sizes("a.txt") == [3, 5]
