@@ -14,8 +14,8 @@ def check_restored(host: Host) -> None:
     """Taken from the call records alone, a session is the one that has lived through the calls."""
     lived = host.state
     restored = copy(lived)
-    folded = lived.log.fold(lived.current, lived.load_record)
-    restore(restored, folded, lived.conversation.items, lived.current)
+    state = lived.log.replay(lived.current, lived.load_record)
+    restore(restored, state, lived.conversation.items, lived.current)
     for name, value in _kept(lived).items():
         assert value == _kept(restored)[name], name
 

@@ -12,9 +12,10 @@ from context.driver import Host
 from context.scenes import ask, bash, finish
 from context.sent import Sent, as_bytes
 from foredeck.context.cache.cached import Entries
-from foredeck.context.messages.items import Item, Key
+from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import Names, pause_marks
 from foredeck.model.documents import ToolcallDocument
+from foredeck.model.messages import MessageKey
 from foredeck.store.sqlite import open_sqlite
 
 BACK_S = -5 * 3600
@@ -99,7 +100,7 @@ def test_an_entry_cannot_have_been_used_later_than_now() -> None:
 
 def test_a_pause_after_it_is_marked_and_the_step_is_none() -> None:
     minutes = [600, 601, 301, 302, 350]
-    items = [Item(Key(None, str(m)), "user", [], m * MINUTE_MS) for m in minutes]
+    items = [Item(MessageKey(None, str(m)), "user", [], m * MINUTE_MS) for m in minutes]
     marks = pause_marks(items, Names(lambda _: None, ""))
     assert list(marks) == [4]
     assert marks[4].startswith("(paused 48 min, until ")

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.messages.items import Call, Item, Key
+from foredeck.context.messages.items import Call, Item
 from foredeck.context.messages.wires import wire_of
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
+from foredeck.model.messages import MessageKey
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
 MARKER = re.compile(r"<activate @\d+:[^<>\n]{0,200}folded by foredeck>")
@@ -22,7 +23,7 @@ def call(id: str, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def assistant(*blocks: dict[str, Any]) -> Item:
     calls = [Call(b["id"], b["name"], b["arguments"]) for b in blocks if b["type"] == "toolCall"]
-    return Item(Key("e", "a"), "assistant", list(blocks), calls=calls)
+    return Item(MessageKey("e", "a"), "assistant", list(blocks), calls=calls)
 
 
 def edit(**more: Any) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def test_what_a_provider_has_sealed_is_told() -> None:
 
 def said(kind: Any, length: int, **more: Any) -> Item:
     body = ("beginning " + "x" * length)[: length - 4] + " end"
-    return Item(Key("e", "a"), kind, [{"type": "text", "text": body, **more}])
+    return Item(MessageKey("e", "a"), kind, [{"type": "text", "text": body, **more}])
 
 
 def test_a_long_text_is_a_piece_and_keeps_its_beginning_and_its_end() -> None:
@@ -103,7 +104,7 @@ def test_a_text_that_a_provider_has_signed_is_sealed() -> None:
 @pytest.mark.parametrize("arguments", [None, "text", 5, [], {"a": [{"b": LONG}, LONG]}])
 def test_any_arguments_can_be_walked(arguments: Any) -> None:
     block = {"type": "toolCall", "id": "c1", "name": "t", "arguments": arguments}
-    item = Item(Key("e", "a"), "assistant", [block])
+    item = Item(MessageKey("e", "a"), "assistant", [block])
     slots = {piece.slot for piece in pieces_of(item)}
     assert len(slots) == (2 if isinstance(arguments, dict) else 0)
     assert folded_blocks(item, slots, label) is not None

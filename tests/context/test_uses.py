@@ -10,13 +10,14 @@ from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Call, Item, Key
+from foredeck.context.messages.items import Call, Item
 from foredeck.context.messages.parts import Spot
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.policy import History, Holding, LastN, Loose, Verdict
 from foredeck.context.policies.registry import POLICIES, make_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.errors import ConfigError
+from foredeck.model.messages import MessageKey
 
 
 class Chat:
@@ -27,7 +28,7 @@ class Chat:
         self.uses = Uses("/repo")
 
     def add(self, kind: Any, blocks: list[dict[str, Any]], **fields: Any) -> int:
-        key = Key(None, str(len(self.conversation)))
+        key = MessageKey(None, str(len(self.conversation)))
         self.conversation.append(Item(key, kind, blocks, **fields))
         self.uses.follow(self.conversation)
         return len(self.conversation) - 1

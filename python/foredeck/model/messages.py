@@ -13,7 +13,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from foredeck.model.canonical import (
     canonical_json,
@@ -26,6 +26,16 @@ LONG_STRING = 512
 """From this many characters on a string is a blob of its own."""
 _MARKS = frozenset({"$text", "$base64", "$json"})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class MessageKey(NamedTuple):
+    """Which message it is: the host's entry id where it is known, and the content's address.
+
+    Two messages with one address are the same message.
+    """
+
+    entry: str | None
+    address: str
 
 
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:

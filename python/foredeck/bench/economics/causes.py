@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from foredeck.bench.economics.stored import StoredCall
-from foredeck.context.messages.items import Key
+from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
 
 Cause = Literal[
@@ -74,7 +74,7 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     return "host edit: branch"
 
 
-def _comes(key: Key | None, others: Sequence[Key], own: Sequence[Key]) -> bool:
+def _comes(key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[MessageKey]) -> bool:
     """Whether a message stands in one list only, without an entry, between messages of both."""
     if key is None or key.entry is not None or key.address in {k.address for k in others}:
         return False

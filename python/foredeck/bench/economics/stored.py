@@ -10,13 +10,13 @@ from foredeck.bench.economics.shapes import Shape, Shapes, is_sent
 from foredeck.bench.transcripts import Message
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
-from foredeck.context.messages.items import Key, Usage, value_chars
+from foredeck.context.messages.items import Usage, value_chars
 from foredeck.context.messages.parts import Part
-from foredeck.context.state.branch import CallLog, Fields, Folded
+from foredeck.context.state.branch import BranchState, CallLog, Fields
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import time_of, to_usage
 from foredeck.hosts.pi.prompts import system_at
-from foredeck.model.messages import load_message, unpack
+from foredeck.model.messages import MessageKey, load_message, unpack
 from foredeck.store.protocol import Head, Store
 
 
@@ -35,7 +35,7 @@ class StoredCall:
     """One call that went out."""
 
     record: Fields
-    keys: Sequence[Key]
+    keys: Sequence[MessageKey]
     roles: Sequence[str]
     """Of the host's messages, by index."""
     sent: Sequence[tuple[int, Shape]]
@@ -110,7 +110,7 @@ class _Reader:
     def __init__(self, store: Store, log: CallLog) -> None:
         self._store = store
         self._log = log
-        self._folded = Folded()
+        self._state = BranchState()
         self._at: str | None = None
         self._messages: dict[str, Message] = {}
         self._edited: dict[tuple[str, int], Message] = {}
@@ -121,11 +121,11 @@ class _Reader:
         """The call behind a record, given what was reported of it."""
         record = self._log.records[head.id]
         if record["parent"] == self._at:
-            self._folded.apply(record)
+            self._state.apply(record)
         else:
-            self._folded = self._log.fold(head.id, self._load)
+            self._state = self._log.replay(head.id, self._load)
         self._at = head.id
-        keys = list(self._folded.keys)
+        keys = list(self._state.keys)
         messages = [self._message(key.address) for key in keys]
         listed = list(self._listed(keys, messages))
         indexes = [index for index, message in listed if is_sent(message)]
@@ -147,18 +147,18 @@ class _Reader:
         return None if head is None else head.fields
 
     def _listed(
-        self, keys: Sequence[Key], messages: Sequence[Message]
+        self, keys: Sequence[MessageKey], messages: Sequence[Message]
     ) -> Iterator[tuple[int, Message]]:
         times = [time_of(message) for message in messages]
         for index in range(len(messages) + 1):
-            if index in self._folded.inserts:
-                ours = unpack(self._folded.inserts[index], self._store.blob)
+            if index in self._state.inserts:
+                ours = unpack(self._state.inserts[index], self._store.blob)
                 yield from ((index, message) for message in to_messages(ours, times, index))
-            if index < len(messages) and index not in self._folded.drops:
-                row = self._folded.rows.get(index)
+            if index < len(messages) and index not in self._state.drops:
+                row = self._state.rows.get(index)
                 yield index, self._as_sent(keys[index], messages[index], row)
 
-    def _as_sent(self, key: Key, message: Message, row: list[Any] | None) -> Message:
+    def _as_sent(self, key: MessageKey, message: Message, row: list[Any] | None) -> Message:
         if row is None or row[2] is None:
             return message
         known = (key.address, id(row))

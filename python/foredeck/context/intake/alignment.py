@@ -13,13 +13,13 @@ from typing import Any
 
 from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.messages.items import Item, Key
+from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SHOWING, Part
-from foredeck.context.state.branch import Folded
+from foredeck.context.state.branch import BranchState
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
-from foredeck.model.messages import marked, unpack
+from foredeck.model.messages import MessageKey, marked, unpack
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
@@ -63,12 +63,12 @@ def align(session: Session, request: Request) -> Alignment:
             session.log.unsend(call_id(session.id, outcome.call))
     keys = [item.key for item in items]
     leans_on, without_us = _untold(session, without_us, keys)
-    matched_id, matched, folded = _match(session, leans_on, keys)
-    before = _before(session, matched_id, matched, folded)
+    matched_id, matched, state = _match(session, leans_on, keys)
+    before = _before(session, matched_id, matched, state)
     again = _held_again(before, items[matched:])
     if again or (matched == 0 and session.log.newest > 0):
-        folded.sets.become(before.sets)
-    restore(session, folded, items[:matched], matched_id)
+        state.sets.become(before.sets)
+    restore(session, state, items[:matched], matched_id)
     session.applied = {item.call_id for item in again}
     replaced = matched == 0 and session.log.newest > 0 and not without_us
     return Alignment(items, matched, False, replaced, without_us)
@@ -92,7 +92,7 @@ def lay_anew(session: Session) -> None:
 
 
 def _untold(
-    session: Session, without_us: list[Outcome], keys: list[Key]
+    session: Session, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
     """Which of the calls that went out without us have no record yet, and what they lean on.
 
@@ -105,7 +105,9 @@ def _untold(
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
         if id is None:
             new.append(outcome)
-        elif not new and _common(log.fold(id, session.load_record).keys, keys) == outcome.messages:
+        elif (
+            not new and _common(log.replay(id, session.load_record).keys, keys) == outcome.messages
+        ):
             leans_on = id
     if not new:
         return None, []
@@ -115,26 +117,26 @@ def _untold(
 
 
 def _match(
-    session: Session, leans_on: str | None, keys: list[Key]
-) -> tuple[str | None, int, Folded]:
+    session: Session, leans_on: str | None, keys: list[MessageKey]
+) -> tuple[str | None, int, BranchState]:
     """The call whose prompt goes on in `keys`, how far it reaches, and the state after it.
 
     `leans_on`: the call that it is to be, where its record is there.
     """
     log, named = session.log, leans_on
     if named in log.records:
-        folded = log.fold(named, session.load_record)
-        matched = _common(folded.keys, keys)
+        state = log.replay(named, session.load_record)
+        matched = _common(state.keys, keys)
     else:
         named, matched = log.longest_match(keys)
-        folded = log.fold(named, session.load_record)
-    while named is not None and folded.until > matched:
+        state = log.replay(named, session.load_record)
+    while named is not None and state.until > matched:
         # A summary that speaks of what is yet to come: the call before it knows better.
         named = (log.records.get(named) or {}).get("parent")
-        folded = log.fold(named, session.load_record)
-        matched = _common(folded.keys, keys)
-    folded.cut(matched)
-    return named, matched, folded
+        state = log.replay(named, session.load_record)
+        matched = _common(state.keys, keys)
+    state.cut(matched)
+    return named, matched, state
 
 
 def _holds_last_answer(session: Session, request: Request) -> bool:
@@ -145,7 +147,7 @@ def _holds_last_answer(session: Session, request: Request) -> bool:
     return bool(applied) and applied[-1] == ordinal
 
 
-def _common(known: list[Key], asked: list[Key]) -> int:
+def _common(known: list[MessageKey], asked: list[MessageKey]) -> int:
     """How many messages two lists share from the beginning."""
     for index, (one, other) in enumerate(zip(known, asked, strict=False)):
         if one.address != other.address:
@@ -153,17 +155,19 @@ def _common(known: list[Key], asked: list[Key]) -> int:
     return min(len(known), len(asked))
 
 
-def _before(session: Session, matched_id: str | None, matched: int, folded: Folded) -> Folded:
-    """The state after the call before this one; `folded`, where that is the call that matched
+def _before(
+    session: Session, matched_id: str | None, matched: int, state: BranchState
+) -> BranchState:
+    """The state after the call before this one; `state`, where that is the call that matched
     and all of its messages stand."""
     newest = session.current or call_id(session.id, session.log.newest)
     record = session.log.records.get(newest) if newest == matched_id else None
     if record is not None and record["kept"] + len(record["keys"]) == matched:
-        return folded
-    return session.log.fold(newest, session.load_record)
+        return state
+    return session.log.replay(newest, session.load_record)
 
 
-def _held_again(before: Folded, items: list[Item]) -> list[Item]:
+def _held_again(before: BranchState, items: list[Item]) -> list[Item]:
     """Results that the call before this one held too, though they are to be rendered anew.
 
     The host has changed its list, but not its branch: what was active and pinned stays so.
@@ -172,28 +176,28 @@ def _held_again(before: Folded, items: list[Item]) -> list[Item]:
     return [item for item in items if item.kind == "result" and item.key.address in held]
 
 
-def restore(session: Session, folded: Folded, items: list[Item], current: str | None) -> None:
+def restore(session: Session, state: BranchState, items: list[Item], current: str | None) -> None:
     """Make the session's conversation what the records say it was."""
     conversation = Conversation()
     for item in items:
         conversation.append(item)
-    blob = _recalled(session, [folded.rows, folded.inserts])
-    for index, row in sorted(folded.rows.items()):
+    blob = _recalled(session, [state.rows, state.inserts])
+    for index, row in sorted(state.rows.items()):
         if index < len(items):
             conversation.render(*Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):
-        if part.carries and part.subject is not None and index not in folded.expired:
+        if part.carries and part.subject is not None and index not in state.expired:
             conversation.live[index] = part.subject
-    conversation.taken_up(folded.expired)
-    conversation.due = dict(folded.due)
+    conversation.taken_up(state.expired)
+    conversation.due = dict(state.due)
     session.conversation = conversation
-    session.sets = folded.sets
-    session.inserts = {i: unpack(ours, blob) for i, ours in folded.inserts.items()}
-    session.drops = set(folded.drops)
+    session.sets = state.sets
+    session.inserts = {i: unpack(ours, blob) for i, ours in state.inserts.items()}
+    session.drops = set(state.drops)
     session.shown = None
-    session.policy_state = folded.state.get("policy") or {}
-    session.ledger = Ledger.from_state(folded.state.get("ledger") or {})
-    session.depth, session.entries = folded.depth, folded.entries
+    session.policy_state = state.state.get("policy") or {}
+    session.ledger = Ledger.from_state(state.state.get("ledger") or {})
+    session.depth, session.entries = state.depth, state.entries
     session.current, session.stands = current, len(items)
 
 
@@ -210,8 +214,8 @@ def stand_at_newest(session: Session) -> None:
     """
     ids = (call_id(session.id, ordinal) for ordinal in range(session.log.newest, 0, -1))
     newest = next((id for id in ids if id not in session.log.unsent), None)
-    folded = session.log.fold(newest, session.load_record)
-    session.sets = folded.sets
+    state = session.log.replay(newest, session.load_record)
+    session.sets = state.sets
     session.shown = frozenset(
-        (row[3], row[6]) for row in folded.rows.values() if row[1] in SHOWING and row[3] and row[6]
+        (row[3], row[6]) for row in state.rows.values() if row[1] in SHOWING and row[3] and row[6]
     )

@@ -12,9 +12,10 @@ from functools import partial
 from foredeck.context.intake.ingest import Ingest
 from foredeck.context.intake.notices import keep_untold
 from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
-from foredeck.context.messages.items import Block, Call, Item, Key
+from foredeck.context.messages.items import Block, Call, Item
 from foredeck.context.state.session import Observation, Session
 from foredeck.errors import Conflict
+from foredeck.model.messages import MessageKey
 from foredeck.sources import Sighting, ToolEvent
 
 Look = Callable[[], list[Sighting]]
@@ -162,7 +163,7 @@ def _note(session: Session, sighting: Sighting) -> None:
 
 def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:
     return Item(
-        Key(None, ""),
+        MessageKey(None, ""),
         "result",
         blocks,
         call_id=call_id,

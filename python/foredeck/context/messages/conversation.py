@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from foredeck.context.messages.items import ROOT_TIP, Block, Call, Item, Key, next_tip
+from foredeck.context.messages.items import ROOT_TIP, Block, Call, Item, next_tip
 from foredeck.context.messages.parts import Part, Spot, apply_recipe, recipe_chars
+from foredeck.model.messages import MessageKey
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
 """Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
@@ -108,7 +109,7 @@ class Conversation:
             sums.append(sums[-1] + part.chars)
         return sums[index]
 
-    def keys(self, start: int = 0) -> list[Key]:
+    def keys(self, start: int = 0) -> list[MessageKey]:
         """Keys of the messages from `start` on."""
         return [item.key for item in self.items[start:]]
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from foredeck.model.messages import MessageKey
+
 Block = dict[str, Any]
 Kind = Literal["user", "assistant", "result", "context", "opaque"]
 """`context`: text of other origin that the model sees as a user's (summaries, notes of other
@@ -19,16 +21,6 @@ extensions). `opaque`: a message whose content is not ours to edit, or that the 
 
 IMAGE_CHARS = 4800
 """What an image counts for where only characters are counted (about 1,200 tokens)."""
-
-
-class Key(NamedTuple):
-    """Which message it is: the host's entry id where it is known, and the content's address.
-
-    Two messages with one address are the same message.
-    """
-
-    entry: str | None
-    address: str
 
 
 @dataclass(slots=True)
@@ -58,7 +50,7 @@ class Usage(NamedTuple):
 class Item:
     """One message of the conversation, in the order in which the host has it."""
 
-    key: Key
+    key: MessageKey
     kind: Kind
     blocks: list[Block]
     time_ms: int = 0
@@ -148,7 +140,7 @@ def strings_in(value: Any) -> Iterator[str]:
 ROOT_TIP = "0" * 32
 
 
-def next_tip(tip: str, key: Key) -> str:
+def next_tip(tip: str, key: MessageKey) -> str:
     """The rolling hash after one more message: equal tips mean equal message lists.
 
     The entry id stays out of it: a host that cannot always tell it must not make known messages

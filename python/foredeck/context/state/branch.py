@@ -1,8 +1,8 @@
 """Call records as chains: which branch a message list belongs to, and how it was rendered.
 
 A record names its parent, how many of the parent's messages still stand (`kept`) and what
-changed. Folding a chain from its root gives the state after its last call; nothing in it is
-computed again (design 2 section 2, "State").
+changed. Replaying a chain from its root gives the state after its last call; nothing in it is
+computed again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.cache.cached import Entries
-from foredeck.context.messages.items import ROOT_TIP, Key, next_tip
+from foredeck.context.messages.items import ROOT_TIP, next_tip
 from foredeck.context.messages.parts import Spot
 from foredeck.context.state.sets import Sets
+from foredeck.model.messages import MessageKey
 from foredeck.store.protocol import Head
 
 Fields = Mapping[str, Any]
@@ -26,10 +27,10 @@ REWRITTEN = "rewritten"
 
 
 @dataclass(slots=True)
-class Folded:
+class BranchState:
     """The state after a chain of calls."""
 
-    keys: list[Key] = field(default_factory=list)
+    keys: list[MessageKey] = field(default_factory=list)
     rows: dict[int, list[Any]] = field(default_factory=dict)
     """Message index to the newest row of its part."""
     inserts: dict[int, list[Any]] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class Folded:
         """Go on by one call."""
         kept = record["kept"]
         self.cut(kept)
-        self.keys.extend(Key(entry, address) for entry, address in record["keys"])
+        self.keys.extend(MessageKey(entry, address) for entry, address in record["keys"])
         decision = record.get("decision") or {}
         if decision.get("kind") == "host":
             self._as_host(decision.get("edited", 0))
@@ -162,14 +163,14 @@ class CallLog:
             id = record.get("parent")
         return chain[::-1]
 
-    def fold(self, id: str | None, load: Callable[[str], Fields | None]) -> Folded:
+    def replay(self, id: str | None, load: Callable[[str], Fields | None]) -> BranchState:
         """The state after call `id`; an empty one for None."""
-        folded = Folded()
+        state = BranchState()
         for record in self.chain(id, load):
-            folded.apply(record)
-        return folded
+            state.apply(record)
+        return state
 
-    def longest_match(self, keys: list[Key]) -> tuple[str | None, int]:
+    def longest_match(self, keys: list[MessageKey]) -> tuple[str | None, int]:
         """The record whose message list shares the longest beginning with `keys`.
 
         Of several the one that ends there, the newest of those, else the oldest. Returns its id
@@ -187,7 +188,7 @@ class CallLog:
                 best, length = id, shared
         return best, length
 
-    def _shared(self, keys: list[Key]) -> dict[str, int]:
+    def _shared(self, keys: list[MessageKey]) -> dict[str, int]:
         """By record, how many messages its list shares with `keys` from the beginning."""
         found: dict[str, int] = {}
         for id, record in self.records.items():
@@ -199,7 +200,7 @@ class CallLog:
         return found
 
 
-def _common(own: list[list[str | None]], keys: list[Key], start: int) -> int:
+def _common(own: list[list[str | None]], keys: list[MessageKey], start: int) -> int:
     """How many of `own` stand in `keys` from `start` on."""
     count = 0
     for _, address in own:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.messages.items import Block, Call, Item, Key, Kind, Usage
-from foredeck.model.messages import store_message
+from foredeck.context.messages.items import Block, Call, Item, Kind, Usage
+from foredeck.model.messages import MessageKey, store_message
 
 Message = dict[str, Any]
 
@@ -48,7 +48,7 @@ def essence(message: Message) -> Message:
 def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
     """A message as an item; what must be stored to show it again goes to `blobs`."""
     role = message.get("role") or ""
-    key = Key(entry, store_message(essence(message), blobs))
+    key = MessageKey(entry, store_message(essence(message), blobs))
     time_ms = time_of(message)
     match role:
         case "user":
@@ -61,7 +61,7 @@ def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Ite
             return Item(key, _kind(message), _shown(message), time_ms)
 
 
-def _assistant(message: Message, key: Key, time_ms: int) -> Item:
+def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
     blocks = _blocks(message.get("content"))
     return Item(
         key,
@@ -90,7 +90,7 @@ def to_usage(usage: Any) -> Usage | None:
     return counts if counts.total else None
 
 
-def _result(message: Message, key: Key, time_ms: int) -> Item:
+def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
     blocks = _blocks(message.get("content"))
     texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
     return Item(

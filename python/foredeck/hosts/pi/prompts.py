@@ -7,7 +7,7 @@ from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
-from foredeck.context.state.branch import CallLog, Folded
+from foredeck.context.state.branch import BranchState, CallLog
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of
@@ -41,11 +41,11 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     head = store.head(call_id(session, call))
     if head is None:
         raise _unknown(store, session, call)
-    folded = CallLog().fold(head.id, lambda id: _fields(store, id))
-    messages = [load_message(key.address, store.blob) for key in folded.keys]
+    state = CallLog().replay(head.id, lambda id: _fields(store, id))
+    messages = [load_message(key.address, store.blob) for key in state.keys]
     system, tools = system_at(store, head)
-    edits, inserts = _edits(store, folded), _inserts(store, folded, messages)
-    sent = apply_edits(messages, edits, inserts, folded.drops)
+    edits, inserts = _edits(store, state), _inserts(store, state, messages)
+    sent = apply_edits(messages, edits, inserts, state.drops)
     host = {id(message) for message in messages}
     ours = {id(message) for group in inserts.values() for message in group}
     inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
@@ -60,20 +60,20 @@ def _fields(store: Store, id: str) -> Any:
     return head.fields
 
 
-def _edits(store: Store, folded: Folded) -> dict[int, list[Block]]:
+def _edits(store: Store, state: BranchState) -> dict[int, list[Block]]:
     edits: dict[int, list[Block]] = {}
-    for row in folded.rows.values():
+    for row in state.rows.values():
         index, part = Part.from_row(row, store.blob)
         if part.blocks is not None:
             edits[index] = part.blocks
     return edits
 
 
-def _inserts(store: Store, folded: Folded, messages: list[Message]) -> dict[int, list[Message]]:
+def _inserts(store: Store, state: BranchState, messages: list[Message]) -> dict[int, list[Message]]:
     times = [time_of(message) for message in messages]
     return {
         index: to_messages(unpack(ours, store.blob), times, index)
-        for index, ours in folded.inserts.items()
+        for index, ours in state.inserts.items()
     }
 
 
