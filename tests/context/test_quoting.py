@@ -1,4 +1,4 @@
-"""Nothing that others wrote can pass for a line of foredeck's (issue section 8)."""
+"""Nothing that others wrote can pass for a line of foredeck's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When sent bytes may change: cold, another model, another history, high water (design 2, 3)."""
+"""When sent bytes may change: cold, another model, another history, high water."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of edited files, brought up to date at a rebase, and receipts (design 2 section 4)."""
+"""Reads of edited files, brought up to date at a rebase, and receipts."""
 
 from __future__ import annotations
 

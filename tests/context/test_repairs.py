@@ -1,4 +1,4 @@
-"""What a list needs so that a provider accepts it (design 1 section 7)."""
+"""What a list needs so that a provider accepts it."""
 
 from __future__ import annotations
 

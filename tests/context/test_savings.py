@@ -1,4 +1,4 @@
-"""What need not be said twice (design 2 section 4, rule 1), and when saying it twice pays."""
+"""What need not be said twice, and when saying it twice pays."""
 
 from __future__ import annotations
 

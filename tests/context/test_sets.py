@@ -1,4 +1,4 @@
-"""Pool, active and pinned set: subsets of each other, whose changes add up (SSOT 3.1)."""
+"""Pool, active and pinned set: subsets of each other, whose changes add up."""
 
 from __future__ import annotations
 

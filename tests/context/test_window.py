@@ -1,4 +1,4 @@
-"""Policy `seed-window`: the newest results of each of the newest user turns stay (SSOT 4.3)."""
+"""Policy `seed-window`: the newest results of each of the newest user turns stay."""
 
 from __future__ import annotations
 

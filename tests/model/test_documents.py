@@ -82,7 +82,7 @@ class TestIdentity:
 
 
 class TestHashes:
-    """Each hash covers what design 1 section 2 gives it, and nothing more."""
+    """Each hash covers the fields that it is named after, and nothing more."""
 
     @given(TEXT)
     def test_text_hash_is_over_the_content_alone(self, content: str) -> None:

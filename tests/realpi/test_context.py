@@ -1,4 +1,4 @@
-"""What reaches the provider when foredeck runs inside the real Pi (issue sections 4 and 5)."""
+"""What reaches the provider when foredeck runs inside the real Pi."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches that were left can be listed and shown (section 1)."""
+"""Branches that were left can be listed and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user types and sees: /foredeck and the status line (issue section 5)."""
+"""What the user types and sees: /foredeck and the status line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that change under the model while Pi runs (issue section 4)."""
+"""Files that change under the model while Pi runs."""
 
 from __future__ import annotations
 

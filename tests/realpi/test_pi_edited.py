@@ -1,4 +1,4 @@
-"""Entries that another extension replaces or hides with `context_edit` (section 1)."""
+"""Entries that another extension replaces or hides with `context_edit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside other extensions that change messages: valid prompts, nothing lost (issue section 6)."""
+"""Beside other extensions that change messages: valid prompts, nothing lost."""
 
 from __future__ import annotations
 

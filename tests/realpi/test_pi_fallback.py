@@ -1,4 +1,4 @@
-"""An engine that is missing, slow, wrong or dead: Pi goes on (issue section 6, design 4)."""
+"""An engine that is missing, slow, wrong or dead: Pi goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model sees of files: large, odd, and read more than once (issue sections 3 and 4)."""
+"""What the model sees of files: large, odd, and read more than once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that the user deletes in Pi, or has foredeck forget (section 9)."""
+"""Sessions that the user deletes in Pi, or has foredeck forget."""
 
 from __future__ import annotations
 

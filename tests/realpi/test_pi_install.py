@@ -1,4 +1,4 @@
-"""Installed as users install it: from a checkout, and from the packed tarball (issue section 1)."""
+"""Installed as users install it: from a checkout, and from the packed tarball."""
 
 from __future__ import annotations
 

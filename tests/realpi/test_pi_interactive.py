@@ -1,4 +1,4 @@
-"""What a person does at the terminal: prompts, branches, copies, reload, compaction (section 1)."""
+"""What a person does at the terminal: prompts, branches, copies, reload, compaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that are not Pi's four, and extensions that own what we look at (section 6)."""
+"""Tools that are not Pi's four, and extensions that own what we look at."""
 
 from __future__ import annotations
 

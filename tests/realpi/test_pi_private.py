@@ -1,4 +1,4 @@
-"""The seam: what others can read, what logs hold, what content can pretend (section 8)."""
+"""The seam: what others can read, what logs hold, what content can pretend."""
 
 from __future__ import annotations
 

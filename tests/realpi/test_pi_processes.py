@@ -1,4 +1,4 @@
-"""The engine's process: killed, hung, replaced, and never left behind (issue section 6)."""
+"""The engine's process: killed, hung, replaced, and never left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model sees of every kind of message and file (issue section 4)."""
+"""What the model sees of every kind of message and file."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
 
 
 def test_layout_pools_sends_valid_prompts(pi: Pi) -> None:
-    """The seeds' literal order: stateless, so that nothing but validity is promised."""
+    """Metadata, chat, content: stateless, so that nothing but validity is promised."""
     (pi.repo / "a.txt").write_text(LONG)
     model = pi.serve(
         [

@@ -1,4 +1,4 @@
-"""Sessions that Pi replaces while it runs: fork, clone, new, switch, reload (section 1).
+"""Sessions that Pi replaces while it runs: fork, clone, new, switch, reload.
 
 In RPC mode `session_start` comes twice after each of them.
 """

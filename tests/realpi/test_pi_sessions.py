@@ -1,4 +1,4 @@
-"""Sessions over time: resume, fork, tree, compaction, with foredeck and without (section 2)."""
+"""Sessions over time: resume, fork, tree, compaction, with foredeck and without."""
 
 from __future__ import annotations
 

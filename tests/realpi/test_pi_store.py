@@ -1,4 +1,4 @@
-"""What the store holds after a real session: objects, links, pins (issue sections 2 and 4)."""
+"""What the store holds after a real session: objects, links, pins."""
 
 from __future__ import annotations
 

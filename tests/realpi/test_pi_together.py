@@ -1,4 +1,4 @@
-"""Two Pis at once in one folder (section 5)."""
+"""Two Pis at once in one folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model's own tools inside the real Pi: activate, deactivate, pin, unpin (issue section 5)."""
+"""The model's own tools inside the real Pi: activate, deactivate, pin, unpin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The indexing protocol on real files and a real store (SSOT 5.5)."""
+"""The indexing protocol on real files and a real store."""
 
 from __future__ import annotations
 
