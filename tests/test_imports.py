@@ -13,7 +13,7 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "model", "config", "store", "sources", "context"),
-    *("hosts", "stores", "delivery", "engine", "rpc", "bench", "cli"),
+    *("hosts", "xtdb", "stores", "delivery", "engine", "rpc", "bench", "cli"),
 )
 
 #: The same within `context`.
@@ -21,6 +21,15 @@ CONTEXT = (
     *("quoting", "wording", "messages", "cache", "state", "digests", "rendering", "policies"),
     *("rewriting", "window", "intake", "status", "tools", "recording", "reports", "assembler"),
 )
+
+#: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
+STORE = (
+    *("clock", "protocol", "location", "fields", "verify", "references", "whole"),
+    *("sqlite", "derived", "quarantine", "copying", "portable", "forgetting"),
+)
+
+#: The same within `xtdb`.
+XTDB = ("database", "node", "journal")
 
 
 def imported(module: Path) -> Iterator[str]:
@@ -32,7 +41,15 @@ def imported(module: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
-@pytest.mark.parametrize(("package", "parts"), [("foredeck", PARTS), ("foredeck.context", CONTEXT)])
+@pytest.mark.parametrize(
+    ("package", "parts"),
+    [
+        ("foredeck", PARTS),
+        ("foredeck.context", CONTEXT),
+        ("foredeck.store", STORE),
+        ("foredeck.xtdb", XTDB),
+    ],
+)
 def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
     folder = ROOT.joinpath(*package.split(".")[1:])
     known, wrong = set(), []

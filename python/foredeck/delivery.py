@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
-from foredeck.store.journal.tables import Bounds, Figures, Journal, read_figures
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.stores import copy_file, open_copy, open_database
+from foredeck.xtdb.journal.tables import Bounds, Figures, Journal, read_figures
 
 if TYPE_CHECKING:
     from foredeck.store.copying import Comparison
-    from foredeck.store.journal.store import JournaledStore
+    from foredeck.xtdb.journal.store import JournaledStore
 
 Advance = Callable[[int], object]
 """Called with the number of transactions that were delivered since the last time."""

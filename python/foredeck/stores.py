@@ -12,16 +12,16 @@ from foredeck.config import Config
 from foredeck.errors import ConfigError, StoreDamaged, StoreUnavailable
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.sources import DiskSource, FilesystemMap, Limits, Mount, default_filesystem_id
-from foredeck.store.aside import put_aside
 from foredeck.store.derived import drop_derived
 from foredeck.store.protocol import Batch, LocalStore, Looked, Store
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.quarantine import put_aside
+from foredeck.store.sqlite.adapter import open_sqlite
 
 if TYPE_CHECKING:
     from foredeck.store.forgetting import Forgetting
-    from foredeck.store.journal.link import Link
-    from foredeck.store.journal.store import JournaledStore
-    from foredeck.store.xtdb import XtdbStore
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.journal.link import Link
+    from foredeck.xtdb.journal.store import JournaledStore
 
 Tell = Callable[[str, str], None]
 """Says something to the user: a level (`info`, `warning`, `error`) and a text."""
@@ -84,8 +84,8 @@ def store_file(config: Config) -> Path:
 def open_copy(config: Config, *, tell: Tell | None = None, lazy: bool = False) -> JournaledStore:
     """The local copy of the configured XTDB, and the journal of what waits for it."""
     # Imported here: who uses SQLite does not wait for it.
-    from foredeck.store.journal.store import open_journaled
-    from foredeck.store.journal.tables import Bounds
+    from foredeck.xtdb.journal.store import open_journaled
+    from foredeck.xtdb.journal.tables import Bounds
 
     say = tell or (lambda _level, _text: None)
     bounds = Bounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
@@ -109,7 +109,7 @@ def copy_file(config: Config) -> Path:
 
 
 def _link(config: Config, tell: Tell) -> Link:
-    from foredeck.store.journal.link import OwnLink, ServerLink
+    from foredeck.xtdb.journal.link import OwnLink, ServerLink
 
     xtdb = config.xtdb
     if xtdb.url is None:
@@ -171,7 +171,8 @@ def erase(config: Config, ids: Sequence[str], blobs: Sequence[str], looked: Look
 def open_database(config: Config) -> XtdbStore:
     """The configured XTDB itself, without the local copy: a server that somebody else runs where
     one is named, else foredeck's own node, started if need be."""
-    from foredeck.store.xtdb import open_own_node, open_xtdb
+    from foredeck.xtdb.database.adapter import open_xtdb
+    from foredeck.xtdb.node.supervise import open_own_node
 
     xtdb = config.xtdb
     if xtdb.url is None:

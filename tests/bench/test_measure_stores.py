@@ -12,8 +12,8 @@ from foredeck.bench.measure_cluster import cluster_figures
 from foredeck.bench.measure_store import store_figures
 from foredeck.bench.postgres import package_folder
 from foredeck.cli.main import main
-from foredeck.store.sqlite import open_sqlite
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.xtdb.node.process import NodeFolder
 from store.xtdb_node import installed_home, memory_node, opener, runtime
 
 __all__ = ["memory_node", "runtime"]

@@ -16,7 +16,7 @@ from foredeck.bench.replay import ReplayError, replay
 from foredeck.bench.replay_host import Options
 from foredeck.bench.transcripts import TranscriptError, find_transcripts, load_transcript
 from foredeck.errors import ConfigError
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 def prompts_in(folder: Path) -> dict[str, Any]:

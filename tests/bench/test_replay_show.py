@@ -16,7 +16,7 @@ from foredeck.cli.main import main
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.messages import essence
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 def sent(folder: Path) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from foredeck.cli.checks.programs import check_programs
 from foredeck.cli.checks.state import check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 def fake_program(folder: Path, name: str, says: str) -> None:

@@ -16,7 +16,7 @@ from stored_session import FIRST, SECOND, SESSION, copy_home, make_home
 from foredeck.cli.main import main
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 @pytest.fixture(scope="module")

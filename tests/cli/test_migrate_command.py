@@ -16,13 +16,14 @@ import pytest
 from stored_session import SESSION, make_home
 
 from foredeck.cli.main import main
-from foredeck.store.copying import compare, records_of
-from foredeck.store.journal.store import JournaledStore
-from foredeck.store.sqlite import open_sqlite
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import stop
-from foredeck.store.xtdb.runtime import Runtime
-from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.store.copying import compare
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.store.whole import records_of
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.node.process import stop
+from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
 from store.xtdb_node import runtime
 
@@ -132,8 +133,8 @@ def run_and_kill(words: list[str], steps: int) -> None:
     script = (
         "import os, signal, sys\n"
         "from foredeck.cli.main import main\n"
-        "from foredeck.store.sqlite import SqliteStore\n"
-        "from foredeck.store.xtdb.client import XtdbClient\n"
+        "from foredeck.store.sqlite.adapter import SqliteStore\n"
+        "from foredeck.xtdb.database.client import XtdbClient\n"
         "left = int(sys.argv[1])\n"
         "def dying(method):\n"
         "    def call(*args, **more):\n"

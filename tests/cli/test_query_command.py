@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import NodeFolder, private_node
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.runtime import Runtime
 from store.documents import batch, file, note
 from store.xtdb_node import runtime
 

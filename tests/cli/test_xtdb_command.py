@@ -16,11 +16,11 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.config import load_config
-from foredeck.store.journal.store import JournaledStore
-from foredeck.store.xtdb.node import stop
-from foredeck.store.xtdb.runtime import Runtime
-from foredeck.store.xtdb.supervise import own_node_folder
 from foredeck.stores import open_store
+from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.node.process import stop
+from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 from store.documents import batch, note
 from store.xtdb_node import runtime
 

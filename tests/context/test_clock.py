@@ -16,7 +16,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import Names, pause_marks
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 BACK_S = -5 * 3600
 MINUTE_MS = 60_000

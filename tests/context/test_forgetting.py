@@ -19,12 +19,12 @@ from context.scenes import ask, bash, finish, use
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
-from foredeck.store import codec, sqlite_write
 from foredeck.store.forgetting import Forgetting, plan_forgetting
-from foredeck.store.portable.references import in_message, references
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite import SqliteStore, open_sqlite
-from foredeck.store.sqlite_transaction import immediate
+from foredeck.store.references import in_message, references
+from foredeck.store.sqlite import codec, writing
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.sqlite.transaction import immediate
 from foredeck.stores import forget
 from store.documents import note
 
@@ -269,6 +269,6 @@ def test_a_text_erased_in_the_middle_of_a_commit_is_written_again(
             with immediate(db):
                 yield
 
-        monkeypatch.setattr(sqlite_write, "immediate", erased_before)
+        monkeypatch.setattr(writing, "immediate", erased_before)
         store.commit(Batch(puts=[note("b")], blobs=blobs))
         assert store.blob(address) == blobs[address]

@@ -23,7 +23,7 @@ from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
 from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line, tokens_of
 from foredeck.model.records import calibration_id
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 MODEL = "anthropic/m1"
 

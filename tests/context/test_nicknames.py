@@ -19,7 +19,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.records import nickname_id
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 BY_DISK = Provenance(origin="disk", generator="system")
 

@@ -23,7 +23,7 @@ from foredeck.bench.scripted.pi_rpc import RpcPi
 from foredeck.bench.scripted.request import Api
 from foredeck.bench.scripted.steps import Script
 from foredeck.config import Config, load_config
-from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.xtdb.node.supervise import own_node_folder
 from terminal import TerminalPi
 
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]

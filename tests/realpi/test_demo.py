@@ -17,10 +17,10 @@ from foredeck.bench.demo_table import plain_calls
 from foredeck.bench.economics.comparison import DEFINITION_TOKENS
 from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck.bench.scripted.processes import with_environment
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import NodeFolder, start, stop
-from foredeck.store.xtdb.runtime import Runtime
-from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.node.process import NodeFolder, start, stop
+from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 from store.xtdb_node import runtime
 
 __all__ = ["runtime"]

@@ -18,10 +18,10 @@ from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Store
-from foredeck.store.xtdb.node import NodeFolder, stop
-from foredeck.store.xtdb.runtime import Runtime, find_runtime
-from foredeck.store.xtdb.supervise import own_node_folder
 from foredeck.stores import copy_file, open_database, open_store
+from foredeck.xtdb.node.process import NodeFolder, stop
+from foredeck.xtdb.node.runtime import Runtime, find_runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages
 

@@ -9,7 +9,7 @@ import pytest
 from working import Work
 
 from foredeck.store.protocol import Store
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 from foredeck.model.documents import FileDocument
 from foredeck.sources import DiskSource, FilesystemMap, FileTracker, TrackerOptions
 from foredeck.store.protocol import Batch
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 EVERYTHING: set[str] = set()
 

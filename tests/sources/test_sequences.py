@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from working import Work
 
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 NAMES = ("a", "b", "d/c")
 CONTENTS = (b"", b"one", b"two", b"\0binary", b"x" * 70_000)

@@ -20,7 +20,7 @@ from foredeck.model.records import CallDocument, TurnDocument
 from foredeck.store.portable import Limits, import_file
 from foredeck.store.portable.lines import encode_line
 from foredeck.store.protocol import Store
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 from .contract_portable import MakeStore, exported, lines_of
 from .documents import batch, file, note

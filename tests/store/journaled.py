@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foredeck.store.journal.link import Link, OwnLink, ServerLink
-from foredeck.store.journal.store import JournaledStore, open_journaled
-from foredeck.store.journal.tables import Bounds
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
+from foredeck.xtdb.journal.store import JournaledStore, open_journaled
+from foredeck.xtdb.journal.tables import Bounds
+from foredeck.xtdb.node.process import NodeFolder
 
 PATIENCE = 60.0
 """Seconds within which everything must have happened, also on a busy machine."""

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from foredeck.errors import Conflict
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
-from foredeck.store.copying import NotEmpty, WholeStore, compare, copy, digests_of, records_of
+from foredeck.store.copying import NotEmpty, compare, copy
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite import SqliteStore, open_sqlite
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.whole import WholeStore, digests_of, records_of
+from foredeck.xtdb.node.process import NodeFolder
 
 from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.store.xtdb import edn
-from foredeck.store.xtdb.datalog import FUNCTIONS, QueryRefused, argument, prepare
-from foredeck.store.xtdb.edn import Atom, Group, Tagged
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database import edn
+from foredeck.xtdb.database.datalog import FUNCTIONS, QueryRefused, argument, prepare
+from foredeck.xtdb.database.edn import Atom, Group, Tagged
+from foredeck.xtdb.node.runtime import Runtime
 
 from .xtdb_node import runtime
 

@@ -12,9 +12,9 @@ from hypothesis import settings
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
-from foredeck.store.journal.tables import Bounds, JournalFull
 from foredeck.store.protocol import Batch, Store
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.xtdb.journal.tables import Bounds, JournalFull
+from foredeck.xtdb.node.process import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
 from .contract_origin import OriginContract

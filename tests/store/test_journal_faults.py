@@ -14,17 +14,17 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged
-from foredeck.store.aside import inode_of
-from foredeck.store.journal.link import OwnLink, ServerLink
-from foredeck.store.journal.store import JournaledStore
-from foredeck.store.journal.tables import read_figures
 from foredeck.store.protocol import Token
-from foredeck.store.sqlite import open_sqlite
-from foredeck.store.xtdb import XtdbStore
-from foredeck.store.xtdb.node import NodeFolder, private_node, start, stop
-from foredeck.store.xtdb.runtime import Runtime
-from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.store.quarantine import inode_of
+from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.stores import copy_file, open_beside, open_copy, open_store
+from foredeck.xtdb.database.adapter import XtdbStore
+from foredeck.xtdb.journal.link import OwnLink, ServerLink
+from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.journal.tables import read_figures
+from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.supervise import own_node_folder
 
 from .contract import contents
 from .documents import batch, file, note

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import Conflict
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.node import private_node
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.node.process import private_node
+from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import batch, note
 from .xtdb_node import runtime

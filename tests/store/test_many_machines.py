@@ -12,7 +12,7 @@ import pytest
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Token
-from foredeck.store.xtdb import XtdbStore
+from foredeck.xtdb.database.adapter import XtdbStore
 
 from .contract_processes import ProcessContract
 from .documents import batch, note

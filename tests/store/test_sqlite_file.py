@@ -22,12 +22,12 @@ import pytest
 from foredeck.errors import Corrupt, Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.model.messages import put_blob
-from foredeck.store import codec
-from foredeck.store.dictionaries import BODY_1, MESSAGE_1
 from foredeck.store.protocol import Batch
-from foredeck.store.schema import APPLICATION_ID, MIGRATIONS
-from foredeck.store.sqlite import SqliteStore, open_sqlite
-from foredeck.store.sqlite_read import lookup_statement
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.store.sqlite.dictionaries import BODY_1, MESSAGE_1
+from foredeck.store.sqlite.reading import lookup_statement
+from foredeck.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 
 from .documents import batch, note
 
@@ -118,7 +118,7 @@ class TestMaking:
 
     def test_many_processes_make_one_file(self, path: Path) -> None:
         script = (
-            "import sys; from foredeck.store.sqlite import open_sqlite\n"
+            "import sys; from foredeck.store.sqlite.adapter import open_sqlite\n"
             "sys.stdin.readline()\n"
             "open_sqlite(sys.argv[1], busy_timeout_ms=30_000).close()"
         )

@@ -11,7 +11,7 @@ import pytest
 from foredeck.errors import Conflict
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
 from .documents import batch, note
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.store.protocol import Store
-from foredeck.store.sqlite import open_sqlite
+from foredeck.store.sqlite.adapter import open_sqlite
 
 from .contract_portable import AsNewContract, MakeStore, PortableContract
 from .contract_refused import ContradictionContract, RefusedContract

@@ -12,8 +12,8 @@ from hypothesis import settings
 
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Origin, Store, Token
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.node.process import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract

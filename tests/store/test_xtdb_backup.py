@@ -19,10 +19,10 @@ from foredeck.cli.main import main
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
 from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.backup import back_up, restore
-from foredeck.store.xtdb.node import NodeFolder, private_node, start, stop
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.node.backup import back_up, restore
+from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import batch, note
 from .xtdb_node import runtime

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from foredeck.store.protocol import Store, Token
-from foredeck.store.sqlite import open_sqlite
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.xtdb.node.process import NodeFolder
 
 from .both import Both
 from .model import IDS, StoreComparison

@@ -14,11 +14,11 @@ import pytest
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch
-from foredeck.store.xtdb import open_own_node, open_xtdb
-from foredeck.store.xtdb.client import XtdbClient
-from foredeck.store.xtdb.node import NodeFolder, private_node, stop
-from foredeck.store.xtdb.runtime import Runtime
-from foredeck.store.xtdb.supervise import own_node_folder
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.node.process import NodeFolder, private_node, stop
+from foredeck.xtdb.node.runtime import Runtime
+from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
 
 from .documents import batch, note
 from .flaky_proxy import flaky_proxy

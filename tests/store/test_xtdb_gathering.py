@@ -10,8 +10,9 @@ import pytest
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.store.xtdb import XtdbStore, reading
-from foredeck.store.xtdb.node import NodeFolder
+from foredeck.xtdb.database import reading
+from foredeck.xtdb.database.adapter import XtdbStore
+from foredeck.xtdb.node.process import NodeFolder
 
 from .documents import batch, note
 from .xtdb_node import memory_node, opener, runtime

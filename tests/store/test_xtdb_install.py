@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.store.xtdb.jars import Jar, fetch_all, read_lock
-from foredeck.store.xtdb.java import find_java, java_version
-from foredeck.store.xtdb.runtime import Runtime, install, node_files, runtime_folder
+from foredeck.xtdb.node.jars import Jar, fetch_all, read_lock
+from foredeck.xtdb.node.java import find_java, java_version
+from foredeck.xtdb.node.runtime import Runtime, install, node_files, runtime_folder
 
 from .xtdb_node import runtime
 

@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import NodeFolder, NodeInfo, private_node, start, stop
-from foredeck.store.xtdb.runtime import Runtime, in_use, remove_old, runtime_folder
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.node.process import NodeFolder, NodeInfo, private_node, start, stop
+from foredeck.xtdb.node.runtime import Runtime, in_use, remove_old, runtime_folder
 
 from .documents import batch, note
 from .journaled import until
@@ -173,9 +173,9 @@ def test_a_private_node_ends_with_the_process_that_started_it(
     script = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from foredeck.store.xtdb.java import Java\n"
-        "from foredeck.store.xtdb.node import private_node\n"
-        "from foredeck.store.xtdb.runtime import Runtime\n"
+        "from foredeck.xtdb.node.java import Java\n"
+        "from foredeck.xtdb.node.process import private_node\n"
+        "from foredeck.xtdb.node.runtime import Runtime\n"
         "runtime = Runtime(Path(sys.argv[1]), Java(sys.argv[2], int(sys.argv[3])))\n"
         "with private_node(Path(sys.argv[4]), runtime):\n"
         "    print('up', flush=True)\n"

@@ -22,10 +22,10 @@ from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Token
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.client import Refused, XtdbClient
-from foredeck.store.xtdb.node import NodeFolder, private_node
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.database.client import Refused, XtdbClient
+from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note
 from .sessions import dump

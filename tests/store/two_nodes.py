@@ -13,9 +13,9 @@ import pytest
 
 from foredeck.bench.postgres import Postgres, private_postgres
 from foredeck.errors import StoreUnavailable
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.node import NodeFolder, private_node
-from foredeck.store.xtdb.runtime import Runtime
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.runtime import Runtime
 
 TIMEOUT_MS = 60_000
 

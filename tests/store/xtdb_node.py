@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from foredeck.errors import StoreError
-from foredeck.store.xtdb import XtdbStore, open_xtdb
-from foredeck.store.xtdb.node import NodeFolder, private_node
-from foredeck.store.xtdb.runtime import Runtime, find_runtime
+from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
+from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.runtime import Runtime, find_runtime
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from foredeck.errors import StoreError
 from foredeck.store.xtdb.runtime import find_runtime
+
+from foredeck.errors import StoreError
 
 FOLDER = Path(__file__).resolve().parent.parent
 

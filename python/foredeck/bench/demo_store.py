@@ -62,7 +62,7 @@ def demo_store(home: Path) -> Iterator[DemoStore]:
         yield DemoStore(home)
         return
     from foredeck.bench.crash.homes import prepared
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     own = own_node_folder(user.home)
     node = own.running() if user.xtdb.url is None else None

@@ -20,7 +20,7 @@ from foredeck.errors import Conflict
 from foredeck.store.protocol import Batch, Store
 
 if TYPE_CHECKING:
-    from foredeck.store.xtdb import XtdbStore
+    from foredeck.xtdb.database.adapter import XtdbStore
 
 SECONDS = 8.0
 """How long agents commit, one call after the other, at each number of them."""
@@ -48,9 +48,9 @@ def cluster_figures(folder: Path, agents: tuple[int, ...], advance: Advance) -> 
 
 @contextmanager
 def _machines(folder: Path) -> Iterator[Open]:
-    from foredeck.store.xtdb import open_xtdb
-    from foredeck.store.xtdb.node import private_node
-    from foredeck.store.xtdb.runtime import find_runtime
+    from foredeck.xtdb.database.adapter import open_xtdb
+    from foredeck.xtdb.node.process import private_node
+    from foredeck.xtdb.node.runtime import find_runtime
 
     runtime = find_runtime(load_config().config.home)
     with (

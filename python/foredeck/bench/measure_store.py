@@ -15,10 +15,10 @@ from foredeck.config import load_config
 from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import FileDocument
 from foredeck.store.protocol import Batch, Store, Token
-from foredeck.store.sqlite import open_sqlite
-from foredeck.store.xtdb import open_xtdb
-from foredeck.store.xtdb.node import private_node
-from foredeck.store.xtdb.runtime import find_runtime
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.xtdb.database.adapter import open_xtdb
+from foredeck.xtdb.node.process import private_node
+from foredeck.xtdb.node.runtime import find_runtime
 
 SAMPLES = 200
 VERSIONS = 20

@@ -26,8 +26,8 @@ def replay_stores(store: str) -> Iterator[Settings]:
     if store == "sqlite":
         yield lambda _number: ()
         return
-    from foredeck.store.xtdb.node import private_node
-    from foredeck.store.xtdb.runtime import find_runtime
+    from foredeck.xtdb.node.process import private_node
+    from foredeck.xtdb.node.runtime import find_runtime
 
     # Only where the node is installed is taken from the user's own configuration.
     installed = load_config(environ=os.environ).config.home

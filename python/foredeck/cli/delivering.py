@@ -8,7 +8,7 @@ from foredeck.cli.progress import Progress
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.journal.tables import Figures
+    from foredeck.xtdb.journal.tables import Figures
 
 
 def deliver_first(config: Config) -> tuple[int, Figures]:

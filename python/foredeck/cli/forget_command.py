@@ -87,7 +87,7 @@ def _told(plan: Forgetting, what: str) -> str:
 
 
 def _vacuum(args: Namespace) -> int:
-    from foredeck.store.sqlite import open_sqlite
+    from foredeck.store.sqlite.adapter import open_sqlite
     from foredeck.stores import copy_file
 
     config = resolve_config(args).config

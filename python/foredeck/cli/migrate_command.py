@@ -18,7 +18,8 @@ from foredeck.errors import ConfigError, Corrupt, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.copying import Totals, WholeStore
+    from foredeck.store.copying import Totals
+    from foredeck.store.whole import WholeStore
 
 _PATIENCE_MS = 60_000
 """How long one request may take: nobody waits for it but the one who watches."""
@@ -85,7 +86,8 @@ def _run(args: Namespace) -> int:
 
 def _move(original: WholeStore, copied: WholeStore) -> tuple[int, Totals, int]:
     """How many transactions were new, what is in both now, and how many came in meanwhile."""
-    from foredeck.store.copying import compare, copy, count_of, digests_of
+    from foredeck.store.copying import compare, copy, count_of
+    from foredeck.store.whole import digests_of
 
     count, blobs = count_of(original), list(digests_of(original))
     with Progress("copying, transaction", total=count) as progress:
@@ -119,7 +121,7 @@ def _open(place: Place, config: Config, *, make: bool) -> WholeStore:
 
 
 def _open_sqlite(place: Place, config: Config, make: bool) -> WholeStore:
-    from foredeck.store.sqlite import open_sqlite
+    from foredeck.store.sqlite.adapter import open_sqlite
 
     file = place.file(config)
     if not make and not file.exists():

@@ -19,7 +19,7 @@ from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.xtdb.client import Refused, XtdbClient
+    from foredeck.xtdb.database.client import Refused, XtdbClient
 
 _WIDEST = 80
 """Characters of one cell; --json prints everything."""
@@ -41,8 +41,8 @@ class _Place:
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.store.xtdb.client import XtdbClient
-    from foredeck.store.xtdb.datalog import prepare
+    from foredeck.xtdb.database.client import XtdbClient
+    from foredeck.xtdb.database.datalog import prepare
 
     text = sys.stdin.read() if args.query == "-" else args.query
     timeout_ms = args.timeout * 1000
@@ -75,7 +75,7 @@ def _deliver(config: Config) -> None:
 
 def _place(args: Namespace, config: Config) -> _Place:
     """The server that is named, else the configured one, else the node that runs here."""
-    from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
+    from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
 
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
@@ -98,8 +98,8 @@ def _place(args: Namespace, config: Config) -> _Place:
 def _basis(args: Namespace, client: XtdbClient, place: _Place) -> dict[str, str | int]:
     """As of which transaction and which valid time the query looks."""
     from foredeck.store.protocol import Token
-    from foredeck.store.xtdb.names import Names
-    from foredeck.store.xtdb.reading import Reader
+    from foredeck.xtdb.database.names import Names
+    from foredeck.xtdb.database.reading import Reader
 
     basis: dict[str, str | int] = {}
     if args.as_of is not None:
@@ -111,7 +111,7 @@ def _basis(args: Namespace, client: XtdbClient, place: _Place) -> dict[str, str 
 
 
 def _ask(client: XtdbClient, body: str, basis: Mapping[str, str | int], seconds: int) -> list[Any]:
-    from foredeck.store.xtdb.client import Refused
+    from foredeck.xtdb.database.client import Refused
 
     try:
         return client.ask(body, basis)

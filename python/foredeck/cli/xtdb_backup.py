@@ -17,8 +17,8 @@ from foredeck.errors import Corrupt, StoreUnavailable
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.store.copying import Totals
-    from foredeck.store.xtdb import XtdbStore
-    from foredeck.store.xtdb.node import NodeFolder
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.node.process import NodeFolder
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 _INDEXING_MS = 600_000
@@ -36,7 +36,7 @@ _ELSEWHERE = {
 
 def _check_is_here(config: Config) -> None:
     """Raise `StoreUnavailable` where log and documents are not in this state folder."""
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     if config.xtdb.url is not None:
         raise StoreUnavailable(
@@ -52,9 +52,9 @@ def _check_is_here(config: Config) -> None:
 
 def run_backup(args: Namespace, config: Config) -> int:
     """Back up the node of the state folder."""
-    from foredeck.store.xtdb.backup import back_up
-    from foredeck.store.xtdb.runtime import how_to_start
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.backup import back_up
+    from foredeck.xtdb.node.runtime import how_to_start
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     _check_is_here(config)
     if not own_node_folder(config.home).data.is_dir():
@@ -92,7 +92,7 @@ def run_backup(args: Namespace, config: Config) -> int:
 def _delivered(config: Config) -> int:
     """Bring what waits to a node that runs; how much waits still. None is started for it."""
     from foredeck.delivery import waiting
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     if own_node_folder(config.home).running() is not None:
         with suppress(StoreUnavailable):
@@ -103,11 +103,11 @@ def _delivered(config: Config) -> int:
 def _verified(backup: Path, config: Config) -> Totals:
     """Restore into a temporary folder and compare with what is here. Raises `Corrupt`."""
     from foredeck.store.copying import compare
-    from foredeck.store.xtdb import open_xtdb
-    from foredeck.store.xtdb.backup import restore
-    from foredeck.store.xtdb.node import NodeFolder, private_node, start, stop
-    from foredeck.store.xtdb.runtime import find_runtime
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.database.adapter import open_xtdb
+    from foredeck.xtdb.node.backup import restore
+    from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+    from foredeck.xtdb.node.runtime import find_runtime
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     def opened(node: NodeFolder) -> AbstractContextManager[XtdbStore]:
         url = start(node, runtime, topology=config.xtdb.topology)[0].url
@@ -142,9 +142,9 @@ def _verified(backup: Path, config: Config) -> Totals:
 def run_restore(args: Namespace, config: Config) -> int:
     """Restore a backup into the state folder."""
     from foredeck.delivery import look_anew
-    from foredeck.store.xtdb.backup import restore
-    from foredeck.store.xtdb.supervise import own_node_folder
     from foredeck.stores import copy_file
+    from foredeck.xtdb.node.backup import restore
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     _check_is_here(config)
     folder = own_node_folder(config.home)

@@ -18,8 +18,8 @@ from foredeck.cli.xtdb_backup import run_backup, run_restore
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.xtdb.client import XtdbClient
-    from foredeck.store.xtdb.node import NodeFolder, NodeInfo
+    from foredeck.xtdb.database.client import XtdbClient
+    from foredeck.xtdb.node.process import NodeFolder, NodeInfo
 
 _STEPS = 45
 """About as many as installing tells of: jars, and compiling."""
@@ -46,7 +46,7 @@ def _run(args: Namespace) -> int:
 
 
 def _install(args: Namespace, config: Config) -> int:
-    from foredeck.store.xtdb.runtime import install
+    from foredeck.xtdb.node.runtime import install
 
     began = time.monotonic()
     with Progress("installing the XTDB node", total=_STEPS) as progress:
@@ -64,9 +64,9 @@ def _install(args: Namespace, config: Config) -> int:
 
 
 def _up(args: Namespace, config: Config) -> int:
-    from foredeck.store.xtdb.node import start
-    from foredeck.store.xtdb.runtime import find_runtime, remove_old
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.process import start
+    from foredeck.xtdb.node.runtime import find_runtime, remove_old
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
     began = time.monotonic()
@@ -92,7 +92,7 @@ def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
     """Wait until the node has indexed its log: at once, but after a restore. Raises `StoreError`
     where it cannot. Interrupting this does not stop the node."""
     from foredeck.errors import StoreError
-    from foredeck.store.xtdb.client import XtdbClient
+    from foredeck.xtdb.database.client import XtdbClient
 
     client = XtdbClient(node.url, token=folder.token(), timeout_ms=_REQUEST_MS)
     with closing(client):
@@ -112,9 +112,9 @@ def _or_none(tx_id: int | None) -> int:
 
 
 def _down(args: Namespace, config: Config) -> int:
-    from foredeck.store.xtdb.node import stop
-    from foredeck.store.xtdb.runtime import how_to_start
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.process import stop
+    from foredeck.xtdb.node.runtime import how_to_start
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
     if folder.root.is_dir():
@@ -137,9 +137,9 @@ def _facts(node: NodeInfo) -> dict[str, Any]:
 def _status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
     from foredeck.errors import StoreError
-    from foredeck.store.xtdb.client import XtdbClient
-    from foredeck.store.xtdb.runtime import how_to_start, is_installed
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.database.client import XtdbClient
+    from foredeck.xtdb.node.runtime import how_to_start, is_installed
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
     node = folder.running()
@@ -181,8 +181,8 @@ def _sync(args: Namespace, config: Config) -> int:
 def _journal(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
     from foredeck.store.clock import now_ms
-    from foredeck.store.journal.tables import read_figures
     from foredeck.stores import copy_file
+    from foredeck.xtdb.journal.tables import read_figures
 
     figures = read_figures(copy_file(config))
     oldest = figures.oldest_ms
@@ -266,9 +266,9 @@ def _shown(name: str, value: Any) -> str:
 
 
 def _logs(args: Namespace, config: Config) -> int:
-    from foredeck.store.xtdb.node_log import log_tail
-    from foredeck.store.xtdb.runtime import how_to_start
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.node_log import log_tail
+    from foredeck.xtdb.node.runtime import how_to_start
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     folder = own_node_folder(config.home)
     if args.json:

@@ -43,8 +43,8 @@ from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import Params, to_request, to_wish
 from foredeck.model.compactions import Writer
 from foredeck.sources import FileSource, ToolEvent
-from foredeck.store.aside import inode_of
 from foredeck.store.protocol import Store
+from foredeck.store.quarantine import inode_of
 from foredeck.stores import open_beside, open_filesystems, open_source, open_store, store_file
 
 PROTOCOL = 1

@@ -14,9 +14,9 @@ from itertools import islice
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import nickname_id
-from foredeck.store.portable.references import in_message, references
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Head, LocalStore, Looked, Store
+from foredeck.store.references import in_message, references
 
 CHUNK = 500
 

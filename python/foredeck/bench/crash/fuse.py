@@ -97,7 +97,7 @@ def _strike(charge: Charge) -> None:
 
 def kill_node(home: Path) -> None:
     """Kill the XTDB node of a state folder, where one runs."""
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     node = own_node_folder(home).running()
     if node is not None:

@@ -33,9 +33,9 @@ def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[
     if store == "sqlite":
         yield
         return
-    from foredeck.store.xtdb.node import start, stop
-    from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.process import start, stop
+    from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
     link = runtime_folder(home)

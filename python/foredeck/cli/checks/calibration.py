@@ -32,7 +32,7 @@ def check_calibration(config: Config) -> Iterator[Finding]:
 
 
 def _own_node_runs(config: Config) -> bool:
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     return own_node_folder(config.home).running() is not None
 

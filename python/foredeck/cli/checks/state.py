@@ -17,7 +17,7 @@ from foredeck.cli.common import resolve_config
 from foredeck.config import Config, looser_than_private
 from foredeck.errors import ConfigError, StoreUnavailable
 from foredeck.store.location import is_network_filesystem
-from foredeck.store.schema import check_ours
+from foredeck.store.sqlite.schema import check_ours
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 _ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."

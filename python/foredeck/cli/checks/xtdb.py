@@ -8,14 +8,14 @@ from foredeck.cli.checks.finding import Finding, note, ok, problem
 from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
-from foredeck.store.journal.tables import read_figures
 from foredeck.stores import copy_file, open_database
+from foredeck.xtdb.journal.tables import read_figures
 
 
 def check_xtdb(config: Config) -> Finding:
     """A node of foredeck's own is not started for this."""
-    from foredeck.store.xtdb.runtime import find_runtime
-    from foredeck.store.xtdb.supervise import own_node_folder
+    from foredeck.xtdb.node.runtime import find_runtime
+    from foredeck.xtdb.node.supervise import own_node_folder
 
     try:
         if config.xtdb.url is None and own_node_folder(config.home).running() is None:

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from foredeck.model.canonical import canonical_json
-from foredeck.store.copying.whole import Record, WholeStore, digests_of, records_of
 from foredeck.store.protocol import Token
+from foredeck.store.whole import Record, WholeStore, digests_of, records_of
 
 _BLOBS = 200
 

@@ -13,8 +13,8 @@ from itertools import islice
 
 from foredeck.errors import Conflict, Corrupt, StoreError
 from foredeck.store.copying.compare import Advance
-from foredeck.store.copying.whole import Record, WholeStore, digests_of, records_of
 from foredeck.store.protocol import Batch
+from foredeck.store.whole import Record, WholeStore, digests_of, records_of
 
 _BLOBS = 100
 """Blobs that are read and written at once."""

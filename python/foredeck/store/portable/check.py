@@ -29,8 +29,8 @@ from foredeck.store.portable.lines import (
     decode_line,
 )
 from foredeck.store.portable.ownership import Ownership
-from foredeck.store.portable.references import in_message, references
 from foredeck.store.protocol import Token
+from foredeck.store.references import in_message, references
 from foredeck.store.verify import sealed_body
 
 _TOKEN = re.compile(r"[!-~]{1,128}")

@@ -18,9 +18,9 @@ from foredeck.store.portable.lines import (
     blob_line,
     encode_line,
 )
-from foredeck.store.portable.references import in_message, references
 from foredeck.store.portable.scope import RANK, versions_of
 from foredeck.store.protocol import Origin, Store, Token
+from foredeck.store.references import in_message, references
 
 
 @dataclass(frozen=True, slots=True)

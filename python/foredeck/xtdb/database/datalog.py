@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foredeck.errors import ForedeckError
-from foredeck.store.xtdb import edn
-from foredeck.store.xtdb.edn import Atom, Form, Group, Tagged
+from foredeck.xtdb.database import edn
+from foredeck.xtdb.database.edn import Atom, Form, Group, Tagged
 
 _ALLOWED = """
 * *' + +' - -' / < <= = == > >= aget alength any? array-map aset aset-boolean aset-byte aset-char

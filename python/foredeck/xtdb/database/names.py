@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.errors import ConfigError
 from foredeck.model.canonical import encode_text, hash_value, sha256_hex
-from foredeck.store.codec import INDEXED, field_value
+from foredeck.store.fields import INDEXED, field_value
 
 _LONGEST = 400
 _HASHED = "~"

@@ -19,7 +19,8 @@ from typing import Any
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import decode_text, encode_text, json_text
 from foredeck.model.documents import identity_hash
-from foredeck.store.dictionaries import BODY_1, MESSAGE_1
+from foredeck.store.fields import INDEXED, field_value
+from foredeck.store.sqlite.dictionaries import BODY_1, MESSAGE_1
 
 INLINE_BYTES = 512
 """Content below this many bytes stands in the version; other content is a blob of its own, and
@@ -42,21 +43,6 @@ def _primed(dictionary: bytes) -> Any:
 
 _BODY_DEFLATER, _MESSAGE_DEFLATER = _primed(BODY_1), _primed(MESSAGE_1)
 _COLUMNS = ("id", "type", "identity_hash", "content_hash", "text_hash", "metadata_view_hash")
-
-INDEXED = (
-    "assistant",
-    "tip",
-    "provider_call_id",
-    "object",
-    "source.path",
-    "nickname",
-    "parent_session",
-    "host_file",
-    "session_id",
-    "chat_ref",
-    "session",
-)
-"""Fields with an index, the most selective first. Changing this needs a migration."""
 
 NOT_BY_TYPE = frozenset({"turn", "member", "call"})
 """Types that are asked for by field: an index of all that there are would only cost space."""
@@ -249,16 +235,3 @@ def field_key(type: str, name: str, value: str | int | bool) -> bytes:
 
 def _key(text: str) -> bytes:
     return hashlib.blake2b(encode_text(text), digest_size=16).digest()
-
-
-def field_value(fields: Mapping[str, Any], name: str) -> Any:
-    """A field by its query name: `source.path` reaches into the source binding."""
-    if name.startswith("source."):
-        return (fields.get("source") or {}).get(name.removeprefix("source."))
-    return fields.get(name)
-
-
-def matches(fields: Mapping[str, Any], name: str, value: Any) -> bool:
-    """Whether a field equals `value` as JSON: `True` is not 1, a missing field is None."""
-    found = field_value(fields, name)
-    return type(found) is type(value) and bool(found == value)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.xtdb.node import GivenUp, never, stop
-from foredeck.store.xtdb.runtime import find_runtime, runtime_folder
-from foredeck.store.xtdb.supervise import Supervisor, own_node_folder
+from foredeck.xtdb.node.process import GivenUp, never, stop
+from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
+from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
 
 if TYPE_CHECKING:
     # An HTTP library takes longer to import than an engine to start.
-    from foredeck.store.xtdb.adapter import XtdbStore
+    from foredeck.xtdb.database.adapter import XtdbStore
 
 LOOK_MS = 2_000
 """How long a request may take while the agent waits for it."""
@@ -77,7 +77,7 @@ class ServerLink:
 
     def check_error(self, error: StoreError | None) -> None:
         """See `Link.check_error`."""
-        from foredeck.store.xtdb.client import TokenRefused
+        from foredeck.xtdb.database.client import TokenRefused
 
         if isinstance(error, TokenRefused):
             raise error
@@ -95,7 +95,7 @@ class ServerLink:
         raise StoreUnavailable(f"{reason}; whoever runs the server must start it again")
 
     def _open(self, timeout_ms: int) -> XtdbStore:
-        from foredeck.store.xtdb.adapter import open_xtdb
+        from foredeck.xtdb.database.adapter import open_xtdb
 
         return open_xtdb(
             self.url, token=self.token, namespace=self.namespace, timeout_ms=timeout_ms
@@ -173,7 +173,7 @@ class OwnLink:
         raise StoreUnavailable(reason)
 
     def _open(self, url: str, timeout_ms: int) -> XtdbStore:
-        from foredeck.store.xtdb.adapter import open_xtdb
+        from foredeck.xtdb.database.adapter import open_xtdb
 
         return open_xtdb(
             url, token=self._folder.token(), namespace=self._namespace, timeout_ms=timeout_ms

@@ -23,8 +23,8 @@ from typing import Any
 
 from foredeck.errors import StoreUnavailable
 from foredeck.store.location import sync_folder
-from foredeck.store.xtdb.node_log import why_it_did_not_start
-from foredeck.store.xtdb.runtime import Runtime, in_use
+from foredeck.xtdb.node.node_log import why_it_did_not_start
+from foredeck.xtdb.node.runtime import Runtime, in_use
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0

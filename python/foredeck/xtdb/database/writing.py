@@ -25,10 +25,10 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
-from foredeck.store.xtdb.client import Operation, OutcomeUnknown, XtdbClient
-from foredeck.store.xtdb.documents import Clock
-from foredeck.store.xtdb.names import Names, lookup_value
-from foredeck.store.xtdb.planning import (
+from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient
+from foredeck.xtdb.database.documents import Clock
+from foredeck.xtdb.database.names import Names, lookup_value
+from foredeck.xtdb.database.planning import (
     MAX_DOCUMENTS,
     Known,
     Plan,
@@ -37,8 +37,8 @@ from foredeck.store.xtdb.planning import (
     new_store,
     put_blobs,
 )
-from foredeck.store.xtdb.reading import Reader
-from foredeck.store.xtdb.stamping import stamped_operations
+from foredeck.xtdb.database.reading import Reader
+from foredeck.xtdb.database.stamping import stamped_operations
 
 _MOST_HEADS = 5_000
 _MOST_BLOBS = 50_000

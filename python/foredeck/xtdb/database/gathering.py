@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from foredeck.store.protocol import Token
-from foredeck.store.xtdb.documents import Version
-from foredeck.store.xtdb.reading import FEW, Reader
+from foredeck.xtdb.database.documents import Version
+from foredeck.xtdb.database.reading import FEW, Reader
 
 _TOGETHER = 2 * FEW
 """From so many documents on, a transaction is asked for its versions: that takes three requests."""

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from foredeck.store import codec
-from foredeck.store.copying.whole import Record
-from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.protocol import Head, Origin, Token
-from foredeck.store.schema import POSITION_BITS
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.lazy_fields import LazyFields
+from foredeck.store.sqlite.schema import POSITION_BITS
+from foredeck.store.whole import Record
 
 CHUNK = 500
 """How many values one `IN (...)` lists."""

@@ -12,10 +12,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from foredeck.store import codec
-from foredeck.store.portable.references import RECORDS, in_message, references
 from foredeck.store.protocol import Advance, Looked
-from foredeck.store.sqlite_write import late_versions
+from foredeck.store.references import RECORDS, in_message, references
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.writing import late_versions
 
 BATCH = 500
 """How many versions are held at once."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from foredeck.model.documents import Document
-from foredeck.store.journal.tables import Journal
 from foredeck.store.protocol import Batch, Origin, Token, order_of
-from foredeck.store.sqlite import SqliteStore
+from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.xtdb.journal.tables import Journal
 
 if TYPE_CHECKING:
-    from foredeck.store.xtdb.adapter import XtdbStore
-    from foredeck.store.xtdb.documents import Version
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.database.documents import Version
 
 Found = tuple[Origin, Document]
 

@@ -13,16 +13,16 @@ from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
-from foredeck.store.copying.whole import Record
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
-from foredeck.store.xtdb.client import XtdbClient
-from foredeck.store.xtdb.documents import Version
-from foredeck.store.xtdb.gathering import gather
-from foredeck.store.xtdb.names import Names
-from foredeck.store.xtdb.planning import Prepared
-from foredeck.store.xtdb.reading import Reader
-from foredeck.store.xtdb.writing import Writer
+from foredeck.store.whole import Record
+from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.database.documents import Version
+from foredeck.xtdb.database.gathering import gather
+from foredeck.xtdb.database.names import Names
+from foredeck.xtdb.database.planning import Prepared
+from foredeck.xtdb.database.reading import Reader
+from foredeck.xtdb.database.writing import Writer
 
 D = TypeVar("D", bound=Document)
 

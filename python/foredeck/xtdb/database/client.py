@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import httpx
 
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.xtdb import edn
+from foredeck.xtdb.database import edn
 
 if TYPE_CHECKING:
     from ssl import SSLContext

@@ -29,8 +29,8 @@ from foredeck import __version__
 from foredeck.errors import Corrupt, StoreError, StoreUnavailable
 from foredeck.store.clock import now_ms
 from foredeck.store.location import private_draft, sync_folder
-from foredeck.store.xtdb.client import Refused, XtdbClient
-from foredeck.store.xtdb.node import NodeFolder, NodeInfo
+from foredeck.xtdb.database.client import Refused, XtdbClient
+from foredeck.xtdb.node.process import NodeFolder, NodeInfo
 
 FORMAT = "foredeck-xtdb-backup"
 VERSION = 1

@@ -24,8 +24,8 @@ from typing import Any
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import encode_text, json_text
 from foredeck.store.protocol import Head, Origin, Token
-from foredeck.store.xtdb.client import Doc
-from foredeck.store.xtdb.names import Names, lookup_value
+from foredeck.xtdb.database.client import Doc
+from foredeck.xtdb.database.names import Names, lookup_value
 
 INLINE_BYTES = 512
 """Content below this many bytes stands in the version, other content is a blob."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.xtdb.node import GivenUp, NodeFolder, never, start
-from foredeck.store.xtdb.runtime import find_runtime
+from foredeck.xtdb.node.process import GivenUp, NodeFolder, never, start
+from foredeck.xtdb.node.runtime import find_runtime
 
 if TYPE_CHECKING:
-    from foredeck.store.xtdb.adapter import XtdbStore
+    from foredeck.xtdb.database.adapter import XtdbStore
 
 MOST_STARTS = 5
 """How often a node that keeps ending is started again within `WINDOW_SECONDS`."""
@@ -36,7 +36,7 @@ def open_own_node(
 
     Raises `StoreUnavailable` where it is not installed or does not start.
     """
-    from foredeck.store.xtdb.adapter import open_xtdb
+    from foredeck.xtdb.database.adapter import open_xtdb
 
     supervisor = Supervisor(home, topology)
     return open_xtdb(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Conflict
-from foredeck.store import codec
-from foredeck.store.codec import EncodedVersion
 from foredeck.store.protocol import Batch, Origin, Token, order_of
-from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
-from foredeck.store.sqlite_read import changes_of_others, raw_digests, select_in
-from foredeck.store.sqlite_transaction import immediate
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.codec import EncodedVersion
+from foredeck.store.sqlite.reading import changes_of_others, raw_digests, select_in
+from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS, new_store_id
+from foredeck.store.sqlite.transaction import immediate
 from foredeck.store.verify import check_blobs, unique_bodies
 
 _KNOWN = f"""

@@ -13,10 +13,10 @@ from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.store.protocol import Origin, Token, order_of
-from foredeck.store.xtdb.client import Doc, Operation, valid_time
-from foredeck.store.xtdb.documents import Clock, Transaction, Version, write_blob, write_fields
-from foredeck.store.xtdb.names import Names
-from foredeck.store.xtdb.reading import Reader
+from foredeck.xtdb.database.client import Doc, Operation, valid_time
+from foredeck.xtdb.database.documents import Clock, Transaction, Version, write_blob, write_fields
+from foredeck.xtdb.database.names import Names
+from foredeck.xtdb.database.reading import Reader
 
 POSITION_BITS = 20
 MAX_DOCUMENTS = 1 << POSITION_BITS

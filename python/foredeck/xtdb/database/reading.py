@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from foredeck.errors import Missing
-from foredeck.store.codec import INDEXED, matches
-from foredeck.store.copying.whole import Record
+from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import Change, Origin, Scalar, Token, order_of
 from foredeck.store.verify import check_blob
-from foredeck.store.xtdb.client import Doc, XtdbClient
-from foredeck.store.xtdb.documents import Clock, Transaction, Version, read_blob
-from foredeck.store.xtdb.names import Names, lookup_value
+from foredeck.store.whole import Record
+from foredeck.xtdb.database.client import Doc, XtdbClient
+from foredeck.xtdb.database.documents import Clock, Transaction, Version, read_blob
+from foredeck.xtdb.database.names import Names, lookup_value
 
 CHUNK = 500
 """How many ids one query asks for."""

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from foredeck.errors import Missing, StoreError, StoreUnavailable
 from foredeck.model.kinds import kind_of
-from foredeck.store.journal.link import Link
-from foredeck.store.journal.tables import Bounds, Entry, Journal
 from foredeck.store.protocol import Batch, Token
-from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.journal.tables import Bounds, Entry, Journal
 
 if TYPE_CHECKING:
-    from foredeck.store.xtdb.adapter import XtdbStore
+    from foredeck.xtdb.database.adapter import XtdbStore
 
 log = logging.getLogger(__name__)
 
@@ -309,7 +309,7 @@ class Worker:
 
 def _may_pass(error: Exception) -> bool:
     """Whether a delivery may succeed later: nobody answers, or the server's disk is full."""
-    from foredeck.store.xtdb.client import Refused
+    from foredeck.xtdb.database.client import Refused
 
     return isinstance(error, StoreUnavailable) or (
         isinstance(error, Refused) and error.status >= 500

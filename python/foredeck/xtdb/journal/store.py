@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, TypeVar
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.clock import now_ms
-from foredeck.store.journal.fetching import fetch
-from foredeck.store.journal.link import Link
-from foredeck.store.journal.tables import Bounds, Figures, Journal
-from foredeck.store.journal.worker import Tell, Worker
 from foredeck.store.protocol import Advance, Batch, Change, Head, Looked, Origin, Scalar, Token
-from foredeck.store.sqlite import SqliteStore, open_sqlite
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.xtdb.journal.fetching import fetch
+from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.journal.tables import Bounds, Figures, Journal
+from foredeck.xtdb.journal.worker import Tell, Worker
 
 if TYPE_CHECKING:
-    from foredeck.store.xtdb.adapter import XtdbStore
-    from foredeck.store.xtdb.documents import Version
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.database.documents import Version
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")

@@ -1,0 +1,1 @@
+"""The store in XTDB itself, through its HTTP API."""

@@ -1,0 +1,1 @@
+"""A node of foredeck's own: installed, started, stopped, backed up."""
