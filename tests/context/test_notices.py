@@ -94,6 +94,17 @@ def test_a_deleted_file_is_told_as_deleted(work: Work) -> None:
     assert notices(ask(work.host)) == [(4, told)]
 
 
+def test_a_huge_file_that_is_rewritten_at_the_same_size_is_told(work: Work) -> None:
+    work.file("big.log", "a\n" * 1_500_000)
+    ask(work.host)
+    work.read("big.log", limit=1)
+    finish(work.host)
+    work.file("big.log", "b\n" * 1_500_000)
+    work.notice_changes()
+    told = f"[foredeck] @5 {work.folder / 'big.log'} changed on disk: the copy above is old."
+    assert [line for _, line in notices(ask(work.host))] == [told]
+
+
 def test_what_the_agent_writes_itself_is_not_told(work: Work) -> None:
     ask(work.host)
     sent = work.write("a.py", NEW)

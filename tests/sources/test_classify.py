@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foredeck.model.canonical import sha256_hex
 from foredeck.sources import Look, look
 from foredeck.sources.classify import decode
 
@@ -76,11 +77,21 @@ def test_text_and_bytes_are_the_same_thing(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("size", "kind"), [(LIMIT, "text"), (LIMIT + 1, "huge")])
-def test_a_huge_file_is_not_read(tmp_path: Path, size: int, kind: str) -> None:
+def test_the_text_of_a_huge_file_is_not_kept(tmp_path: Path, size: int, kind: str) -> None:
     (tmp_path / "a").write_bytes(b"x" * size)
     seen = look(str(tmp_path / "a"), LIMIT)
     assert (seen.kind, seen.size) == (kind, size)
-    assert (seen.source_hash is None) == (kind == "huge")
+    assert seen.source_hash == sha256_hex(b"x" * size)
+    assert (seen.text is None) == (kind == "huge")
+
+
+def test_a_file_too_large_to_be_hashed_goes_by_size_and_times(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * (LIMIT + 2))
+    seen = look(str(path), LIMIT, hashed_bytes=LIMIT + 1)
+    assert (seen.kind, seen.source_hash) == ("huge", None)
+    os.utime(path, (1, 1))
+    assert look(str(path), LIMIT, hashed_bytes=LIMIT + 1).revision != seen.revision
 
 
 def test_a_file_that_says_it_is_empty_and_is_not() -> None:

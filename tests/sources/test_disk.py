@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from working import FILESYSTEM, Work
 
 from foredeck.model.documents import FileDocument, Provenance
 from foredeck.sources import DiskSource, FilesystemMap, Mount, ToolEvent
+from foredeck.sources.classify import HASHED_BYTES
 from foredeck.store.protocol import Batch, Store
 
 
@@ -96,6 +98,7 @@ def test_what_a_file_is(work: Work, data: bytes, state: str) -> None:
     assert sighting.state == document.state == state
     assert document.content == ("" if state == "text" else None)
     assert document.model_extra == {"size": len(data)}
+    assert document.revision == (None if state == "text" else document.source_hash)
     assert work.read("a.bin").document is None
 
 
@@ -106,6 +109,44 @@ def test_a_binary_or_huge_file_that_changes_makes_a_version(work: Work) -> None:
         work.write(name, after)
         assert len(work.commit(work.disk.sight(name, "read"))) == 1
         assert len(work.store.history(id)) == 2
+
+
+@pytest.mark.parametrize("size", [70_000, HASHED_BYTES + 1])
+def test_a_huge_file_that_is_rewritten_at_the_same_size_makes_a_version(
+    work: Work, size: int
+) -> None:
+    work.write("log", b"x" * size)
+    old = work.stored(work.read("log").object_id)
+    work.write("log", b"y" * size)
+    work.reconcile([old.id])
+    new = work.stored(old.id)
+    assert (new.state, new.content) == ("huge", None)
+    assert new.content_hash != old.content_hash
+    assert len(work.store.history(old.id)) == 2
+
+
+def test_a_huge_file_that_is_rewritten_with_the_same_bytes_makes_no_version(work: Work) -> None:
+    path = work.write("log", b"x" * 70_000)
+    id = work.read("log").object_id
+    work.write("log", b"x" * 70_000)
+    os.utime(path, (1, 1))
+    assert work.read("log").document is None
+    assert len(work.store.history(id)) == 1
+
+
+@pytest.mark.parametrize(("later_s", "versions"), [(-60, 1), (60, 2)])
+def test_a_huge_file_that_was_stored_without_a_revision_goes_by_its_time(
+    work: Work, later_s: int, versions: int
+) -> None:
+    path = work.write("log", b"x" * 70_000)
+    document = work.disk.sight("log", "read").document
+    assert document is not None
+    document.revision, document.source_hash = None, None
+    work.store.commit(Batch(puts=[document.seal()]))
+    time_s = time.time() + later_s
+    os.utime(path, (time_s, time_s))
+    work.reconcile([document.id])
+    assert len(work.store.history(document.id)) == versions
 
 
 def test_a_file_may_change_its_kind(work: Work) -> None:

@@ -132,6 +132,8 @@ class FileDocument(Document):
     char_count: int = 0
     state: Literal["text", "binary", "huge", "listed", "deleted", "unreadable", "special"] = "text"
     """Why `content` is what it is; `listed` means that only a listing has named the file."""
+    revision: str | None = None
+    """Of a binary or huge file, what tells this state of it from the others: `content` does not."""
     moved_to: str | None = None
     """Id of the object that took over when the file was renamed."""
 

@@ -19,7 +19,7 @@ import os
 import stat
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal[
     "text", "binary", "huge", "unreadable", "special", "directory", "missing", "unreachable"
@@ -30,6 +30,9 @@ Fingerprint = tuple[int, int, int, int, int]
 RACY_NS = 2_000_000_000
 """A file changed so shortly before it was read may change again without a new time stamp."""
 
+HASHED_BYTES = 16 * 1024 * 1024
+"""Files larger than the limit for text are hashed, but not read in, up to this size: some 20 ms."""
+
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 _DENIED = {errno.EACCES, errno.EPERM}
 _RETRIES = 2  # of a read during which the file was written to
@@ -39,9 +42,10 @@ _RETRIES = 2  # of a read during which the file was written to
 class Look:
     """What a look at a path found.
 
-    `source_hash` is the SHA-256 of the bytes (text and binary only), `detail` the sort of
-    special file or the reason of a failure. `settled` tells that an equal `fingerprint` at a
-    later look means equal bytes. `device` is the device of the folder that the path is in.
+    `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
+    `detail` the sort of special file or the reason of a failure. `settled` tells that an equal
+    `fingerprint` at a later look means equal bytes. `device` is the device of the folder that the
+    path is in.
     """
 
     kind: Kind
@@ -54,13 +58,33 @@ class Look:
     settled: bool = False
     device: int | None = None
 
+    @property
+    def revision(self) -> str | None:
+        """What tells this state of a binary or huge file from its others; None for all else.
+
+        The hash of its bytes; without one, size and times: a change of permissions then counts
+        as a change, which is better than to miss a rewrite that keeps size and mtime.
+        """
+        if self.kind not in ("binary", "huge"):
+            return None
+        if self.source_hash is not None or self.fingerprint is None:
+            return self.source_hash
+        _, _, size, mtime_ns, ctime_ns = self.fingerprint
+        return f"{size}:{mtime_ns}:{ctime_ns}"
+
 
 def look(
-    path: str, max_bytes: int, *, device: int | None = None, project: str | None = None
+    path: str,
+    max_bytes: int,
+    *,
+    hashed_bytes: int = HASHED_BYTES,
+    device: int | None = None,
+    project: str | None = None,
 ) -> Look:
     """What is at `path` (an absolute path of this machine) now.
 
-    A file of more than `max_bytes` is not read. `device` is where the file's folder was when it
+    A file of more than `max_bytes` is not read in, but hashed unless it has more than
+    `hashed_bytes`. `device` is where the file's folder was when it
     was last seen, and `project` a folder whose own subfolders count as removed when they are
     gone: both help to tell a deletion from a file system that went away.
     """
@@ -72,9 +96,9 @@ def look(
         return Look("directory", mtime_ns=status.st_mtime_ns)
     if not stat.S_ISREG(status.st_mode):
         return _seen(path, status, "special", detail=_sort(status.st_mode))
-    if status.st_size > max_bytes:
+    if status.st_size > max(max_bytes, hashed_bytes):
         return _seen(path, status, "huge")
-    return _read(path, max_bytes, device, project)
+    return _open_and_read(path, max_bytes, hashed_bytes, device, project)
 
 
 def fingerprint(status: os.stat_result) -> Fingerprint:
@@ -98,7 +122,9 @@ def decode(data: bytes) -> str | None:
         return None
 
 
-def _read(path: str, max_bytes: int, device: int | None, project: str | None) -> Look:
+def _open_and_read(
+    path: str, max_bytes: int, hashed_bytes: int, device: int | None, project: str | None
+) -> Look:
     try:
         handle = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     except OSError as error:
@@ -106,7 +132,7 @@ def _read(path: str, max_bytes: int, device: int | None, project: str | None) ->
             return Look("unreadable", detail=error.strerror or "")
         return _absence(path, error, device, project)
     try:
-        return _read_open(path, handle, max_bytes)
+        return _read_open(path, handle, max_bytes, hashed_bytes)
     except OSError as error:
         return Look("unreadable", detail=error.strerror or "")
     finally:
@@ -121,25 +147,25 @@ _OPEN_FLAGS = (
 )
 
 
-def _read_open(path: str, handle: int, max_bytes: int) -> Look:
+def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Look:
     now_ns, before = time.time_ns(), os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
         return _seen(path, before, "special", detail=_sort(before.st_mode))
-    data, after = _bytes(handle, max_bytes), os.fstat(handle)
+    read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
     for _ in range(_RETRIES):
-        if data is None or fingerprint(before) == fingerprint(after):
+        if fingerprint(before) == fingerprint(after):
             break
         now_ns, before = time.time_ns(), after
-        data, after = _bytes(handle, max_bytes), os.fstat(handle)
-    if data is None:
+        read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
+    if read.digest is None:
         return _seen(path, after, "huge")
-    text = decode(data)
+    text = None if read.data is None else decode(read.data)
     changed_ns = max(after.st_mtime_ns, after.st_ctime_ns)
     return Look(
-        "binary" if text is None else "text",
-        hashlib.sha256(data).hexdigest(),
+        "huge" if read.data is None else "binary" if text is None else "text",
+        read.digest,
         text,
-        len(data),
+        read.size,
         after.st_mtime_ns,
         fingerprint=fingerprint(after),
         settled=now_ns - changed_ns > RACY_NS,
@@ -147,15 +173,27 @@ def _read_open(path: str, handle: int, max_bytes: int) -> Look:
     )
 
 
-def _bytes(handle: int, max_bytes: int) -> bytes | None:
-    """All bytes of the open file, None when there are more than `max_bytes`."""
+class _Read(NamedTuple):
+    """What an open file holds: its bytes unless there are too many to keep, else their hash, or
+    only how many were read before giving up."""
+
+    data: bytes | None
+    digest: str | None
+    size: int
+
+
+def _read(handle: int, max_bytes: int, hashed_bytes: int) -> _Read:
     os.lseek(handle, 0, os.SEEK_SET)
     parts: list[bytes] = []
-    left = max_bytes + 1
-    while left > 0 and (part := os.read(handle, min(left, 1 << 20))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts) if left > 0 else None
+    digest, size = hashlib.sha256(), 0
+    while part := os.read(handle, 1 << 20):
+        digest.update(part)
+        size += len(part)
+        if size <= max_bytes:
+            parts.append(part)
+        elif size > hashed_bytes:
+            return _Read(None, None, size)
+    return _Read(b"".join(parts) if size <= max_bytes else None, digest.hexdigest(), size)
 
 
 def _seen(path: str, status: os.stat_result, kind: Kind, detail: str = "") -> Look:

@@ -205,7 +205,7 @@ class DiskSource:
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> Sighting:
         assert place.local is not None
-        seen = look(place.local, max_bytes=-1)
+        seen = look(place.local, max_bytes=-1, hashed_bytes=-1)
         if seen.kind == "special":
             return self._seen(place, role, known, seen, _FOUND)
         if seen.kind != "huge":
@@ -260,6 +260,7 @@ class DiskSource:
             state=state,
             content=seen.text,
             source_hash=seen.source_hash,
+            revision=seen.revision,
             size=None if state in ("deleted", "unreadable", "special") else seen.size,
             file_type=seen.detail if state == "special" else None,
             by=by,
@@ -325,9 +326,22 @@ def _counts(event: ToolEvent, touch: Touch, place: Location, known: Known) -> bo
 
 
 def _differs(known: Known, seen: Look, state: str) -> bool:
-    if known.state != state or known.fields.get("source_hash") != seen.source_hash:
+    if known.state != state:
         return True
-    return state == "huge" and known.fields.get("size") != seen.size
+    if state == "huge":
+        return _is_rewritten(known, seen)
+    return bool(known.fields.get("source_hash") != seen.source_hash)
+
+
+def _is_rewritten(known: Known, seen: Look) -> bool:
+    """Whether a file that was too large to be kept, and is, has other bytes by now."""
+    if known.fields.get("size") != seen.size:
+        return True
+    revision = known.fields.get("revision")
+    if revision is not None or known.head is None:
+        return bool(revision != seen.revision)
+    # Stored before versions of such files had a revision: only its time can tell.
+    return seen.mtime_ns // 1_000_000 > known.head.time_ms
 
 
 def _is_emptied(known: Known, seen: Look) -> bool:
