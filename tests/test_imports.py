@@ -13,7 +13,7 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "model", "config", "store", "sources", "context"),
-    *("hosts", "xtdb", "stores", "delivery", "engine", "rpc", "bench", "cli"),
+    *("hosts", "xtdb", "stores", "delivery", "engine", "rpc", "accounting", "replay", "cli"),
 )
 
 #: The same within `context`.

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from foredeck.bench.agents import run_agents
 from foredeck.cli.main import main
+from foredeck_bench.agents import run_agents
 from store.xtdb_node import installed_home, runtime
 
 __all__ = ["runtime"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDOM
-from foredeck.bench.crash.run import CannotRun, Plan, Target, run_crash, shares
-from foredeck.bench.crash.tally import Tally
-from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck.cli.main import main
+from foredeck_bench.crash.fuse import AFTER_COMMIT, BEFORE_COMMIT, POINTS, RANDOM
+from foredeck_bench.crash.run import CannotRun, Plan, Target, run_crash, shares
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from store.xtdb_node import installed_home, runtime
 
 __all__ = ["runtime"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.lifecycle.case import STORES, Case
-from foredeck.bench.lifecycle.cases import CASES, TITLES
-from foredeck.bench.lifecycle.run import cell_of
-from foredeck.bench.lifecycle.testing import FAILED, NOT_APPLICABLE, PASSED, Outcome
 from foredeck.cli.main import main
+from foredeck_bench.lifecycle.case import STORES, Case
+from foredeck_bench.lifecycle.cases import CASES, TITLES
+from foredeck_bench.lifecycle.run import cell_of
+from foredeck_bench.lifecycle.testing import FAILED, NOT_APPLICABLE, PASSED, Outcome
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
@@ -76,7 +76,7 @@ def test_a_setup_that_fails_is_told(
     setup.parent.mkdir()
     setup.write_text("#!/bin/sh\nexit 1\n")
     setup.chmod(0o700)
-    monkeypatch.setattr("foredeck.bench.lifecycle.run.CHECKOUT", tmp_path)
+    monkeypatch.setattr("foredeck_bench.lifecycle.run.CHECKOUT", tmp_path)
     assert main(["bench", "lifecycle", "--section", "8", "--json"]) != 0
     printed = capsys.readouterr()
     assert (printed.out, "scripts/setup could not" in printed.err) == ("", True)

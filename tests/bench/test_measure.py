@@ -7,26 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recordings import everything
 
-from foredeck.bench import measure as measuring
-from foredeck.bench import measure_growth, measure_hook
-from foredeck.bench.figures import Figure, machine, quantile, timing
-from foredeck.bench.measure import MEASURES, Measurement, measure
-from foredeck.bench.measure_engine import (
+from foredeck.cli.main import main
+from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.hosts.pi.validity import find_faults
+from foredeck_bench.commands.measure import NAMES
+from foredeck_bench.engine_process import (
     Caller,
     EngineFailed,
     EngineProcess,
     resident_mb,
     run_step,
 )
-from foredeck.bench.measure_growth import grow
-from foredeck.bench.measure_policy import digest_figures
-from foredeck.bench.measure_session import MAX_RESULT, WorkSession, transcript_line
-from foredeck.bench.transcripts import load_transcript
-from foredeck.cli.bench_command import NAMES
-from foredeck.cli.main import main
-from foredeck.hosts.pi.validity import find_faults
+from foredeck_bench.figures import Figure, machine, quantile, timing
+from foredeck_bench.measure import growth as measure_growth
+from foredeck_bench.measure import hook as measure_hook
+from foredeck_bench.measure import run as measuring
+from foredeck_bench.measure.growth import grow
+from foredeck_bench.measure.policy import digest_figures
+from foredeck_bench.measure.run import MEASURES, Measurement, measure
+from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line
+from replay.recordings import everything
 
 
 def messages_of(folder: Path, calls: int) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench import measure_cluster
-from foredeck.bench.measure_cluster import cluster_figures
-from foredeck.bench.measure_store import store_figures
-from foredeck.bench.postgres import package_folder
 from foredeck.cli.main import main
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.process import NodeFolder
+from foredeck_bench.measure import cluster as measure_cluster
+from foredeck_bench.measure.cluster import cluster_figures
+from foredeck_bench.measure.store import store_figures
+from foredeck_bench.postgres import package_folder
 from store.xtdb_node import installed_home, memory_node, opener, runtime
 
 __all__ = ["memory_node", "runtime"]

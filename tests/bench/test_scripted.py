@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from foredeck.bench.scripted import (
+from foredeck_bench.scripted import (
     PromptCache,
     Reply,
     Request,

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from foredeck.bench.wire import KINDS
 from foredeck.cli.main import main
+from foredeck_bench.wire import KINDS
 
 
 def test_a_hostile_peer_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:

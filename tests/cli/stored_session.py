@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from foredeck.bench.replay import replay
-from foredeck.bench.replay_host import Options
+from foredeck.replay.host import Options
+from foredeck.replay.run import replay
 
 SESSION = "0199cccc-0000-7000-8000-000000000001"
 START_MS = 1_770_000_000_000

@@ -13,13 +13,13 @@ import pytest
 from context.driver import Host
 from context.messages import lines, user
 from context.scenes import ask, bash
-from foredeck.bench.crash.homes import prepared
 from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.derived import read_derived, write_derived
 from foredeck.stores import open_copy, open_database
 from foredeck.xtdb.journal.store import JournaledStore
+from foredeck_bench.crash.homes import prepared
 from store.xtdb_node import installed_home, runtime
 
 __all__ = ["runtime"]

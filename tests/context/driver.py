@@ -14,13 +14,13 @@ from typing import Any
 from context.answers import Book, refusal
 from context.invariants import check
 from context.sent import Sent, same_message, split
-from foredeck.bench.replay_host import recorded_source
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.replay.host import recorded_source
 from foredeck.store.protocol import Store
 from foredeck.stores import open_store
 

@@ -8,9 +8,9 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
-from foredeck.bench.economics.account import Account, Method
-from foredeck.bench.economics.clerk import account_of
-from foredeck.bench.economics.stored import stored_calls
+from foredeck.accounting.account import Account, Method
+from foredeck.accounting.clerk import account_of
+from foredeck.accounting.stored import stored_calls
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}

@@ -12,8 +12,8 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, finish
 from context.sent import Sent
-from foredeck.bench.economics.cache import IdealCache, MarkedCache, prompt_of
-from foredeck.bench.economics.shapes import Shapes
+from foredeck.accounting.cache import IdealCache, MarkedCache, prompt_of
+from foredeck.accounting.shapes import Shapes
 from foredeck.context.cache.cached import HEAD, NOTHING, Entries, Reach, rule_of
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model

@@ -15,9 +15,9 @@ from context.playing import use_tool
 from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
-from foredeck.bench.economics.account import Method
-from foredeck.bench.economics.clerk import account_of
-from foredeck.bench.economics.stored import stored_calls
+from foredeck.accounting.account import Method
+from foredeck.accounting.clerk import account_of
+from foredeck.accounting.stored import stored_calls
 from foredeck.hosts.pi.messages import Message
 
 LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])

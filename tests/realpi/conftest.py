@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.crash.homes import prepared
-from foredeck.bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
 from foredeck.cli.main import main
+from foredeck_bench.crash.homes import prepared
+from foredeck_bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
 from harness import STORE, Asked, Pi
 
 

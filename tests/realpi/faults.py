@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from foredeck.bench.scripted import call
-from foredeck.bench.scripted.pi_process import PrintRun
-from foredeck.bench.scripted.steps import Step
 from foredeck.store.protocol import Head, Store
+from foredeck_bench.scripted import call
+from foredeck_bench.scripted.pi_process import PrintRun
+from foredeck_bench.scripted.steps import Step
 from observed import NODE_IS_SLOW, calls_of
 
 HOSTILE = Path(__file__).with_name("hostile_engine.py")

@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 import pytest
 
-from foredeck.bench.crash.homes import settings as store_settings
-from foredeck.bench.scripted import ScriptedModel, write_agent_dir
-from foredeck.bench.scripted.pi_process import (
+from foredeck.config import Config, load_config
+from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck_bench.crash.homes import settings as store_settings
+from foredeck_bench.scripted import ScriptedModel, write_agent_dir
+from foredeck_bench.scripted.pi_process import (
     VERSIONS,
     PiInstall,
     PrintRun,
     Workspace,
     run_print,
 )
-from foredeck.bench.scripted.pi_rpc import RpcPi
-from foredeck.bench.scripted.request import Api
-from foredeck.bench.scripted.steps import Script
-from foredeck.config import Config, load_config
-from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck_bench.scripted.pi_rpc import RpcPi
+from foredeck_bench.scripted.request import Api
+from foredeck_bench.scripted.steps import Script
 from terminal import TerminalPi
 
 _ONE = VERSIONS if os.environ.get("FOREDECK_TEST_VERSIONS") == "all" else VERSIONS[:1]

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from foredeck.bench.scripted import Recorded, ScriptedModel
-from foredeck.bench.scripted.pi_rpc import RpcPi
-from foredeck.bench.scripted.reasoning import normalized
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.store.protocol import Head, Store
 from foredeck.stores import open_store
+from foredeck_bench.scripted import Recorded, ScriptedModel
+from foredeck_bench.scripted.pi_rpc import RpcPi
+from foredeck_bench.scripted.reasoning import normalized
 from harness import Pi
 
 Json = dict[str, Any]

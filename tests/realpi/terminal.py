@@ -17,7 +17,7 @@ from typing import Self
 
 import pyte
 
-from foredeck.bench.scripted.pi_process import PiInstall, Workspace, pi_arguments
+from foredeck_bench.scripted.pi_process import PiInstall, Workspace, pi_arguments
 
 ENTER, ESCAPE, UP, DOWN, CTRL_C, CTRL_D = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x03", "\x04"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from foredeck.bench.scripted import Reply, call
-from foredeck.bench.scripted.request import Request
-from foredeck.bench.scripted.steps import Script, Step
+from foredeck_bench.scripted import Reply, call
+from foredeck_bench.scripted.request import Request
+from foredeck_bench.scripted.steps import Script, Step
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, results, session_of, stored
 

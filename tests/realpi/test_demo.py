@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.demo import copy_sample
-from foredeck.bench.demo_table import plain_calls
-from foredeck.bench.economics.comparison import DEFINITION_TOKENS
-from foredeck.bench.scripted.pi_process import VERSIONS, checkout_pi
-from foredeck.bench.scripted.processes import with_environment
+from foredeck.accounting.comparison import DEFINITION_TOKENS
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.process import NodeFolder, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck_bench.demo.run import copy_sample
+from foredeck_bench.demo.table import plain_calls
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
+from foredeck_bench.scripted.processes import with_environment
 from store.xtdb_node import runtime
 
 __all__ = ["runtime"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from foredeck.bench.scripted import call
-from foredeck.bench.scripted.steps import Step
 from foredeck.model.documents import ToolcallDocument
+from foredeck_bench.scripted import call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Asked, Pi
 from observed import messages, session_of, stored, texts_of_sent, texts_of_shown
 from test_pi_sessions import GOTO, answer_of, leaf

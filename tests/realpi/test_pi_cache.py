@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from foredeck.bench.economics.account import Method
-from foredeck.bench.economics.clerk import account_of
-from foredeck.bench.economics.stored import stored_calls
-from foredeck.bench.scripted import PromptCache, Recorded, Request, Usage, call
-from foredeck.bench.scripted.steps import Step
+from foredeck.accounting.account import Method
+from foredeck.accounting.clerk import account_of
+from foredeck.accounting.stored import stored_calls
 from foredeck.cli.cost_text import cost_text
+from foredeck_bench.scripted import PromptCache, Recorded, Request, Usage, call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import calls_of, session_of, stored
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from foredeck.bench.economics.account import Method
-from foredeck.bench.economics.clerk import account_of
-from foredeck.bench.economics.stored import stored_calls
-from foredeck.bench.scripted import call
+from foredeck.accounting.account import Method
+from foredeck.accounting.clerk import account_of
+from foredeck.accounting.stored import stored_calls
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import (
     answered,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from foredeck.bench.scripted import Request, ToolCall, call
 from foredeck.model.documents import FileDocument
+from foredeck_bench.scripted import Request, ToolCall, call
 from harness import Pi, one_version
 from observed import answered, assert_stable, handle, messages, object_id, results, stored
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck.bench.scripted import call
 from foredeck.cli.branches import branches_of
 from foredeck.model.documents import ToolcallDocument
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import (
     answered,

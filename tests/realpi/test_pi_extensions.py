@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.scripted import call
-from foredeck.bench.scripted.steps import Step
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import load_message
+from foredeck_bench.scripted import call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,

@@ -17,8 +17,8 @@ from faults import (
     sent_records,
     wait_for_count,
 )
-from foredeck.bench.scripted import Request, Thinking, ToolCall, call
-from foredeck.bench.scripted.steps import Step
+from foredeck_bench.scripted import Request, Thinking, ToolCall, call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,

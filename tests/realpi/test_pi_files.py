@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import answered, assert_stable, errors, handle, messages, results, stored
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Asked, Pi, one_version
 from observed import answered, assert_stable, calls_of, stored
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from faults import TEXT, hostile, wait_for_count
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import object_id, stored
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.scripted import ScriptedModel, call
+from foredeck_bench.scripted import ScriptedModel, call
 from harness import Pi, one_version
 from observed import calls_of, last_result, notified, stored
 
@@ -106,12 +106,12 @@ def test_the_tarball_holds_what_runs_and_nothing_else(tarball: Path) -> None:
         "ts-shim/index.ts",
         "ts-shim/tools.json",
         "python/foredeck/engine/engine.py",
-        "python/foredeck/bench/sample/README.md",
     ):
         assert needed in names
     folders = {name.split("/")[0] for name in names if "/" in name}
     assert folders <= {"ts-shim", "python", "docs", "xtdb"}
     assert not [name for name in names if "test" in name.split("/") or name.endswith(".pyc")]
+    assert not [name for name in names if name.startswith("python/foredeck_bench")]
 
 
 @one_version

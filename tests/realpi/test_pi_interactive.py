@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from foredeck.bench.scripted import call
 from foredeck.cli.branches import branches_of
 from foredeck.store.protocol import Store
+from foredeck_bench.scripted import call
 from harness import Pi
 from observed import answered, assert_stable, calls_of, messages, session_of, stored
 from terminal import ENTER, UP, TerminalPi

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from foredeck.bench.scripted import Recorded, Thinking, call
-from foredeck.bench.scripted.agent_dir import MODEL, PROVIDER
-from foredeck.bench.scripted.cache import prompt_tokens
-from foredeck.bench.scripted.steps import Step
+from foredeck_bench.scripted import Recorded, Thinking, call
+from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
+from foredeck_bench.scripted.cache import prompt_tokens
+from foredeck_bench.scripted.steps import Step
 from harness import Pi
 from observed import answered, calls_of, stored
 from pictures import png

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from foredeck.bench.economics.account import Method
-from foredeck.bench.economics.clerk import account_of
-from foredeck.bench.economics.stored import stored_calls
-from foredeck.bench.scripted import call
-from foredeck.bench.scripted.pi_process import VERSIONS
+from foredeck.accounting.account import Method
+from foredeck.accounting.clerk import account_of
+from foredeck.accounting.stored import stored_calls
 from foredeck.model.documents import ToolcallDocument
+from foredeck_bench.scripted import call
+from foredeck_bench.scripted.pi_process import VERSIONS
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from foredeck.bench.scripted import Request, call
-from foredeck.bench.scripted.pi_process import VERSIONS
-from foredeck.bench.scripted.pi_rpc import RpcPi
-from foredeck.bench.scripted.steps import Step, StepResult
 from foredeck.model.documents import ToolcallDocument, chat_id
+from foredeck_bench.scripted import Request, call
+from foredeck_bench.scripted.pi_process import VERSIONS
+from foredeck_bench.scripted.pi_rpc import RpcPi
+from foredeck_bench.scripted.steps import Step, StepResult
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, results, stored
 

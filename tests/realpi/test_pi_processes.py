@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
-from foredeck.bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted import Request, ToolCall, call
 from harness import PATIENCE_S, Pi, one_version
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 

@@ -9,9 +9,9 @@ from threading import Event
 
 import pytest
 
-from foredeck.bench.scripted import Reply, Request, Text, Thinking, ToolCall, call
-from foredeck.bench.scripted.request import Api
-from foredeck.bench.scripted.steps import Step
+from foredeck_bench.scripted import Reply, Request, Text, Thinking, ToolCall, call
+from foredeck_bench.scripted.request import Api
+from foredeck_bench.scripted.steps import Step
 from harness import PATIENCE_S, Pi, one_version
 from observed import (
     answered,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, calls_of, messages, notified, stored
 

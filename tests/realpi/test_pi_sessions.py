@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from foredeck.bench.scripted import Request, ToolCall, call
-from foredeck.bench.scripted.steps import Step
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
+from foredeck_bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
     answered,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from foredeck.bench.scripted import ScriptedModel, Text, call
 from foredeck.hosts.pi.outputs import MAX_BYTES
 from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import (
@@ -19,6 +18,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
+from foredeck_bench.scripted import ScriptedModel, Text, call
 from harness import Pi, one_version
 from observed import answered, assert_recorded, calls_of, object_id, session_of, stored
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from foredeck.bench.scripted import Request, call
-from foredeck.bench.scripted.steps import StepResult
+from foredeck_bench.scripted import Request, call
+from foredeck_bench.scripted.steps import StepResult
 from harness import Pi
 from observed import answered, stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import answered, assert_stable, results, stored
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.bench.economics.comparison import DEFINITION_TOKENS
-from foredeck.bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
-from foredeck.bench.scripted.steps import Script
+from foredeck.accounting.comparison import DEFINITION_TOKENS
+from foredeck_bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
+from foredeck_bench.scripted.steps import Script
 from harness import Pi, one_version
 from observed import (
     answered,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from faults import TEXT, WORK, complaints, sent_records
-from foredeck.bench.scripted import call
+from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import (
     answered,

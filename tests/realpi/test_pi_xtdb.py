@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from faults import TEXT, WORK
-from foredeck.bench.scripted import Request, ScriptedModel, call
-from foredeck.bench.scripted.steps import Step
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
@@ -22,6 +20,8 @@ from foredeck.stores import copy_file, open_database, open_store
 from foredeck.xtdb.node.process import NodeFolder, stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
 from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck_bench.scripted import Request, ScriptedModel, call
+from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages
 

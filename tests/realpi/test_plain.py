@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from foredeck.bench.scripted import (
+from foredeck_bench.scripted import (
     Reply,
     Text,
     Thinking,
@@ -16,8 +16,8 @@ from foredeck.bench.scripted import (
     rate_limited,
     server_error,
 )
-from foredeck.bench.scripted.pi_process import MARK
-from foredeck.bench.scripted.request import Api
+from foredeck_bench.scripted.pi_process import MARK
+from foredeck_bench.scripted.request import Api
 from harness import Pi
 
 

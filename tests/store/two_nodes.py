@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from foredeck.bench.postgres import Postgres, private_postgres
 from foredeck.errors import StoreUnavailable
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.node.process import NodeFolder, private_node
 from foredeck.xtdb.node.runtime import Runtime
+from foredeck_bench.postgres import Postgres, private_postgres
 
 TIMEOUT_MS = 60_000
 

@@ -14,7 +14,7 @@ from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 
 if TYPE_CHECKING:
-    from foredeck.bench.economics.account import Account
+    from foredeck.accounting.account import Account
 
 
 def _run(args: Namespace) -> int:
@@ -28,9 +28,9 @@ def _run(args: Namespace) -> int:
 
 
 def _stored(args: Namespace) -> tuple[str, Account]:
-    from foredeck.bench.economics.account import Method
-    from foredeck.bench.economics.bills import stored_account
+    from foredeck.accounting.account import Method
     from foredeck.cli.find import find_session
+    from foredeck.replay.accounts import stored_account
 
     method = Method(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:
@@ -39,8 +39,8 @@ def _stored(args: Namespace) -> tuple[str, Account]:
 
 
 def _recorded(args: Namespace, path: Path) -> tuple[str, Account]:
-    from foredeck.bench.economics.bills import recorded_account
-    from foredeck.bench.replay_host import Options
+    from foredeck.replay.accounts import recorded_account
+    from foredeck.replay.host import Options
 
     config = resolve_config(args).config
     options = Options(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from foredeck.cli.output import counted, short_count, table, when
 
 if TYPE_CHECKING:
-    from foredeck.bench.economics.account import Account, Line, Rebase
+    from foredeck.accounting.account import Account, Line, Rebase
 
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""

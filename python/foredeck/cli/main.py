@@ -106,6 +106,13 @@ def _run(chosen: str | None, arguments: list[str]) -> int:
 def _unknown_command(name: str) -> int:
     import difflib
 
+    if name == "bench":
+        print(
+            "foredeck: `foredeck bench` measures and tests foredeck itself, and is not installed "
+            "with it: run it in a checkout of the repository, after `scripts/setup`.",
+            file=sys.stderr,
+        )
+        return 2
     near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else "`foredeck --help` lists the commands."
     print(f"foredeck: there is no command {name!r}; {hint}", file=sys.stderr)

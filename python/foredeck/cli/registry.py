@@ -6,6 +6,18 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
+
+_BENCH = "foredeck_bench"
+
+
+def _bench_commands() -> dict[str, str]:
+    """The commands of those who build foredeck, which are no part of an installed package."""
+    if find_spec(_BENCH) is None:
+        return {}
+    commands: dict[str, str] = import_module(f"{_BENCH}.commands").BENCH_COMMANDS
+    return commands
+
 
 COMMANDS: dict[str, str] = {
     "sessions": "list the stored sessions",
@@ -25,17 +37,11 @@ COMMANDS: dict[str, str] = {
     "xtdb": "install, start, stop and look after the XTDB node",
     "migrate": "copy everything from one store to another, SQLite or XTDB",
     "query": "ask the store in XTDB a Datalog query",
-    "bench": "measure what foredeck costs on this machine",
-    "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
-    "bench agents": "let several agents work on one database, and see what is lost",
-    "bench growth": "put many sessions into one store, and see whether anything drifts",
-    "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
-    "bench storm": "change many files under a running engine, and count what it gets wrong",
-    "bench wire": "send the engine what no host should, and see that it lives",
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
+    **_bench_commands(),
 }
-"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND, with
-an underscore for the blank in a name of two words."""
+"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND,
+those of `foredeck bench` in foredeck_bench.commands."""
 
 _SHARED = {
     "history": "history",
@@ -67,7 +73,15 @@ class Command:
 
 def load(name: str) -> Command:
     """The command of a name in COMMANDS."""
-    module = import_module(f"foredeck.cli.{_SHARED.get(name, name).replace(' ', '_')}_command")
+    module = import_module(_module_of(name))
     command = module.COMMANDS[name] if name in _SHARED else module.COMMAND
     assert isinstance(command, Command)
     return command
+
+
+def _module_of(name: str) -> str:
+    if name == "bench":
+        return f"{_BENCH}.commands.measure"
+    if name.startswith("bench "):
+        return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
+    return f"foredeck.cli.{_SHARED.get(name, name)}_command"

@@ -22,10 +22,10 @@ class PlotError(ForedeckError):
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.bench.economics.rivals import rivals
-    from foredeck.bench.replay import replay
-    from foredeck.bench.replay_host import Options
-    from foredeck.bench.transcripts import find_transcripts
+    from foredeck.hosts.pi.transcripts import find_transcripts
+    from foredeck.replay.host import Options
+    from foredeck.replay.rivals import rivals
+    from foredeck.replay.run import replay
 
     if args.plot is not None:
         _check_plot(args.plot)
@@ -69,7 +69,7 @@ def _check_plot(file: Path) -> None:
 
 
 def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
-    from foredeck.bench.economics.plot import frontier_svg
+    from foredeck.accounting.plot import frontier_svg
 
     sessions, calls = result["total"]["sessions"], result["total"]["calls"]
     title = (

@@ -1,0 +1,156 @@
+"""What a provider's prompt cache would hold, by rule. Sizes are in tokens.
+
+`ideal` keeps every prefix. `anthropic` keeps an entry only where a marker stood, looks back a
+limited number of content blocks from each marker of a new request, and refreshes an entry that is
+read or marked again. `openai` reads the longest prefix in whole steps. In the last two a prompt
+shorter than a minimum is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from foredeck.accounting.shapes import Shape
+from foredeck.context.cache.cached import LOOKBACK_BLOCKS, MINIMUM_TOKENS
+
+STEP_TOKENS = 128
+"""OpenAI's cache is read in steps of this many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The end of one message of a prompt, or of what stands before the first."""
+
+    tip: bytes
+    """Hash of everything up to here."""
+    tokens: float
+    blocks: int
+    """Content blocks before it, counted from the first message on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as a cache sees it: its places, and at which of them a marker stands."""
+
+    places: Sequence[Place]
+    marks: Sequence[int]
+
+    @property
+    def tokens(self) -> float:
+        """All of it."""
+        return self.places[-1].tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Tokens found in the cache and written to it; found, if nothing ever expired."""
+
+    read: float
+    written: float
+    lasting: float
+
+
+class Cache(Protocol):
+    """One account's cache."""
+
+    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+        """Look a prompt up, then keep what the rule keeps of it."""
+
+
+def prompt_of(model: str, shapes: Sequence[Shape], head: float, rate: float, mark: str) -> Prompt:
+    """The prompt of these messages, as Pi marks it, and with one more marker.
+
+    `head`: tokens before the first message; `rate`: characters per token; `mark`: id of the tool
+    call on whose result the further marker stands, empty for none.
+    """
+    tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
+    places = [Place(tip, head, 0)]
+    marks = [0]
+    tokens, blocks = head, 0
+    for number, shape in enumerate(shapes, start=1):
+        tip = hashlib.blake2b(tip + shape.hash, digest_size=16).digest()
+        tokens += shape.chars / rate
+        blocks += shape.blocks
+        places.append(Place(tip, tokens, blocks))
+        if shape.asks and (number == len(shapes) or (mark and shape.answers == mark)):
+            marks.append(number)
+    return Prompt(places, marks)
+
+
+class IdealCache:
+    """The longest prefix of any earlier prompt, message by message, if used within `ttl_s`."""
+
+    def __init__(self, ttl_s: float) -> None:
+        self._ttl_ms = ttl_s * 1000
+        self._used: dict[bytes, int] = {}
+
+    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+        """See `Cache`. All that is not read is written."""
+        hit = lasting = 0.0
+        for place in prompt.places:
+            used = self._used.get(place.tip)
+            if used is not None:
+                lasting = place.tokens
+                if time_ms - used <= self._ttl_ms:
+                    hit = place.tokens
+            self._used[place.tip] = time_ms
+        return Hit(hit, prompt.tokens - hit, lasting)
+
+
+class SteppedCache:
+    """OpenAI's: as the ideal one, in steps, and nothing of a short prompt."""
+
+    def __init__(self, ttl_s: float) -> None:
+        self._ideal = IdealCache(ttl_s)
+
+    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+        """See `Cache`."""
+        ideal = self._ideal.request(prompt, time_ms)
+        read = _stepped(ideal.read)
+        return Hit(read, prompt.tokens - read, _stepped(ideal.lasting))
+
+
+def _stepped(tokens: float) -> float:
+    return tokens // STEP_TOKENS * STEP_TOKENS if tokens >= MINIMUM_TOKENS else 0.0
+
+
+class MarkedCache:
+    """Anthropic's."""
+
+    def __init__(self, ttl_s: float) -> None:
+        self._ttl_ms = ttl_s * 1000
+        self._used: dict[bytes, int] = {}
+
+    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+        """See `Cache`. What stands after the last marker is neither read nor written."""
+        places = prompt.places
+        marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]
+        known = [i for i in _in_reach(places, marks) if places[i].tip in self._used]
+        alive = [i for i in known if time_ms - self._used[places[i].tip] <= self._ttl_ms]
+        read = max((places[i].tokens for i in alive), default=0.0)
+        for index in (*marks, *alive[-1:]):
+            self._used[places[index].tip] = time_ms
+        end = places[marks[-1]].tokens if marks else 0.0
+        return Hit(read, max(0.0, end - read), max((places[i].tokens for i in known), default=0.0))
+
+
+def _in_reach(places: Sequence[Place], marks: Iterable[int]) -> list[int]:
+    """Places at which an entry would be found from one of the markers, in order."""
+    found: set[int] = set()
+    for mark in marks:
+        index = mark
+        while index >= 0 and places[mark].blocks - places[index].blocks < LOOKBACK_BLOCKS:
+            found.add(index)
+            index -= 1
+    return sorted(found)
+
+
+CACHES: dict[str, type[IdealCache] | type[SteppedCache] | type[MarkedCache]] = {
+    "ideal": IdealCache,
+    "anthropic": MarkedCache,
+    "openai": SteppedCache,
+}
+"""By the name that the user gives."""

@@ -1,0 +1,220 @@
+"""Making the account of a session: each call charged by a cache's rule, each loss explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from foredeck.accounting.account import Account, Charge, Line, Method, Rebase
+from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, Hit, Prompt, prompt_of
+from foredeck.accounting.causes import (
+    cause_around,
+    cause_in_list,
+    cause_of_ours,
+    common_messages,
+    continues,
+)
+from foredeck.accounting.shapes import Shape
+from foredeck.accounting.stored import StoredCall
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
+
+NOISE_TOKENS = 64
+"""A hit that is reported so much shorter than predicted is a difference in counting."""
+
+NOISE_SHARE = 0.1
+
+
+def account_of(
+    calls: Iterable[StoredCall],
+    method: Method,
+    plain: Iterable[Sequence[Shape]] | None = None,
+) -> Account:
+    """The account of a session's calls. `plain`: what the host alone would have sent at each,
+    where that is not the list that it gave."""
+    listed = list(calls)
+    newest = next((c.record for c in reversed(listed) if c.record["stats"].get("rate")), None)
+    stats = {} if newest is None else newest["stats"]
+    ttls = (c.record["model"].get("ttl_s") for c in reversed(listed))
+    account = Account(
+        method.cache or _cache_of(listed),
+        method.ttl_s or next(filter(None, ttls), DEFAULT_TTL_S),
+        method.rate or stats.get("rate") or CHARS_PER_TOKEN,
+        stats.get("reports") or 0,
+        method.reported,
+    )
+    clerk = _Clerk(account, method)
+    for call, shapes in zip(listed, plain or (c.plain for c in listed), strict=True):
+        clerk.enter(call, shapes)
+    return account
+
+
+def _cache_of(calls: Sequence[StoredCall]) -> str:
+    """The rule of the provider that was called last."""
+    api = calls[-1].record["model"].get("api", "") if calls else ""
+    if api.startswith(("anthropic", "bedrock")):
+        return "anthropic"
+    return "openai" if api.startswith(("openai", "azure")) else "ideal"
+
+
+class _Clerk:
+    """Enters calls into an account, in order."""
+
+    def __init__(self, account: Account, method: Method) -> None:
+        self._account = account
+        self._method = method
+        self._plain: Cache = CACHES[account.cache](account.ttl_s)
+        self._ours: Cache = CACHES[account.cache](account.ttl_s)
+        self._ideal: Cache = CACHES["ideal"](account.ttl_s)
+        self._last: tuple[StoredCall, float] | None = None
+        self._sent: tuple[Prompt, Prompt] | None = None
+        """The last prompt, plain and ours."""
+        self._open: list[tuple[Rebase, int]] = []
+        """Rebases whose savings last, with the first message that they have changed."""
+
+    def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
+        """The next call."""
+        model, rate = call.record["model"], self._account.rate
+        prices = Prices(model.get("read", 0.1), model.get("write", 1.25))
+        heads = self._method.head or (
+            (call.around.chars - call.around.own_chars) / rate,
+            call.around.chars / rate,
+        )
+        name = f"{model.get('name') or ''}\0{call.around.hash}"
+        time_ms = call.record["time_ms"]
+        theirs = prompt_of(name, plain, heads[0], rate, "")
+        prompt = prompt_of(name, [shape for _, shape in call.sent], heads[1], rate, call.mark)
+        warmed = self._warm(call)
+        hit = self._ours.request(prompt, time_ms)
+        lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)
+        self._compare(call, hit, lost)
+        decision = call.record["decision"]
+        line = Line(
+            call.ordinal,
+            time_ms,
+            str(model.get("name") or ""),
+            str(decision.get("kind") or ""),
+            str(decision.get("reason") or ""),
+            _charge(theirs.tokens, self._plain.request(theirs, time_ms), prices),
+            _charge(prompt.tokens, hit, prices),
+            {cause: round(tokens) for cause, tokens in lost.items() if round(tokens) > 0},
+            float(model.get("input") or 0),
+            (call.record.get("cache") or {}).get("read"),
+            call.usage,
+        )
+        self._account.lines.append(line)
+        self._follow_rebases(call, line, prices)
+        self._last, self._sent = (call, prompt.tokens), (theirs, prompt)
+
+    def _warm(self, call: StoredCall) -> int:
+        """The host has sent the last prompt once more to keep it alive; returns when, or 0."""
+        warmed = int((call.record.get("cache") or {}).get("warmed_ms") or 0)
+        if warmed and self._sent is not None:
+            plain, ours = self._sent
+            self._plain.request(plain, warmed)
+            for cache in (self._ours, self._ideal):
+                cache.request(ours, warmed)
+        return warmed
+
+    def _lost(
+        self, call: StoredCall, hit: Hit, ideal: Hit, head: float, warmed: int
+    ) -> dict[str, float]:
+        """What the last call had left in the cache and this one did not find there."""
+        if self._last is None:
+            return {}
+        last, total = self._last
+        gap = call.record["time_ms"] - max(warmed, last.record["time_ms"])
+        around = cause_around(last, call, expired=gap > self._account.ttl_s * 1000)
+        if around is not None:
+            return {around: total - hit.read}
+        lost: dict[str, float] = {}
+        shared = common_messages(last, call)
+        standing = total
+        ours: str = cause_of_ours(last, call)
+        if shared < len(last.keys):
+            standing = head + self._tokens(last, shared)
+            cause = cause_in_list(last, call, shared)
+            lost[cause] = total - max(standing, ideal.read)
+            if not continues(last, call):
+                # The bytes are those of the branch that the host has gone back to.
+                ours = cause
+        if standing - ideal.read >= 1:
+            lost[ours] = lost.get(ours, 0.0) + standing - ideal.read
+        beyond = min(total, ideal.read) - hit.read
+        if beyond >= STEP_TOKENS:
+            # What only its rule keeps from being found is lost by what has moved the hit.
+            most: str = max(lost, key=lambda each: lost[each], default="provider's rule")
+            lost[most] = lost.get(most, 0.0) + beyond
+        return lost
+
+    def _tokens(self, call: StoredCall, end: int) -> float:
+        """Tokens that went out before message `end` of the host's list."""
+        chars = sum(shape.chars for index, shape in call.sent if index < end)
+        return chars / self._account.rate
+
+    def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
+        """A hit that the provider reports much shorter than its rule says has no explanation,
+        unless somebody else has changed the request."""
+        if call.usage is None or self._account.reported != "ours":
+            return
+        missing = hit.read - call.usage.read / self._measure()
+        if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
+            cause = "another extension" if call.rewritten else "unexplained"
+            lost[cause] = lost.get(cause, 0.0) + missing
+
+    def _measure(self) -> float:
+        """How many tokens the provider counts for one of ours, by the last call's prompt."""
+        if self._last is None:
+            return 1.0
+        last, total = self._last
+        counted = last.usage.fresh + last.usage.read + last.usage.written if last.usage else 0
+        return counted / total if counted and total else 1.0
+
+    def _follow_rebases(self, call: StoredCall, line: Line, prices: Prices) -> None:
+        cold = line.ours.cached == 0
+        if self._last is not None:
+            shared = common_messages(self._last[0], call)
+            self._open = [(rebase, start) for rebase, start in self._open if start <= shared]
+        if line.kind == "rebase":
+            self._open.append(self._begin(call, line, prices))
+        for rebase, _ in self._open:
+            rebase.back += rebase.saved * (prices.write if cold else prices.read)
+
+    def _begin(self, call: StoredCall, line: Line, prices: Prices) -> tuple[Rebase, int]:
+        lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
+        decision = call.record["decision"]
+        # What was weighed was counted by the default rate.
+        scale = CHARS_PER_TOKEN / self._account.rate
+        start = int(decision.get("from") or 0)
+        weighed = {
+            name: value * scale
+            for name, value in decision.items()
+            if name != "from" and isinstance(value, int | float)
+        }
+        saved = max(0, round(self._unfolded(call) - line.ours.tokens))
+        rebase = Rebase(
+            line.call,
+            line.reason,
+            lost,
+            saved,
+            max(0, lost - saved) * prices.premium,
+            0.0,
+            weighed,
+        )
+        self._account.rebases.append(rebase)
+        return rebase, start
+
+    def _unfolded(self, call: StoredCall) -> float:
+        """Tokens that the prompt would have had with what was sent before as it was."""
+        if self._last is None:
+            return 0.0
+        last, total = self._last
+        shared = common_messages(last, call)
+        gone = self._tokens(last, len(last.keys) + 1) - self._tokens(last, shared)
+        new = sum(shape.chars for index, shape in call.sent if index >= shared)
+        return total - (gone if shared < len(last.keys) else 0.0) + new / self._account.rate
+
+
+def _charge(tokens: float, hit: Hit, prices: Prices) -> Charge:
+    rest = tokens - hit.read - hit.written
+    cost = hit.read * prices.read + hit.written * prices.write + rest
+    return Charge(tokens, hit.read, cost)

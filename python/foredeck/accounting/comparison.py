@@ -1,0 +1,98 @@
+"""One table over a set of recorded sessions: plain Pi, and each layout and policy (section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.accounting.judge import Facts, Judge, Judgement, Rule
+from foredeck.accounting.plain import compactions_at, plain_prompts
+from foredeck.context.cache.economics import DEFINITION_CHARS
+from foredeck.hosts.pi.transcripts import Compaction, Transcript
+
+PLAIN = "plain Pi"
+WITHOUT = "plain Pi, no compaction"
+LOWER = "plain Pi, compacting at 100k"
+LOWER_TOKENS = 100_000
+
+DEFINITION_TOKENS = DEFINITION_CHARS // 4
+"""Tokens that the definitions of our tools add to every prompt; counted in full."""
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Judgements by row, one for each session, in the order of the sessions."""
+
+    rule: Rule
+    rows: dict[str, list[Judgement]] = field(default_factory=dict)
+
+    def judge(self, facts: Facts) -> Judge:
+        """A judge for prompts of ours."""
+        return Judge(facts, self.rule, more_tokens=DEFINITION_TOKENS)
+
+    def add(self, row: str, judgement: Judgement) -> None:
+        """Take in one session's judgement."""
+        self.rows.setdefault(row, []).append(judgement)
+
+    def add_plain(self, transcript: Transcript, facts: Facts) -> None:
+        """Judge what the host alone would have sent in a session."""
+        rate = facts.calibration
+        lower = compactions_at(transcript, LOWER_TOKENS - rate.head_tokens, rate.chars_per_token)
+        for row, compactions in (
+            (PLAIN, transcript.compactions),
+            (WITHOUT, []),
+            (LOWER, lower),
+        ):
+            self.add(row, self._plain(transcript, facts, compactions))
+
+    def table(self) -> list[dict[str, Any]]:
+        """The rows as told to the user; shares are of plain Pi's cost."""
+        base = self.rows.get(PLAIN, [])
+        return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
+
+    def _plain(
+        self, transcript: Transcript, facts: Facts, compactions: list[Compaction]
+    ) -> Judgement:
+        judge = Judge(facts, self.rule)
+        prompts = plain_prompts(transcript, compactions)
+        for call, prompt in zip(transcript.calls, prompts, strict=True):
+            judge.see(call, prompt)
+        return judge.judgement
+
+
+def _row(
+    name: str, judged: Sequence[Judgement], base: Sequence[Judgement], rule: Rule
+) -> dict[str, Any]:
+    total, plain = _sum(judged, rule), _sum(base, rule)
+    shares = [j.cost / b.cost for j, b in zip(judged, base, strict=False) if b.cost]
+    return {
+        "row": name,
+        "cost": round(total.cost),
+        "cached": round(total.cached),
+        "uncached": round(total.uncached),
+        "all_in": round(total.all_in),
+        "cost_percent": _percent(total.cost, plain.cost),
+        "all_in_percent": _percent(total.all_in, plain.cost),
+        "cost_percent_by_cache": {
+            cache: _percent(total.cost_by(cache), plain.cost_by(cache)) for cache in total.spent
+        },
+        "worst_percent": round(100 * max(shares), 1) if shares else None,
+        "edit_evidence_percent": _percent(total.edits_seen, total.edits),
+        "identifier_evidence_percent": _percent(total.names_seen, total.names),
+        "peak_tokens": round(total.peak),
+        "mean_tokens": round(total.summed / total.calls) if total.calls else 0,
+        "rebases": dict(sorted(total.rebases.items())),
+        "lost_tokens": dict(sorted(total.lost.items())),
+    }
+
+
+def _sum(judged: Sequence[Judgement], rule: Rule) -> Judgement:
+    total = Judgement(rule)
+    for judgement in judged:
+        total.add(judgement)
+    return total
+
+
+def _percent(part: float, whole: float) -> float | None:
+    return round(100 * part / whole, 1) if whole else None

@@ -1,0 +1,105 @@
+"""What each recorded call needed to see: texts that it edited, names that it copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.sources.edits import edits_of
+
+
+@dataclass(slots=True)
+class Needs:
+    """What one call needed. Each with the newest message that held it, where one did."""
+
+    edits: list[tuple[str, int | None]] = field(default_factory=list)
+    """Old texts of the edits that the recorded answer asked for."""
+    names: dict[str, int] = field(default_factory=dict)
+    """Identifiers in the answer that stood in an earlier tool result."""
+    copied: frozenset[str] = frozenset()
+    """Those of them that nobody had written before: they can only be copied from a result."""
+
+
+def needs_of(transcript: Transcript) -> list[Needs]:
+    """The needs of each call of a recorded session, in order."""
+    messages = [recorded.message for recorded in transcript.messages]
+    texts = [texts_of(message) if is_sent(message) else [] for message in messages]
+    in_results: dict[str, int] = {}
+    written: set[str] = set()
+    needs: list[Needs] = []
+    done = 0
+    for call in transcript.calls:
+        for index in range(done, call.seen):
+            names = frozenset[str]().union(*map(identifiers, texts[index]))
+            if messages[index].get("role") == "toolResult":
+                in_results.update(dict.fromkeys(names, index))
+            else:
+                written |= names
+        done = call.seen
+        own = _needs(messages[call.seen], in_results, texts[: call.seen])
+        own.copied = frozenset(own.names) - written
+        needs.append(own)
+    return needs
+
+
+def _needs(answer: Message, in_results: dict[str, int], texts: Sequence[list[str]]) -> Needs:
+    needs = Needs()
+    used: set[str] = set()
+    for block in blocks_of(answer):
+        if block.get("type") == "text":
+            used |= identifiers(str(block.get("text") or ""))
+        if block.get("type") != "toolCall":
+            continue
+        arguments = block.get("arguments")
+        for text in leaves(arguments):
+            used |= identifiers(text)
+        if block.get("name") == "edit" and isinstance(arguments, dict):
+            olds = (edit.old for edit in edits_of(arguments))
+            needs.edits += [(old, _newest_holder(old, texts)) for old in olds if old.strip()]
+    needs.names = {name: in_results[name] for name in used if name in in_results}
+    return needs
+
+
+def _newest_holder(text: str, texts: Sequence[list[str]]) -> int | None:
+    for index in range(len(texts) - 1, -1, -1):
+        if any(text in held for held in texts[index]):
+            return index
+    return None
+
+
+class View:
+    """What can be read in the newest prompt; kept up to date by differences."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, Shape] = {}
+        self._names: Counter[str] = Counter()
+
+    def show(self, shapes: Sequence[Shape]) -> None:
+        """Go on to another prompt."""
+        wanted = {shape.hash: shape for shape in shapes}
+        for digest in self._shapes.keys() - wanted.keys():
+            self._names.subtract(self._shapes[digest].names)
+        for digest in wanted.keys() - self._shapes.keys():
+            self._names.update(wanted[digest].names)
+        self._shapes = wanted
+
+    def has_name(self, name: str) -> bool:
+        """Whether an identifier stands anywhere in the prompt."""
+        return self._names[name] > 0
+
+    def has_text(self, text: str) -> bool:
+        """Whether a text stands in the prompt: in one piece, or line by line in several.
+
+        Blank lines and white space around lines are let pass, as the host's `edit` does.
+        """
+        if self._stands(text):
+            return True
+        lines = {line for whole in text.split("\n") if (line := whole.strip())}
+        return bool(lines) and all(map(self._stands, lines))
+
+    def _stands(self, text: str) -> bool:
+        return any(text in held for shape in self._shapes.values() for held in shape.texts)

@@ -1,0 +1,236 @@
+"""Judging one session's prompts, call by call: cost, evidence, and what missing things cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.accounting.cache import CACHES, Cache, Hit, prompt_of
+from foredeck.accounting.calibration import Calibration, calibrate
+from foredeck.accounting.evidence import Needs, View, needs_of
+from foredeck.accounting.shapes import Shape, Shapes, chars_of
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import DEFAULT_TTL_S
+from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+
+RETURN_TOKENS = 300
+"""What the call costs that fetches something missed, beside reading the prompt from the cache."""
+
+RETURN_CALLS = 20
+"""For how many calls something fetched stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How prompts are charged: by which cache, after how long it expires, at what prices."""
+
+    cache: str = "ideal"
+    """A name in `CACHES`."""
+    ttl_s: float = DEFAULT_TTL_S
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(slots=True)
+class Spent:
+    """Tokens of prompts: read from a cache, written to it, and neither."""
+
+    read: float = 0.0
+    written: float = 0.0
+    plain: float = 0.0
+
+    def add(self, read: float, written: float, plain: float) -> None:
+        """Go on by so many."""
+        self.read += read
+        self.written += written
+        self.plain += plain
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What came of the prompts of one session. Costs are in uncached input tokens."""
+
+    rule: Rule = field(default_factory=Rule)
+    calls: int = 0
+    spent: dict[str, Spent] = field(default_factory=lambda: {name: Spent() for name in CACHES})
+    """By the rule of each cache, `rule.cache` among them."""
+    returned: float = 0.0
+    """Cost of fetching what was missed."""
+    peak: float = 0.0
+    """Tokens of the largest prompt."""
+    summed: float = 0.0
+    """Tokens of all prompts."""
+    edits: int = 0
+    edits_seen: int = 0
+    names: int = 0
+    """Identifiers that can only have been copied from a tool result."""
+    names_seen: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
+    """Tokens that the call before had cached and this one had to write, by cause."""
+    rebases: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def cached_tokens(self) -> float:
+        """Tokens that were read from the cache."""
+        return self.spent[self.rule.cache].read
+
+    @property
+    def written_tokens(self) -> float:
+        """Tokens that were written to it, or not kept at all."""
+        spent = self.spent[self.rule.cache]
+        return spent.written + spent.plain
+
+    @property
+    def cached(self) -> float:
+        """Cost of what was read from the cache."""
+        return self.cached_tokens * self.rule.prices.read
+
+    @property
+    def uncached(self) -> float:
+        """Cost of what was not."""
+        return self.cost - self.cached
+
+    @property
+    def cost(self) -> float:
+        """Cost of the prompts."""
+        return self.cost_by(self.rule.cache)
+
+    @property
+    def all_in(self) -> float:
+        """Cost of the prompts and of fetching what they lacked."""
+        return self.cost + self.returned
+
+    def cost_by(self, cache: str) -> float:
+        """Cost of the same prompts with another cache."""
+        spent, prices = self.spent[cache], self.rule.prices
+        return spent.read * prices.read + spent.written * prices.write + spent.plain
+
+    def add(self, other: Judgement) -> None:
+        """Sum up over sessions judged by one rule; the peak is the larger one."""
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for cache, spent in other.spent.items():
+            self.spent[cache].add(spent.read, spent.written, spent.plain)
+        self.peak = max(self.peak, other.peak)
+        self.lost.update(other.lost)
+        self.rebases.update(other.rebases)
+
+
+_SUMMED = ("calls", "returned", "summed", "edits", "edits_seen", "names", "names_seen")
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is the same for every way to assemble a recorded session; computed once."""
+
+    needs: list[Needs]
+    tokens: list[float]
+    """Of each recorded message."""
+    calibration: Calibration
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> Facts:
+        """The facts of a session."""
+        calibration = calibrate(transcript)
+        tokens = [chars_of(r.message) / calibration.chars_per_token for r in transcript.messages]
+        return cls(needs_of(transcript), tokens, calibration)
+
+
+class Judge:
+    """Is shown the prompts of one session in order.
+
+    `more_tokens`: what stands before the messages beside what the recording had there.
+    """
+
+    def __init__(self, facts: Facts, rule: Rule | None = None, *, more_tokens: float = 0.0) -> None:
+        self.rule = rule or Rule()
+        self.judgement = Judgement(self.rule)
+        self._facts = facts
+        self._rate = facts.calibration.chars_per_token
+        self._head = facts.calibration.head_tokens + more_tokens
+        self._caches: dict[str, Cache] = {
+            name: cache(self.rule.ttl_s) for name, cache in CACHES.items()
+        }
+        self._shapes = Shapes()
+        self._view = View()
+        self._last: tuple[str, list[Shape], float] | None = None
+        self._stays: dict[int, int] = {}
+
+    def see(
+        self,
+        call: RecordedCall,
+        prompt: Sequence[Message],
+        rebase: str | None = None,
+        marker: str = "",
+    ) -> None:
+        """The next prompt.
+
+        `rebase`: why it was written anew, where it was; `marker`: id of the tool call on whose
+        result a cache marker stands beside those that the host sets.
+        """
+        shapes = self._shapes.of(prompt)
+        cached = prompt_of(call.name, shapes, self._head, self._rate, marker)
+        tokens = cached.tokens
+        hits = {name: cache.request(cached, call.time_ms) for name, cache in self._caches.items()}
+        told = self.judgement
+        for name, hit in hits.items():
+            told.spent[name].add(hit.read, hit.written, tokens - hit.read - hit.written)
+        told.summed += tokens
+        told.peak = max(told.peak, tokens)
+        if rebase is not None:
+            told.rebases[rebase] += 1
+        self._blame(call.name, shapes, hits, rebase)
+        self._last = (call.name, shapes, tokens)
+        self._view.show(shapes)
+        self._miss(tokens)
+        told.calls += 1
+
+    def _blame(
+        self, model: str, shapes: list[Shape], hits: Mapping[str, Hit], rebase: str | None
+    ) -> None:
+        """Put a lost hit down to its cause; `rule`: an ideal cache would have had it."""
+        hit = hits[self.rule.cache]
+        if self._last is None:
+            return
+        last_model, last, tokens = self._last
+        lost = tokens - hit.read
+        if lost < 1:
+            return
+        if model != last_model:
+            cause = "model"
+        elif hit.lasting > hit.read:
+            cause = "expiry"
+        elif rebase is not None:
+            cause = f"rebase: {rebase}"
+        elif hits["ideal"].read > hit.read:
+            cause = "rule"
+        else:
+            cause = "history" if len(shapes) < len(last) else "changed"
+        self.judgement.lost[cause] += round(lost)
+
+    def _miss(self, tokens: float) -> None:
+        """Count what the answer needed; what was not in view is fetched and stays a while."""
+        told, call = self.judgement, self.judgement.calls
+        needs, prices = self._facts.needs[call], self.rule.prices
+        self._stays = {index: until for index, until in self._stays.items() if until > call}
+        missed: set[int] = set()
+        for text, holder in needs.edits:
+            seen = self._view.has_text(text)
+            told.edits += 1
+            told.edits_seen += seen
+            if not seen and holder is not None:
+                missed.add(holder)
+        for name, holder in needs.names.items():
+            seen = self._view.has_name(name)
+            if name in needs.copied:
+                told.names += 1
+                told.names_seen += seen
+            if not seen:
+                missed.add(holder)
+        fetched = missed - self._stays.keys()
+        if fetched:
+            told.returned += prices.read * tokens + RETURN_TOKENS
+        for index in fetched:
+            calls = min(RETURN_CALLS, len(self._facts.needs) - call)
+            told.returned += self._facts.tokens[index] * (prices.write + prices.read * calls)
+            self._stays[index] = call + RETURN_CALLS

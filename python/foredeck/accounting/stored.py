@@ -1,0 +1,186 @@
+"""The calls of a stored session as they went out, in order, with what was reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.accounting.shapes import Shape, Shapes, is_sent
+from foredeck.context.intake.system import message_text
+from foredeck.context.messages.conversation import CONTEXT_TOOLS
+from foredeck.context.messages.items import Usage, value_chars
+from foredeck.context.messages.parts import Part
+from foredeck.context.state.branch import BranchState, CallLog, Fields
+from foredeck.hosts.pi.edits import apply_edits, to_messages
+from foredeck.hosts.pi.messages import time_of, to_usage
+from foredeck.hosts.pi.prompts import system_at
+from foredeck.hosts.pi.transcripts import Message
+from foredeck.model.messages import MessageKey, load_message, unpack
+from foredeck.store.protocol import Head, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands before the messages. Equal hashes mean equal bytes."""
+
+    hash: str
+    chars: int
+    own_chars: int
+    """Of `chars`, those that the host would not send without us."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """One call that went out."""
+
+    record: Fields
+    keys: Sequence[MessageKey]
+    roles: Sequence[str]
+    """Of the host's messages, by index."""
+    sent: Sequence[tuple[int, Shape]]
+    """What went out: the index of the host's message (for one of ours, of that which follows),
+    and its shape."""
+    plain: Sequence[Shape]
+    """The same list as the host has it."""
+    around: Around
+    mark: str
+    """Id of the tool call on whose result one more cache marker stands, empty for none."""
+    usage: Usage | None
+    """What the provider reported; None where no answer is stored."""
+    rewritten: str = ""
+    """What another extension has changed in the request; empty for nothing, as far as is known."""
+
+    @property
+    def ordinal(self) -> int:
+        """Its number in the session."""
+        return int(self.record["ordinal"])
+
+
+def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
+    """Every call of a session that went out, over all branches, oldest first."""
+    heads = store.query("call", {"session": session})
+    log = CallLog.load(heads)
+    turns = store.query("turn", {"session": session})
+    usages, answers, last = _usages(turns), _answers(log), _last_answers(turns)
+    reader = _Reader(store, log)
+    for head in sorted(heads, key=lambda head: head.fields["ordinal"]):
+        usage = usages.get(answers.get(head.fields["tip"]) or last.get(head.id, ""))
+        call = reader.read(head, usage)
+        if head.id not in log.unsent:
+            yield call
+
+
+def _usages(turns: Sequence[Head]) -> dict[str, Usage]:
+    """By the address of the assistant message that came with them."""
+    found: dict[str, Usage] = {}
+    for head in turns:
+        usage = to_usage((head.fields.get("assistant_meta") or {}).get("usage"))
+        if usage is not None and head.fields.get("assistant"):
+            found[head.fields["assistant"]] = usage
+    return found
+
+
+def _answers(log: CallLog) -> dict[str, str]:
+    """The message that follows a list in a later call, by the tip of the list."""
+    found: dict[str, str] = {}
+    for record in log.records.values():
+        parent = log.records.get(record["parent"] or "")
+        if parent is None or not record["keys"]:
+            continue
+        if record["kept"] == parent["kept"] + len(parent["keys"]):
+            found.setdefault(parent["tip"], record["keys"][0][1])
+    return found
+
+
+def _last_answers(turns: Sequence[Head]) -> dict[str, str]:
+    """Answers that ended a run, by the id of the call: no later call need hold them."""
+    told = ((head.fields.get("answers"), head.fields.get("assistant")) for head in turns)
+    return {call: answer for call, answer in told if call and answer}
+
+
+def _mark(record: Fields, messages: Sequence[Message]) -> str:
+    end = (record.get("cache") or {}).get("marked")
+    return str(messages[end - 1].get("toolCallId") or "") if end else ""
+
+
+class _Reader:
+    """Folds records one after the other, and makes each message once."""
+
+    def __init__(self, store: Store, log: CallLog) -> None:
+        self._store = store
+        self._log = log
+        self._state = BranchState()
+        self._at: str | None = None
+        self._messages: dict[str, Message] = {}
+        self._edited: dict[tuple[str, int], Message] = {}
+        self._sent, self._plain = Shapes(), Shapes()
+        self._around: dict[str, Around] = {}
+
+    def read(self, head: Head, usage: Usage | None) -> StoredCall:
+        """The call behind a record, given what was reported of it."""
+        record = self._log.records[head.id]
+        if record["parent"] == self._at:
+            self._state.apply(record)
+        else:
+            self._state = self._log.replay(head.id, self._load)
+        self._at = head.id
+        keys = list(self._state.keys)
+        messages = [self._message(key.address) for key in keys]
+        listed = list(self._listed(keys, messages))
+        indexes = [index for index, message in listed if is_sent(message)]
+        shapes = self._sent.of([message for _, message in listed])
+        return StoredCall(
+            record,
+            keys,
+            [str(message.get("role")) for message in messages],
+            list(zip(indexes, shapes, strict=True)),
+            self._plain.of(messages),
+            self._what_is_around(head),
+            _mark(record, messages),
+            usage,
+            self._log.rewritten.get(head.id, ""),
+        )
+
+    def _load(self, id: str) -> Fields | None:
+        head = self._store.head(id)
+        return None if head is None else head.fields
+
+    def _listed(
+        self, keys: Sequence[MessageKey], messages: Sequence[Message]
+    ) -> Iterator[tuple[int, Message]]:
+        times = [time_of(message) for message in messages]
+        for index in range(len(messages) + 1):
+            if index in self._state.inserts:
+                ours = unpack(self._state.inserts[index], self._store.blob)
+                yield from ((index, message) for message in to_messages(ours, times, index))
+            if index < len(messages) and index not in self._state.drops:
+                row = self._state.rows.get(index)
+                yield index, self._as_sent(keys[index], messages[index], row)
+
+    def _as_sent(self, key: MessageKey, message: Message, row: list[Any] | None) -> Message:
+        if row is None or row[2] is None:
+            return message
+        known = (key.address, id(row))
+        if known not in self._edited:
+            _, part = Part.from_row(row, self._store.blob)
+            edits = {0: part.blocks or []}
+            self._edited[known] = apply_edits([message], edits, {}, set())[0]
+        return self._edited[known]
+
+    def _message(self, address: str) -> Message:
+        if address not in self._messages:
+            self._messages[address] = load_message(address, self._store.blob)
+        return self._messages[address]
+
+    def _what_is_around(self, head: Head) -> Around:
+        pin: Mapping[str, Any] | None = head.fields.get("system")
+        if not pin:
+            return Around("", 0, 0)
+        hash = str(pin["content_hash"])
+        if hash not in self._around:
+            system, tools = system_at(self._store, head)
+            own = [tool for tool in tools if tool.get("name") in CONTEXT_TOOLS]
+            chars = sum(len(message_text(message)) for message in system) + value_chars(tools)
+            self._around[hash] = Around(hash, chars, value_chars(own) if own else 0)
+        return self._around[hash]

@@ -1,0 +1,1 @@
+"""Driving the engine with recorded sessions, call by call."""

@@ -1,0 +1,43 @@
+"""The ways to assemble that `foredeck replay` compares when none is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foredeck.replay.host import Options
+
+RIVALS: tuple[tuple[str, str], ...] = (
+    ("pools", "seed-window"),
+    ("anchored", "seed-window"),
+    ("anchored", "last-n"),
+    ("anchored", "careful"),
+    ("anchored", "adaptive"),
+    ("anchored", "lean"),
+)
+"""Layout and policy; the options that are asked for stand before them."""
+
+WITHOUT_DIGESTS = "digests.max_tokens=0"
+"""Evidence is to be known without them too, since a bag of names suits its measure."""
+
+
+def rivals(options: Options) -> list[Options]:
+    """Each rival, with everything else as in `options`; what `options` says itself is left out.
+
+    The last is `options` without digests. The store makes no difference to what is sent: they
+    all use the embedded one.
+    """
+    own = (options.layout, options.policy)
+    plain = replace(options, prompts=None, store="sqlite")
+    bare = replace(
+        plain,
+        settings=(*options.settings, WITHOUT_DIGESTS),
+        name=f"{options.label}, no digests",
+    )
+    return [
+        *(
+            replace(plain, layout=layout, policy=policy)
+            for layout, policy in RIVALS
+            if (layout, policy) != own
+        ),
+        bare,
+    ]

@@ -1,0 +1,230 @@
+"""Several agents at once: engines on one database, at work on the same files.
+
+First all of them work at the same time, then one after the other changes a file that all have
+read, and the others must be told of it once. Files are changed under a lock of the bench's own, as
+an editor would; what is asked of the engines is that none of it is lost.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck.model.canonical import sha256_hex
+from foredeck_bench.crash.checks import check_answered, check_records
+from foredeck_bench.crash.homes import opened, prepared, settings
+from foredeck_bench.crash.host import EngineHost, starter
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.engine_process import PROGRAM
+from foredeck_bench.figures import quantile
+from foredeck_bench.work_session import START_MS, Message, Step
+
+SHARED = 8
+"""Files that all agents read and change."""
+LINES = 60
+
+Advance = Callable[[str], None]
+
+
+@dataclass
+class Agent:
+    """One agent: its engine, its session, and what the bench has seen of it."""
+
+    name: str
+    repo: Path
+    host: EngineHost
+    random: random.Random
+    seconds: list[float] = field(default_factory=list)
+    _calls: int = 0
+    _pending: list[Message] = field(default_factory=list)
+    _observed: list[dict[str, Any]] = field(default_factory=list)
+
+    def say(self, text: str) -> str:
+        """A word of the user, and the call that follows; returns the newest message's text."""
+        self._pending.append({"role": "user", "content": [_block(text)], "timestamp": self._now})
+        return self._ask()
+
+    def read(self, path: Path) -> str:
+        """The agent reads a file."""
+        return self._run("read", {"path": str(path)}, path.read_text())
+
+    def edit(self, path: Path, lock: threading.Lock) -> str:
+        """The agent changes a line of a file."""
+        with lock:
+            lines = path.read_text().split("\n")
+            at = self.random.randrange(len(lines) - 1)
+            old, new = lines[at], f"{self.name} was here at step {self._calls}: {lines[at]}"[:200]
+            lines[at] = new
+            path.write_text("\n".join(lines))
+        arguments = {"path": str(path), "edits": [{"oldText": old, "newText": new}]}
+        return self._run("edit", arguments, f"Successfully replaced 1 block(s) in {path}.")
+
+    @property
+    def _now(self) -> int:
+        return START_MS + 1000 * self._calls
+
+    def _run(self, tool: str, arguments: dict[str, Any], output: str) -> str:
+        id, content = f"{self.name}_{self._calls}", [_block(output)]
+        called = {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
+        assistant = {"role": "assistant", "content": [called], "stopReason": "toolUse"}
+        self._pending.append({**assistant, "timestamp": self._now})
+        result = {"role": "toolResult", "toolCallId": id, "toolName": tool, "isError": False}
+        self._pending.append({**result, "content": content, "timestamp": self._now})
+        told = {"id": id, "tool": tool, "input": arguments, "content": content}
+        self._observed.append({**told, "parent": None, "details": None, "is_error": False})
+        return self._ask()
+
+    def _ask(self) -> str:
+        step = Step(self._pending, self._observed, self._now)
+        self._pending, self._observed = [], []
+        self._calls += 1
+        began = time.perf_counter()
+        self.host.step(step, lambda: None)
+        self.seconds.append(time.perf_counter() - began)
+        _, prompt = self.host.answered[-1]
+        return "\n".join(str(block.get("text")) for block in prompt[-1]["content"])
+
+
+def run_agents(
+    count: int = 10,
+    store: str = "sqlite",
+    steps: int = 60,
+    installed: Path | None = None,
+    advance: Advance = lambda _note: None,
+) -> dict[str, Any]:
+    """One agent alone, then `count` at once. Returns what `foredeck bench agents --json` prints,
+    latencies in milliseconds from the agent's side, telling of the tool included."""
+    alone, _ = _play(1, store, steps, installed, advance)
+    tally = Tally()
+    together, told = _play(count, store, steps, installed, advance, tally)
+    ratio = together["p50_ms"] / alone["p50_ms"] if alone["p50_ms"] else None
+    return {
+        "agents": count,
+        "store": store,
+        "calls": tally.acknowledged,
+        "alone": alone,
+        "together": together,
+        "ratio": None if ratio is None else round(ratio, 2),
+        "missing": tally.missing,
+        "doubled": tally.doubled,
+        "half_transactions": tally.half,
+        **told,
+        "examples": tally.examples,
+        "ok": not (tally.failures or told["lost_updates"] or told["untold"] or told["told_again"]),
+    }
+
+
+def _play(
+    count: int,
+    store: str,
+    steps: int,
+    installed: Path | None,
+    advance: Advance,
+    tally: Tally | None = None,
+) -> tuple[dict[str, float], dict[str, int]]:
+    with tempfile.TemporaryDirectory(prefix="foredeck-agents-") as name:
+        home, repo = Path(name) / "home", Path(name) / "repo"
+        files = list(_make_files(repo))
+        with prepared(home, store, installed):
+            agents = [_agent(home, repo, store, number) for number in range(count)]
+            try:
+                for agent in agents:
+                    agent.host.ready()
+                _work(agents, files, steps, advance)
+                told = _tell(agents, files, advance)
+            finally:
+                for agent in agents:
+                    agent.host.close()
+            if tally is not None:
+                told["lost_updates"] = _check(home, store, agents, files, tally)
+    taken = [seconds * 1000 for agent in agents for seconds in agent.seconds]
+    figures = {f"p{share}_ms": round(quantile(taken, share / 100), 2) for share in (50, 95, 99)}
+    return {**figures, "max_ms": round(max(taken), 2)}, told
+
+
+def _make_files(repo: Path) -> Iterator[Path]:
+    for number in range(SHARED):
+        path = repo / f"shared_{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"line {n} of file {number}\n" for n in range(LINES)))
+        yield path
+
+
+def _agent(home: Path, repo: Path, store: str, number: int) -> Agent:
+    name = f"agent{number}"
+    start = starter(home, repo, ("-c", PROGRAM, "engine"), settings(store))
+    host = EngineHost(name, start, lambda _seconds: None, lambda _text: None)
+    return Agent(name, repo, host, random.Random(number))
+
+
+def _work(agents: list[Agent], files: list[Path], steps: int, advance: Advance) -> None:
+    """All agents read and change the files, at the same time."""
+    locks = {path: threading.Lock() for path in files}
+    failures: list[BaseException] = []
+
+    def work(agent: Agent) -> None:
+        try:
+            agent.say("work")
+            for _ in range(steps):
+                path = agent.random.choice(files)
+                if agent.random.random() < 0.5:
+                    agent.read(path)
+                else:
+                    agent.edit(path, locks[path])
+                advance(agent.name)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(agent,)) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _tell(agents: list[Agent], files: list[Path], advance: Advance) -> dict[str, int]:
+    """Each agent in turn changes a file that all have read: the others are told, once."""
+    told = {"changes": 0, "untold": 0, "told_again": 0, "lost_updates": 0}
+    for agent in agents:
+        for path in files:
+            agent.read(path)
+    for number, author in enumerate(agents):
+        path = files[number % len(files)]
+        for agent in agents:
+            agent.say("anything new?")
+            agent.read(path)
+        author.edit(path, threading.Lock())
+        for agent in agents:
+            if agent is not author:
+                told["changes"] += 1
+                told["untold"] += f"{path} changed on disk" not in agent.say("and now?")
+        for agent in agents:
+            told["told_again"] += f"{path} changed on disk" in agent.say("and now?")
+        advance(f"{author.name} has changed {path.name}")
+    return told
+
+
+def _check(home: Path, store: str, agents: list[Agent], files: list[Path], tally: Tally) -> int:
+    """Sessions are whole and apart; returns the files whose newest version is not the disk's."""
+    with opened(home, store) as found:
+        for agent in agents:
+            tally.acknowledged += len(agent.host.answered)
+            check_answered(found, agent.name, agent.host.answered, tally)
+            check_records(found, agent.name, tally)
+        heads = {h.fields["source"]["path"]: h for h in found.query("file")}
+        if len(heads) != len(files):
+            tally.fault("doubled", f"{len(heads)} objects for {len(files)} files")
+        hashes = {str(path.resolve()): sha256_hex(path.read_bytes()) for path in files}
+        return sum(heads[path].fields["source_hash"] != hash for path, hash in hashes.items())
+
+
+def _block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,13 @@
+"""The commands that `foredeck bench` offers in a checkout."""
+
+BENCH_COMMANDS: dict[str, str] = {
+    "bench": "measure what foredeck costs on this machine",
+    "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
+    "bench agents": "let several agents work on one database, and see what is lost",
+    "bench growth": "put many sessions into one store, and see whether anything drifts",
+    "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
+    "bench storm": "change many files under a running engine, and count what it gets wrong",
+    "bench wire": "send the engine what no host should, and see that it lives",
+}
+"""`{name: one-line summary}`. `bench NAME` lives in foredeck_bench.commands.NAME as COMMAND, and
+`bench` itself in foredeck_bench.commands.measure."""

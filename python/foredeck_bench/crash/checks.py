@@ -1,0 +1,85 @@
+"""What the store holds after kills, against what the hosts were told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from foredeck.errors import ForedeckError
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.model.documents import ToolcallDocument
+from foredeck.store.protocol import Head, Store
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.work_session import Message
+
+Json = dict[str, Any]
+
+
+def check_answered(
+    store: Store, session: str, answered: Sequence[tuple[int, list[Message]]], tally: Tally
+) -> None:
+    """Every answered call is stored, and shows the prompt that was answered."""
+    records = {head.fields["ordinal"] for head in store.query("call", {"session": session})}
+    for ordinal, prompt in answered:
+        if ordinal not in records:
+            tally.fault("missing", f"call {ordinal} of {session}")
+        elif _shown(store, session, ordinal, tally) not in (None, _seen(prompt)):
+            tally.fault("missing", f"call {ordinal} of {session} is stored as another prompt")
+
+
+def _seen(prompt: Sequence[Message]) -> list[tuple[Any, Any]]:
+    """What a model sees of a prompt."""
+    return [(message["role"], message["content"]) for message in prompt]
+
+
+def _shown(store: Store, session: str, ordinal: int, tally: Tally) -> list[tuple[Any, Any]] | None:
+    try:
+        return _seen(prompt_at(store, session, ordinal).messages)
+    except ForedeckError as error:
+        tally.fault("half", f"call {ordinal} of {session}: {error}")
+        return None
+
+
+def check_records(store: Store, session: str, tally: Tally) -> None:
+    """Nothing is recorded twice, and what a record speaks of is there."""
+    records = store.query("call", {"session": session})
+    ids = {head.id for head in records}
+    _once((_list_of(head) for head in records), "calls of one list", session, tally)
+    for head in records:
+        if head.fields["parent"] and head.fields["parent"] not in ids:
+            tally.fault("half", f"{head.id} continues {head.fields['parent']}, which is not there")
+    members = store.query("member", {"session": session})
+    _once((m.fields["ordinal"] for m in members), "objects of one handle", session, tally)
+    known = store.heads(m.fields["object"] for m in members)
+    for member in members:
+        if member.fields["object"] not in known:
+            tally.fault("half", f"@{member.fields['ordinal']} of {session} is no object")
+
+
+def _list_of(head: Head) -> tuple[str, str]:
+    return str(head.fields["parent"]), str(head.fields["tip"])
+
+
+def _once(values: Iterable[object], what: str, session: str, tally: Tally) -> None:
+    for value, count in Counter(values).items():
+        if count > 1:
+            tally.fault("doubled", f"{count} {what} in {session}: {value}", count - 1)
+
+
+def check_results(store: Store, session: str, results: dict[str, str], tally: Tally) -> None:
+    """Every tool result (text by the provider's call id) is one object with that text."""
+    chat = f"chat:{session}"
+    found: dict[str, list[str | None]] = {}
+    for head in store.query("toolcall"):
+        if head.fields["chat_ref"] == chat:
+            document = store.get(head.id, ToolcallDocument)
+            held = found.setdefault(head.fields["provider_call_id"] or head.id, [])
+            held.append(None if document is None else document.content)
+    tally.results += len(results)
+    for id, text in results.items():
+        contents = found.get(id, [])
+        if text not in contents:
+            tally.fault("lost_results", f"{id} of {session}: {contents!r:.200}")
+        if len(contents) > 1:
+            tally.fault("doubled", f"{id} of {session}", len(contents) - 1)

@@ -1,0 +1,170 @@
+"""Rounds without Pi: one model call each, with the engine, or the XTDB node, killed around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck_bench.crash import homes
+from foredeck_bench.crash.checks import check_answered, check_records, check_results
+from foredeck_bench.crash.fuse import (
+    AFTER_SEND,
+    INSIDE,
+    POINTS,
+    RANDOM,
+    SIGKILL,
+    Charge,
+    Fuse,
+    kill_node,
+)
+from foredeck_bench.crash.host import EngineHost, starter
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.engine_process import EngineFailed
+from foredeck_bench.scripted.pi_process import MARK
+from foredeck_bench.scripted.processes import wait_for_end, with_environment
+from foredeck_bench.work_session import Step, WorkSession
+
+SESSION_ROUNDS = 50
+"""Rounds that one session goes through before the next one begins."""
+NODE_ROUNDS = 4
+"""The same where the node is killed: an engine gives up a node that has ended five times."""
+QUIET_STEPS = 2
+"""Calls of a session before the first round, so that there is something to lose."""
+RANDOM_S = 0.03
+"""The latest moment of a random kill after the request, in seconds; a call takes 2 to 20 ms."""
+
+Advance = Callable[[str], None]
+
+
+@dataclass
+class EngineRounds:
+    """Plays sessions in `folder`, on the state folder `home`."""
+
+    folder: Path
+    home: Path
+    store: str
+    victim: str
+    tally: Tally
+    random: random.Random
+    advance: Advance
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def run(self, rounds: int) -> None:
+        """So many rounds, in as many sessions as they take."""
+        most = NODE_ROUNDS if self.victim == "node" else SESSION_ROUNDS
+        for number, start in enumerate(range(0, rounds, most)):
+            self._session(number, min(most, rounds - start))
+
+    def _session(self, number: int, rounds: int) -> None:
+        expected = self._play(f"calm-{number}", number, rounds, kill=False)
+        found = self._play(f"killed-{number}", number, rounds, kill=True)
+        for step, (one, other) in enumerate(zip(expected, found, strict=True)):
+            self.tally.prompts += 1
+            if one != other:
+                where = difference(json.loads(other), json.loads(one))
+                self.tally.fault("differing", f"session {number}, call {step + 1}, {where}")
+        self._count_orphans()
+
+    def _play(self, session: str, seed: int, rounds: int, *, kill: bool) -> list[bytes]:
+        """The prompts of a session, with a kill at each call or with none."""
+        work_folder = self.folder / "work"
+        shutil.rmtree(work_folder, ignore_errors=True)
+        work_folder.mkdir(parents=True)
+        work = WorkSession(work_folder, session, seed=seed)
+        fuse = Fuse(self.folder / "fuse.json")
+        program = ["-m", "foredeck_bench.crash.engine", str(self.folder / "fuse.json")]
+        environment = {**homes.settings(self.store), MARK: self.mark}
+        host = EngineHost(
+            session,
+            starter(self.home, work_folder, program, environment),
+            self.tally.recovery_s.append,
+            lambda text: self.tally.fault("refused_starts", text),
+        )
+        prompts: list[bytes] = []
+        try:
+            for step in work.steps(QUIET_STEPS + rounds):
+                kills = kill and len(prompts) >= QUIET_STEPS
+                prompts.append(self._round(host, step, fuse) if kills else host.step(step, _nobody))
+        finally:
+            host.close()
+        self._check(host, session, counts=kill)
+        return prompts
+
+    def _round(self, host: EngineHost, step: Step, fuse: Fuse) -> bytes:
+        point = self.random.choice((*POINTS, RANDOM))
+        began = time.monotonic()
+        prompt = host.step(step, lambda: self._aim(host, point, fuse))
+        if self.victim == "node":
+            self.tally.recovery_s.append(time.monotonic() - began)
+        if fuse.is_left():
+            self.tally.fault("unreached", point)
+        if point == AFTER_SEND:
+            self._kill(host)
+        self.tally.rounds += 1
+        self.tally.killed[f"{self.victim} {point}"] += 1
+        self.advance(f"killed the {self.victim} {point}")
+        return prompt
+
+    def _aim(self, host: EngineHost, point: str, fuse: Fuse) -> threading.Timer | None:
+        if point in INSIDE:
+            node = str(self.home) if self.victim == "node" else None
+            fuse.lay(Charge(point, engine=node is None, node=node))
+        if point != RANDOM:
+            return None
+        timer = threading.Timer(self.random.uniform(0, RANDOM_S), self._kill, (host,))
+        timer.start()
+        return timer
+
+    def _kill(self, host: EngineHost) -> None:
+        if self.victim == "node":
+            kill_node(self.home)
+        elif host.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(host.pid, SIGKILL)
+
+    def _check(self, host: EngineHost, session: str, *, counts: bool) -> None:
+        tally = self.tally if counts else Tally()
+        results = {
+            message["toolCallId"]: message["content"][0]["text"]
+            for message in host.caller.messages
+            if message["role"] == "toolResult"
+        }
+        with homes.opened(self.home, self.store) as store:
+            tally.acknowledged += len(host.answered)
+            check_answered(store, session, host.answered, tally)
+            check_records(store, session, tally)
+            check_results(store, session, results, tally)
+        if tally.failures and not counts:
+            raise EngineFailed(f"the run without kills is not sound: {tally.examples}")
+
+    def _count_orphans(self) -> None:
+        engines = [p for p in with_environment(MARK, self.mark) if "crash.engine" in p.command]
+        for pid in wait_for_end([p.pid for p in engines], 10.0):
+            self.tally.fault("orphans", f"process {pid}")
+
+
+def difference(found: list[Any], expected: list[Any]) -> str:
+    """Where two prompts part, for a person to read."""
+    if len(found) != len(expected):
+        return f"{len(found)} messages instead of {len(expected)}"
+    for index, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if one != other:
+            texts = json.dumps(one["content"]), json.dumps(other["content"])
+            at = next((n for n, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
+            here, there = (text[max(0, at - 40) : at + 120] for text in texts)
+            return f"message {index}: {here!r} instead of {there!r}"
+    return "nowhere"
+
+
+def _nobody() -> None:
+    return None

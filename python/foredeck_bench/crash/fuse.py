@@ -1,0 +1,105 @@
+"""Where a process is killed: a file that names a point, and whom to kill there.
+
+Only the bench's own engine program (`foredeck_bench.crash.engine`) looks for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+BEFORE_COMMIT = "before the commit"
+AFTER_COMMIT = "between commit and reply"
+AFTER_REPLY = "between reply and send"
+AFTER_SEND = "between send and acknowledgement"
+RANDOM = "at random"
+
+INSIDE = (BEFORE_COMMIT, AFTER_COMMIT, AFTER_REPLY)
+"""Points that only the engine's own process can hit."""
+POINTS = (*INSIDE, AFTER_SEND, RANDOM)
+
+SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+REACHED_S = 10.0
+Victim = Literal["engine", "pi", "both", "node"]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What the file holds: the point, how often it is passed before, and which processes die.
+
+    `engine` and `host`: the process that finds the file, and the one that started it. `node`: the
+    state folder whose XTDB node dies.
+    """
+
+    point: str
+    passed: int = 0
+    engine: bool = True
+    host: bool = False
+    node: str | None = None
+
+
+class Fuse:
+    """`lay` on one side, `reach` on the other."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def lay(self, charge: Charge) -> None:
+        """The next process to reach this point kills and dies."""
+        draft = self._file.with_suffix(".new")
+        draft.write_text(json.dumps(asdict(charge)))
+        draft.replace(self._file)
+
+    def is_left(self) -> bool:
+        """Take it away; returns whether nobody had reached it."""
+        deadline = time.monotonic() + REACHED_S
+        while self._file.exists():
+            # The reply was read a moment ago: the process that wrote it is about to look.
+            if time.monotonic() > deadline:
+                self._file.unlink(missing_ok=True)
+                return True
+            time.sleep(0.005)
+        return False
+
+    def reach(self, point: str) -> None:
+        """Kill, if that is what was laid for this point."""
+        try:
+            found = json.loads(self._file.read_text())
+        except FileNotFoundError:
+            return
+        charge = Charge(**found)
+        if charge.point != point:
+            return
+        if charge.passed:
+            self.lay(Charge(**{**asdict(charge), "passed": charge.passed - 1}))
+            return
+        self._file.unlink()
+        _strike(charge)
+
+
+def _strike(charge: Charge) -> None:
+    if charge.node is not None:
+        kill_node(Path(charge.node))
+    if charge.host:
+        os.kill(os.getppid(), SIGKILL)
+    if charge.engine:
+        os.kill(os.getpid(), SIGKILL)
+        time.sleep(60)
+        sys.exit("not killed")
+
+
+def kill_node(home: Path) -> None:
+    """Kill the XTDB node of a state folder, where one runs."""
+    from foredeck.xtdb.node.supervise import own_node_folder
+
+    node = own_node_folder(home).running()
+    if node is not None:
+        with suppress(ProcessLookupError):
+            os.kill(node.pid, SIGKILL)

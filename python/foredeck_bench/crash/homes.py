@@ -1,0 +1,81 @@
+"""State folders for the bench: SQLite, or an XTDB node of their own that is supervised."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from foredeck.config import Config, load_config
+from foredeck.store.protocol import Store
+from foredeck.stores import open_store
+from foredeck_bench.crash.tally import Tally
+
+NODE_TIMEOUT_MS = 60_000
+
+
+def settings(store: str) -> dict[str, str]:
+    """Environment variables that choose this store, `sqlite` or `xtdb`."""
+    if store == "sqlite":
+        return {}
+    return {"FOREDECK_STORE": "xtdb", "FOREDECK_XTDB__TIMEOUT_MS": str(NODE_TIMEOUT_MS)}
+
+
+@contextmanager
+def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[None]:
+    """Make `home` ready for that store, its node running; that is ended with the block.
+
+    `installed`: the state folder where the XTDB node is installed (default: the user's own).
+    Raises `StoreUnavailable` where it is not.
+    """
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if store == "sqlite":
+        yield
+        return
+    from foredeck.xtdb.node.process import start, stop
+    from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
+    from foredeck.xtdb.node.supervise import own_node_folder
+
+    runtime = find_runtime(installed or load_config(environ=os.environ).config.home)
+    link = runtime_folder(home)
+    link.parent.mkdir(mode=0o700, exist_ok=True)
+    link.symlink_to(runtime.folder, target_is_directory=True)
+    try:
+        start(own_node_folder(home), runtime)
+        yield
+    finally:
+        stop(own_node_folder(home))
+
+
+def _config(home: Path, store: str) -> Config:
+    flags = [f"home={home}", f"store={store}"]
+    flags += [f"xtdb.timeout_ms={NODE_TIMEOUT_MS}"] if store == "xtdb" else []
+    return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+
+
+@contextmanager
+def opened(home: Path, store: str) -> Iterator[Store]:
+    """The store in `home`."""
+    # The local copy is enough: no thread is left that looks after the node.
+    found = open_store(_config(home, store), lazy=True)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def check_database(home: Path, store: str, tally: Tally) -> None:
+    """Whether XTDB, once it has been given what still waits, holds what the local copy holds."""
+    if store != "xtdb":
+        return
+    from foredeck.delivery import compare_copy, deliver
+
+    left = deliver(_config(home, store))
+    if left.refused:
+        tally.fault("missing", f"XTDB has refused {left.refused}: {left.reason}", left.refused)
+    found, more = compare_copy(_config(home, store))
+    if not found.equal:
+        tally.fault("missing", f"XTDB and the local copy differ: {found.differs}")
+    if more > 0:
+        tally.fault("doubled", f"XTDB has {more} transactions more", more)

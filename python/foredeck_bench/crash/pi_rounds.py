@@ -1,0 +1,306 @@
+"""Rounds through the real Pi: a session each, in which engine, Pi or both are killed.
+
+The comparison is with one session that nobody disturbed. A killed engine changes nothing that the
+provider receives. A killed Pi is started again on its session file and told to go on: the next
+prompt is what the undisturbed session sent of the same messages, then the user's word; a call
+whose result Pi had not written down yet gets a result that says so in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck_bench.crash import homes, story
+from foredeck_bench.crash.checks import check_records, check_results
+from foredeck_bench.crash.fuse import (
+    AFTER_SEND,
+    INSIDE,
+    POINTS,
+    RANDOM,
+    SIGKILL,
+    Charge,
+    Fuse,
+    kill_node,
+)
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.scripted import Request, ScriptedModel, write_agent_dir
+from foredeck_bench.scripted.pi_process import MARK, PiInstall, Workspace
+from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
+from foredeck_bench.scripted.processes import wait_for_end, with_environment
+from foredeck_bench.scripted.steps import StepResult
+
+PATIENT_MS = 30_000
+"""The shim's deadline: a busy machine must not look like a crash."""
+ORPHANED_S = 30.0
+"""How long an engine may take to notice that Pi is gone."""
+FIRST_CALLS = 1
+"""The first model calls of a session are not aimed at: Pi keeps no file before an answer, and
+would go on with the session before."""
+
+Advance = Callable[[str], None]
+
+
+@dataclass
+class PiRounds:
+    """Plays rounds with one Pi after another in `workspace`."""
+
+    install: PiInstall
+    workspace: Workspace
+    checkout: Path
+    store: str
+    victim: str
+    tally: Tally
+    random: random.Random
+    advance: Advance
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _pi: RpcPi | None = None
+    _aimed: Callable[[int], None] | None = None
+    _begun: int = 0
+    _calm: list[list[str]] = field(default_factory=list)
+    """The prompts of the undisturbed session."""
+    _whole: list[str] = field(default_factory=list)
+    """All of its messages, as they went out."""
+    _calm_s: float = 1.0
+
+    def run(self, rounds: int) -> None:
+        """So many rounds."""
+        with self._stack:
+            self._model = self._stack.enter_context(ScriptedModel(self._answer))
+            write_agent_dir(self.workspace.agent_dir, self._model.url)
+            self._stack.callback(self._end)
+            self._undisturbed()
+            for _ in range(rounds):
+                self._round()
+
+    # ------------------------------------------------------------ sessions
+
+    def _undisturbed(self) -> None:
+        began = self._begin()
+        start = time.monotonic()
+        assert self._pi is not None
+        self._pi.prompt(story.WORK)
+        self._calm_s = time.monotonic() - start
+        self._pi.prompt(story.GO_ON)
+        *self._calm, last = [story.comparable(r) for r in self._received(began)]
+        self._whole = last[:-1]
+        if len(self._calm) != story.CALLS or self._model.violations:
+            raise RpcError(f"the undisturbed session went wrong: {self._model.violations}")
+
+    def _begin(self) -> int:
+        """A new session; returns how many requests were received before it."""
+        story.prepare(self.workspace.repo)
+        if self._pi is None:
+            self._pi = self._start()
+        else:
+            self._pi.send("new_session")
+        self._begun = len(self._model.requests)
+        return self._begun
+
+    def _start(self, *arguments: str) -> RpcPi:
+        program = [sys.executable, "-m", "foredeck_bench.crash.engine", str(self._fuse_file)]
+        environment = {
+            "FOREDECK_ENGINE": json.dumps(program),
+            "FOREDECK_DEADLINE_MS": str(PATIENT_MS),
+            **homes.settings(self.store),
+        }
+        pi = RpcPi(
+            self.install,
+            self.workspace,
+            extensions=[self.checkout],
+            arguments=arguments,
+            environment=environment,
+            timeout_s=120.0,
+        )
+        pi.state()
+        return pi
+
+    def _end(self) -> None:
+        if self._pi is not None:
+            self._pi.shutdown()
+        self._count_orphans()
+        # Nothing may write into the folder any more; a node that an engine started is among them.
+        self.workspace.end_leftovers()
+
+    def _count_orphans(self) -> None:
+        """Engines and Pis that have not ended with their hosts."""
+        started = with_environment(MARK, self.workspace.mark)
+        ours = [p for p in started if "crash.engine" in p.command or "--mode rpc" in p.command]
+        left = wait_for_end([p.pid for p in ours], ORPHANED_S)
+        for process in ours:
+            if process.pid in left:
+                self.tally.fault("orphans", process.command[:200])
+
+    # ------------------------------------------------------------ rounds
+
+    def _round(self) -> None:
+        point = self.random.choice((*POINTS, RANDOM))
+        call = self.random.randrange(FIRST_CALLS, story.CALLS)
+        began = self._begin()
+        assert self._pi is not None
+        session = self._pi.state()["sessionId"]
+        violations = len(self._model.violations)
+        with self._aim(point, call):
+            start = len(self._pi.events)
+            with suppress(RpcError):
+                self._pi.send("prompt", message=story.WORK)
+                self._pi.wait_idle(start)
+        if self.victim in ("engine", "node"):
+            self._compare_all(began)
+        else:
+            self._resume()
+        self._check(session, began)
+        if len(self._model.violations) > violations:
+            self.tally.fault("refused_prompts", str(self._model.violations[-1]))
+        self.tally.rounds += 1
+        self.tally.through_pi += 1
+        self.tally.killed[f"{self.victim} {point}"] += 1
+        self.advance(f"killed {self.victim} {point}, through Pi")
+
+    @contextmanager
+    def _aim(self, point: str, call: int) -> Iterator[None]:
+        """Kill at this point of the `call`-th model call, or at any moment."""
+        fuse = Fuse(self._fuse_file)
+        if point in INSIDE:
+            node = str(self.workspace.foredeck_home) if self.victim == "node" else None
+            engine, host = self.victim in ("engine", "both"), self.victim in ("pi", "both")
+            fuse.lay(Charge(point, call, engine=engine, host=host, node=node))
+        self._aimed = (
+            (lambda n: self._strike() if n == call else None) if (point == AFTER_SEND) else None
+        )
+        timer = threading.Timer(self.random.uniform(0, self._calm_s), self._strike)
+        if point == RANDOM:
+            self._aimed = lambda n: timer.start() if n == FIRST_CALLS else None
+        yield
+        timer.cancel()
+        self._aimed = None
+        if fuse.is_left():
+            self.tally.fault("unreached", point)
+
+    def _strike(self) -> None:
+        """Kill from outside."""
+        assert self._pi is not None
+        if self.victim == "node":
+            kill_node(self.workspace.foredeck_home)
+            return
+        pids = [p.pid for p in self._pi.children() if "crash.engine" in p.command]
+        if self.victim == "pi":
+            pids = []
+        if self.victim in ("pi", "both"):
+            pids = [self._pi.pid, *pids]
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, SIGKILL)
+
+    def _answer(self, request: Request) -> StepResult:
+        if self._aimed is not None:
+            self._aimed(request.index - self._begun)
+        return story.answer(request)
+
+    def _received(self, since: int) -> list[Request]:
+        return [r.request for r in self._model.requests[since:]]
+
+    @property
+    def _fuse_file(self) -> Path:
+        return self.workspace.root / "fuse.json"
+
+    # ------------------------------------------------------------ what came of it
+
+    def _compare_all(self, began: int) -> None:
+        """Where Pi lived on: every prompt is the undisturbed session's."""
+        found = [story.comparable(request) for request in self._received(began)]
+        self.tally.prompts += len(found)
+        for number, prompt in enumerate(self._calm):
+            if number >= len(found) or found[number] != prompt:
+                self.tally.fault(
+                    "differing", f"call {number + 1}: {_difference(found, number, prompt)}"
+                )
+                return
+
+    def _resume(self) -> None:
+        """Start Pi again where it was killed, and look at the next prompt."""
+        assert self._pi is not None
+        self._strike()  # a random moment may have come after the last answer
+        killed, self._pi = self._pi, None
+        wait_for_end([killed.pid], 30.0)
+        with suppress(RpcError):
+            killed.shutdown()
+        self._count_orphans()
+        asked = len(self._model.requests)
+        start = time.monotonic()
+        self._pi = self._start("--continue")
+        self._pi.prompt(story.GO_ON)
+        self.tally.recovery_s.append(self._model.requests[asked].time_s - start)
+        self.tally.prompts += 1
+        held = _written_results(self.workspace)
+        self._compare_next(story.comparable(self._received(asked)[0]), held)
+
+    def _compare_next(self, prompt: list[str], held: set[str]) -> None:
+        *past, word = prompt
+        calm = self._whole
+        shared = next((n for n, (a, b) in enumerate(zip(past, calm, strict=False)) if a != b), None)
+        shared = min(len(past), len(calm)) if shared is None else shared
+        for text in past[shared:]:
+            block = json.loads(text)[1]
+            if block["type"] != "tool_result" or block["tool_use_id"] in held:
+                self.tally.fault("differing", f"after a kill: {text[:300]}")
+        if not story.is_word(word, story.GO_ON):
+            self.tally.fault("differing", f"the user's word is not the last: {word[:300]}")
+        shown = {json.loads(text)[1].get("tool_use_id") for text in past[:shared]}
+        for id in held - shown:
+            self.tally.fault("lost_results", f"{id} is in Pi's file and not in the next prompt")
+
+    def _check(self, session: str, began: int) -> None:
+        """What the store holds of this session, while its engine runs."""
+        with homes.opened(self.workspace.foredeck_home, self.store) as store:
+            check_records(store, session, self.tally)
+            received = len(self._received(began))
+            self.tally.acknowledged += received
+            records = store.query("call", {"session": session})
+            if len(records) < received:
+                self.tally.fault("missing", f"{received - len(records)} calls of {session}")
+            check_results(store, session, _results(self.workspace, session), self.tally)
+
+
+def _messages(workspace: Workspace, role: str) -> list[dict[str, Any]]:
+    """The messages of that role in Pi's newest session file."""
+    messages = [entry.get("message") or {} for entry in workspace.session_entries()]
+    return [message for message in messages if message.get("role") == role]
+
+
+def _written_results(workspace: Workspace) -> set[str]:
+    """The results in Pi's file, named as `story.comparable` names their calls."""
+    calls = [
+        block["id"]
+        for message in _messages(workspace, "assistant")
+        for block in message["content"]
+        if block["type"] == "toolCall"
+    ]
+    written = {message["toolCallId"] for message in _messages(workspace, "toolResult")}
+    return {f"call-{number}" for number, id in enumerate(calls) if id in written}
+
+
+def _results(workspace: Workspace, session: str) -> dict[str, str]:
+    """Texts of the tool results that Pi has written down in this session, by call id."""
+    if workspace.session_entries()[0]["id"] != session:
+        return {}
+    return {
+        message["toolCallId"]: "\n".join(b["text"] for b in message["content"])
+        for message in _messages(workspace, "toolResult")
+    }
+
+
+def _difference(found: list[list[str]], number: int, prompt: list[str]) -> str:
+    if number >= len(found):
+        return "it was not sent"
+    pairs = zip(found[number], prompt, strict=False)
+    return next((f"{a[:200]} instead of {b[:200]}" for a, b in pairs if a != b), "another length")

@@ -1,0 +1,239 @@
+"""`scripts/demo`: Pi with foredeck on a small sample repository.
+
+With a terminal and a model that Pi can use, the user works there with that model. Otherwise, or
+with FOREDECK_DEMO=scripted, a scripted model on loopback does, and a table shows what it saw.
+With FOREDECK_STORE=xtdb the objects are kept in XTDB (`demo_store.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foredeck.errors import ForedeckError
+from foredeck_bench.demo.store import DemoStore, demo_store
+from foredeck_bench.demo.story import TESTS, story
+from foredeck_bench.demo.table import (
+    CONTEXT_TOOLS,
+    call_rows,
+    newest_session,
+    plain_calls,
+    render,
+)
+from foredeck_bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
+from foredeck_bench.scripted.pi_process import VERSIONS, PiInstall, Workspace, checkout_pi
+from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
+
+SAMPLE = Path(__file__).parent / "sample"
+WINDOW_TOKENS = 12_000
+"""The scripted model's context window: small, so that a short story fills it."""
+START_TIMEOUT_S = 300.0
+
+Json = dict[str, Any]
+
+
+def main() -> int:
+    """Run the demo; returns the exit status."""
+    checkout = Path(__file__).resolve().parents[3]
+    install = checkout_pi(checkout, VERSIONS[0])
+    if install is None:
+        print(f"demo: Pi {VERSIONS[0]} is not installed here. Run scripts/setup.", file=sys.stderr)
+        return 1
+    workspace = Workspace(Path(tempfile.mkdtemp(prefix="foredeck-demo-")))
+    copy_sample(workspace.repo)
+    run = run_interactive if _wants_interaction() and _has_model(install) else run_scripted
+    try:
+        with demo_store(workspace.foredeck_home) as store:
+            return run(install, workspace, checkout, store)
+    except ForedeckError as error:
+        return _fail(str(error), workspace)
+
+
+def copy_sample(target: Path) -> None:
+    """Copy the sample repository into `target`, and make it a git repository if git is there."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SAMPLE, target, dirs_exist_ok=True, ignore=ignored)
+    if shutil.which("git"):
+        author = ["-c", "user.name=demo", "-c", "user.email=demo@localhost"]
+        for command in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "Sample"]):
+            subprocess.run(["git", *command], cwd=target, check=False, capture_output=True)
+
+
+# ---------------------------------------------------------------- interactive
+
+
+def _wants_interaction() -> bool:
+    return (
+        os.environ.get("FOREDECK_DEMO") != "scripted" and sys.stdin.isatty() and sys.stdout.isatty()
+    )
+
+
+def _has_model(install: PiInstall) -> bool:
+    """Whether Pi lists a model that it has credentials for."""
+    listed = subprocess.run(
+        [*install.command, "--list-models"],
+        env={**os.environ, "PI_OFFLINE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = listed.stdout.strip().split("\n")
+    return listed.returncode == 0 and lines[0].startswith("provider") and len(lines) > 1
+
+
+def run_interactive(
+    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore
+) -> int:
+    """Let the user work in the sample repository with a model of their own."""
+    print(f"Sample repository: {workspace.repo}")
+    print(f"Try: {story()[0].prompt}")
+    print("In Pi, /foredeck lists what the model sees. To see the demo without a model of yours,")
+    print("run FOREDECK_DEMO=scripted scripts/demo.\n")
+    environment = {**os.environ, "FOREDECK_HOME": str(store.home), **store.environment}
+    command = [*install.command, "-e", str(checkout)]
+    code = subprocess.run(command, cwd=workspace.repo, env=environment, check=False).returncode
+    session = newest_session(store.config)
+    rows = call_rows(store.config, session[0]) if session else []
+    if session and rows:
+        print(render(rows, [], []))
+        _print_held(store)
+        _print_hints(store, checkout, session[0])
+        print(_summary(len(rows), rows[-1].sent_tokens, rows[-1].host_tokens))
+    return code
+
+
+# ---------------------------------------------------------------- scripted
+
+
+def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore) -> int:
+    """Let the scripted model work in the sample repository, and show what it saw."""
+    turns = story()
+    steps = [reply for turn in turns for reply in turn.replies]
+    print(
+        f"A scripted model with a window of {WINDOW_TOKENS:,} tokens works on a sample repository"
+    )
+    print(f"in {workspace.repo}\n")
+    with ScriptedModel(steps, window=WINDOW_TOKENS) as model:
+        _configure(workspace, model.url)
+        try:
+            _play(install, workspace, checkout, store, [turn.prompt for turn in turns])
+        except RpcError as error:
+            return _fail(f"Pi: {error}", workspace)
+    return _report(workspace, checkout, store, model)
+
+
+def _configure(workspace: Workspace, url: str) -> None:
+    # Pi's own compaction is off: this is about what foredeck does with a full window.
+    settings = {"compaction": {"enabled": False}}
+    write_agent_dir(
+        workspace.agent_dir, url, window=WINDOW_TOKENS, max_tokens=1000, settings=settings
+    )
+
+
+def _play(
+    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore, prompts: list[str]
+) -> None:
+    # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", **store.environment}
+    with RpcPi(
+        install,
+        workspace,
+        extensions=[checkout],
+        environment=environment,
+        timeout_s=START_TIMEOUT_S,
+        on_event=_narrate,
+    ) as pi:
+        # Pi would go on without the engine; the story is about what it does once it is there.
+        pi.command("/foredeck setup")
+        for prompt in prompts:
+            print(f"> {prompt}", flush=True)
+            pi.prompt(prompt)
+    workspace.leftovers()
+    print()
+
+
+def _narrate(event: Mapping[str, Any]) -> None:
+    """Say what happens while it happens."""
+    kind = event.get("type")
+    if kind == "tool_execution_start":
+        arguments = event.get("args") or {}
+        subject = next((value for value in arguments.values() if isinstance(value, str)), "")
+        print(f"    {event.get('toolName')} {subject}", flush=True)
+    elif kind == "extension_ui_request" and event.get("method") == "notify":
+        print(f"    ({event.get('message')})", flush=True)
+
+
+def _report(workspace: Workspace, checkout: Path, store: DemoStore, model: ScriptedModel) -> int:
+    session = newest_session(store.config)
+    if session is None or session[1] is None:
+        return _fail("foredeck recorded nothing", workspace)
+    rows = call_rows(store.config, session[0])
+    bodies = [recorded.request.body for recorded in model.requests if not recorded.side]
+    seen = [prompt_tokens(body) for body in bodies]
+    plain = plain_calls(session[1], _fixed_tokens(bodies[0]))
+    print(render(rows, seen, plain))
+    _print_held(store)
+    _print_hints(store, checkout, session[0])
+    if model.violations:
+        return _fail(f"the model refused a prompt: {model.violations[0].message}", workspace)
+    if model.steps_left:
+        statuses = " ".join(str(recorded.status) for recorded in model.requests)
+        return _fail(f"the story did not come to its end, HTTP statuses {statuses}", workspace)
+    if not _tests_pass(workspace):
+        return _fail("the sample's tests do not pass", workspace)
+    print(_summary(len(rows), seen[-1], plain[-1].tokens))
+    return 0
+
+
+def _fixed_tokens(body: Json) -> int:
+    """Tokens of the system prompt and of Pi's own tools."""
+    tools = [tool for tool in body.get("tools") or () if tool["name"] not in CONTEXT_TOOLS]
+    return prompt_tokens({"system": body.get("system"), "tools": tools, "messages": []})
+
+
+def _tests_pass(workspace: Workspace) -> bool:
+    command = [sys.executable, *TESTS.split()[1:]]
+    return not subprocess.run(
+        command, cwd=workspace.repo, check=False, capture_output=True
+    ).returncode
+
+
+def _print_held(store: DemoStore) -> None:
+    held = store.settle()
+    if held is not None:
+        print(f"\n{held}")
+
+
+def _print_hints(store: DemoStore, checkout: Path, session: str) -> None:
+    program = checkout / ".venv" / "bin" / "foredeck"
+    print("\nTokens are estimates (characters / 4). To see exactly what the model saw at a call:")
+    variables = {"FOREDECK_HOME": str(store.home), **store.environment}
+    print(f"  export {' '.join(f'{name}={value}' for name, value in variables.items())}")
+    print(f"  {program} show {session} --call 1\n")
+
+
+def _summary(calls: int, sent: int, plain: int) -> str:
+    return (
+        f"foredeck demo: {calls} model calls; the last prompt has {sent:,} tokens, "
+        f"plain Pi's would have {plain:,} ({100 * (plain - sent) // plain}% saved)."
+    )
+
+
+def _fail(reason: str, workspace: Workspace) -> int:
+    log = workspace.root / "rpc.stderr"
+    if log.exists():
+        sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-4000:])
+    print(f"foredeck demo: failed: {reason} (kept: {workspace.root})", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Where the demo keeps its objects: SQLite in its scratch folder, or XTDB where that is asked for.
+
+On XTDB the demo has a namespace of its own on the node, or server, that the user's configuration
+names; where no node runs it starts one in its scratch folder, for its own time.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foredeck.config import Config, load_config
+from foredeck.errors import Corrupt
+
+
+@dataclass(frozen=True, slots=True)
+class DemoStore:
+    """The store of one demo. `environment` chooses it, beside FOREDECK_HOME, which is `home`."""
+
+    home: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Config:
+        """As the demo's engine sees it, nothing of the user's own configuration in it."""
+        environ = {"FOREDECK_HOME": str(self.home), **self.environment}
+        return load_config(environ=environ, user_file=self.home / "no-user-configuration").config
+
+    def settle(self) -> str | None:
+        """Wait until XTDB has all of it, and say in a line what it has; None on SQLite.
+
+        Raises `StoreUnavailable` where XTDB does not take it, `Corrupt` where it has something
+        else than the local copy.
+        """
+        if self.config.store != "xtdb":
+            return None
+        from foredeck.delivery import compare_copy, deliver
+
+        deliver(self.config)
+        found, more = compare_copy(self.config)
+        if not found.equal or more:
+            raise Corrupt(f"XTDB and the local copy differ: {found.differs or f'{more} more'}")
+        held = found.original
+        return (
+            f"XTDB holds {held.transactions} transactions: {held.objects} objects in "
+            f"{held.versions} versions and {held.blobs} blobs, all equal to the local copy."
+        )
+
+
+@contextmanager
+def demo_store(home: Path) -> Iterator[DemoStore]:
+    """The store that the user's configuration asks for, with its state in `home`.
+
+    Raises `StoreUnavailable` where no XTDB node is installed.
+    """
+    user = load_config(environ=os.environ).config
+    if user.store != "xtdb":
+        yield DemoStore(home)
+        return
+    from foredeck.xtdb.node.supervise import own_node_folder
+    from foredeck_bench.crash.homes import prepared
+
+    own = own_node_folder(user.home)
+    node = own.running() if user.xtdb.url is None else None
+    url = user.xtdb.url or (None if node is None else node.url)
+    namespace = f"demo-{secrets.token_hex(4)}"
+    environment = {"FOREDECK_STORE": "xtdb", "FOREDECK_XTDB__NAMESPACE": namespace}
+    if url is None:
+        print("No XTDB node runs here: one is started for the demo, and stopped at its end.")
+        with prepared(home, "xtdb", user.home):
+            yield DemoStore(home, environment)
+        return
+    print(f"XTDB at {url}, namespace {namespace}.")
+    token_file = own.token_file if user.xtdb.url is None else user.xtdb.token_file
+    environment["FOREDECK_XTDB__URL"] = url
+    if token_file is not None:
+        environment["FOREDECK_XTDB__TOKEN_FILE"] = str(token_file)
+    yield DemoStore(home, environment)

@@ -1,0 +1,131 @@
+"""Making the figures of docs/economics.md again, from any set of recorded sessions.
+
+    python -m foredeck_bench.economics_page PATH...
+
+replays the sessions once for an ideal cache and once for Anthropic's, writes the tables between
+the page's two marks, and the picture beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foredeck.accounting.plot import frontier_svg
+from foredeck.cli.output import short_count
+from foredeck.cli.progress import Progress
+from foredeck.errors import ForedeckError
+from foredeck.hosts.pi.transcripts import find_transcripts
+from foredeck.replay.host import Options
+from foredeck.replay.rivals import rivals
+from foredeck.replay.run import replay
+
+CACHES = ("ideal", "anthropic")
+BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+PAGE = Path(__file__).parents[2] / "docs" / "economics.md"
+COMMAND = "python -m foredeck_bench.economics_page PATH..."
+
+Results = Mapping[str, Mapping[str, Any]]
+"""What `replay` returned, by cache."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Replay, and write page and picture. Returns the exit code."""
+    if not arguments:
+        print(f"usage: {COMMAND}", file=sys.stderr)
+        return 2
+    try:
+        paths = find_transcripts([Path(argument) for argument in arguments])
+        results = {cache: _replayed(paths, Options(cache=cache)) for cache in CACHES}
+        write(PAGE, results)
+    except ForedeckError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _replayed(paths: list[Path], options: Options) -> dict[str, Any]:
+    with Progress(f"replaying ({options.cache})", total=len(paths)) as progress:
+        return replay(
+            paths,
+            options,
+            progress=lambda _number, _total, name: progress.advance(note=name),
+            others=rivals(options),
+        )
+
+
+def write(page: Path, results: Results) -> None:
+    """Put the figures into the page, and the picture beside it."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    text = f"{before}{BEGIN}\n\n{figures(results)}\n\n{END}{after}"
+    page.write_text(text, encoding="utf-8")
+    picture = frontier_svg(results["ideal"]["table"], f"{_size(results['ideal'])}; ideal cache")
+    page.with_suffix(".svg").write_text(picture, encoding="utf-8")
+
+
+def figures(results: Results) -> str:
+    """The part of the page that is made."""
+    ideal, ruled = (results[cache] for cache in CACHES)
+    invalid = sum(each["total"]["invalid_prompts"] for each in (ideal, ruled))
+    errors = sum(each["total"]["errors"] for each in (ideal, ruled))
+    return "\n\n".join(
+        [
+            f"{_size(ideal)}; {invalid} invalid prompts, {errors} errors.",
+            _table(ideal["table"], ruled["table"]),
+            "![Cost against evidence](economics.svg)",
+            "What was lost of the cache, and rebases, by cause (ideal cache):",
+            _losses(ideal["table"]),
+        ]
+    )
+
+
+def _size(result: Mapping[str, Any]) -> str:
+    total = result["total"]
+    return f"{total['sessions']} recorded sessions, {total['calls']:,} calls"
+
+
+def _table(ideal: Sequence[Mapping[str, Any]], ruled: Sequence[Mapping[str, Any]]) -> str:
+    by_name = {row["row"]: row for row in ruled}
+    head = (
+        "| | cost, ideal cache | cost, Anthropic's rule | all-in, ideal | all-in, Anthropic's "
+        "| dearest session | edited text | identifiers | mean prompt | peak |"
+    )
+    lines = [head, "|---" * 10 + "|"]
+    for row in ideal:
+        other = by_name.get(row["row"], {})
+        cells = (
+            row["row"],
+            _percent(row["cost_percent"]),
+            _percent(other.get("cost_percent")),
+            _percent(row["all_in_percent"]),
+            _percent(other.get("all_in_percent")),
+            _percent(row["worst_percent"]),
+            _percent(row["edit_evidence_percent"]),
+            _percent(row["identifier_evidence_percent"]),
+            short_count(row["mean_tokens"]),
+            short_count(row["peak_tokens"]),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _losses(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = ["| | tokens lost | rebases |", "|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['row']} | {_told(row['lost_tokens'])} | {_told(row['rebases'])} |")
+    return "\n".join(lines)
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1f}%"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

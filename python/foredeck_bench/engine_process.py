@@ -1,0 +1,244 @@
+"""A real engine process over its pipes, timed from the side of the host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from foredeck.errors import ForedeckError
+from foredeck_bench.work_session import MODEL, Message, Step
+
+INITIALIZE = {
+    "protocol": 1,
+    "shim": "bench",
+    "host": {"name": "bench", "version": "0"},
+    "trusted": False,
+}
+
+
+class EngineFailed(ForedeckError):
+    """The engine that is measured answered with an error, or ended by itself."""
+
+
+class EngineEnded(EngineFailed):
+    """The engine has ended by itself, or was killed."""
+
+
+PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
+"""As the shim runs it with a given interpreter."""
+
+
+class EngineProcess:
+    """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
+
+    `program` takes the place of the engine's own command line, `wrapper` goes
+    before the interpreter, `environment` is added to its
+    environment. Raises `EngineFailed` where the engine answers with an error or ends by itself.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        cwd: Path,
+        *,
+        program: Sequence[str] = ("-c", PROGRAM, "engine"),
+        wrapper: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.notices: list[str] = []
+        """What the engine has told the user, as far as answers have been read."""
+        self._cwd = cwd
+        self._number = 0
+        self._process = subprocess.Popen(
+            [*wrapper, sys.executable, "-P", *program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**_environment(home), **(environment or {})},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+            self._process.wait(timeout=30)
+        finally:
+            self.kill()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it without warning, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def initialize(self) -> None:
+        """The first request."""
+        self.ask("initialize", {**INITIALIZE, "cwd": str(self._cwd), "pid": os.getpid()})
+
+    def open(self, session: str, calls: int | None = None) -> dict[str, Any]:
+        """Open a session; also a way to wait until notifications are served.
+
+        `calls`: what the first answer said, for an engine that comes after another.
+        """
+        asked = {"session": session, "file": None, "cwd": str(self._cwd), "parent": None}
+        again = {} if calls is None else {"calls": calls}
+        opened: dict[str, Any] = self.ask("session/open", {**asked, **again, "reason": "startup"})
+        return opened
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        """The result of one request."""
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            answer = json.loads(line)
+            if answer.get("method") == "host/notify":
+                self.notices.append(answer["params"]["text"])
+            if answer.get("id") != self._number:
+                continue
+            if "error" in answer:
+                raise EngineFailed(f"{method}: {answer['error']}")
+            return answer["result"]
+        raise EngineEnded(f"the engine ended at {method}")
+
+    def ping_seconds(self, messages: list[Message]) -> float:
+        """Seconds for a request of that size which the engine has nothing to do for."""
+        began = time.perf_counter()
+        self.ask("ping", {"messages": messages})
+        return time.perf_counter() - began
+
+    def observe(self, session: str, observed: list[dict[str, Any]]) -> None:
+        """Tell of tools that have run."""
+        for told in observed:
+            params = {"session": session, **told}
+            self._send({"jsonrpc": "2.0", "method": "tool/observed", "params": params})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise EngineEnded("the engine does not read any more") from None
+
+
+class Caller:
+    """The host's part in one session: its messages, what was sent, and what became of it."""
+
+    def __init__(self, session: str, messages: list[Message] | None = None) -> None:
+        self.session = session
+        self.messages = list(messages or ())
+        self._kept = 0
+        self._whole = True
+        self._applied: int | None = None
+
+    def restart(self) -> None:
+        """The engine is another one: it gets everything at the next request."""
+        self._kept, self._applied = 0, None
+
+    def replace_engine(self) -> None:
+        """As `restart`, in mid-session: what became of the last call is told."""
+        self._kept, self._whole = 0, True
+
+    def request(self, messages: list[Message], time_ms: int) -> dict[str, Any]:
+        """The parameters of `context/assemble` after these new messages."""
+        self.messages.extend(messages)
+        kept, self._kept = self._kept, len(self.messages)
+        params: dict[str, Any] = {
+            "session": self.session,
+            "keep": kept,
+            "messages": self.messages[kept:],
+            "entries": [f"{n:08x}" for n in range(kept, len(self.messages))],
+            "model": MODEL,
+            "time_ms": time_ms,
+            "outcomes": [],
+        }
+        if self._whole or self._applied is None:
+            params |= {"system": SYSTEM, "tools": TOOLS}
+            self._whole = False
+        if self._applied is not None:
+            params["outcomes"] = [{"call": self._applied, "kind": "applied"}]
+        return params
+
+    def answered(self, answer: dict[str, Any]) -> None:
+        """The answer went out as it is."""
+        self._applied = answer["call"]
+
+
+SYSTEM = [{"role": "system", "content": "You are a careful engineer. " * 150}]
+TOOLS = [
+    {
+        "name": name,
+        "description": f"What {name} does, and when to use it. " * 8,
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    }
+    for name in ("read", "bash", "edit", "write", "activate", "deactivate", "pin", "unpin")
+]
+
+
+def start_seconds(home: Path, cwd: Path) -> float:
+    """From the start of a process to its first answer."""
+    began = time.perf_counter()
+    with EngineProcess(home, cwd) as engine:
+        engine.initialize()
+        return time.perf_counter() - began
+
+
+def run_step(engine: EngineProcess, caller: Caller, step: Step) -> float:
+    """Send one step; returns the seconds from the request to its answer."""
+    if step.observed:
+        engine.observe(caller.session, step.observed)
+        engine.open(caller.session)  # answered only when the notifications before it are served
+    params = caller.request(step.messages, step.time_ms)
+    began = time.perf_counter()
+    answer = engine.ask("context/assemble", params)
+    seconds = time.perf_counter() - began
+    caller.answered(answer)
+    return seconds
+
+
+def resident_mb(pid: int) -> float | None:
+    """Resident memory of a process in megabytes; None where it cannot be told."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return _resident_by_ps(pid)
+    for line in status.splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return None
+
+
+def _resident_by_ps(pid: int) -> float | None:
+    command = ["ps", "-o", "rss=", "-p", str(pid)]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return int(told) / 1024
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return None
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """This process's own, without what whoever runs it has configured."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")}
+    return {**kept, "FOREDECK_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}

@@ -1,0 +1,214 @@
+"""Many sessions in one store: whether size, start and assembly stay what they were.
+
+Each session has an engine of its own in this process, on real files that it reads and edits.
+Times are of the processor, all threads of this process together, and not by the clock: what else
+the machine does meanwhile would look like drift.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from foredeck.config import Config
+from foredeck.engine.engine import Engine
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.model.canonical import hash_value
+from foredeck.store.forgetting import plan_forgetting
+from foredeck.store.protocol import Store
+from foredeck.stores import forget, open_store
+from foredeck_bench.engine_process import Caller
+from foredeck_bench.figures import quantile
+from foredeck_bench.measure.growth import folder_bytes
+from foredeck_bench.work_session import WorkSession
+
+CALLS = 24
+"""Model calls of a session: two questions of a user."""
+CHECKPOINTS = 10
+RESUMED = 5
+"""How many of the oldest sessions are resumed at a checkpoint."""
+
+Advance = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """What the sessions since the checkpoint before have cost. Times in ms."""
+
+    sessions: int
+    store_bytes: int
+    bytes_per_session: int
+    start_ms: float
+    """An engine is made, the session opened and its first call assembled: the median."""
+    assemble_ms: float
+    assemble_p95_ms: float
+    resume_ms: float
+    """The same for sessions from the beginning, taken up again."""
+
+
+@dataclass(slots=True)
+class _Times:
+    starts: list[float] = field(default_factory=list)
+    assemblies: list[float] = field(default_factory=list)
+
+
+def run_growth(
+    sessions: int, calls: int = CALLS, advance: Advance = lambda _note: None
+) -> dict[str, Any]:
+    """Grow a store by so many sessions, forget every other one, and vacuum."""
+    with tempfile.TemporaryDirectory(prefix="foredeck-growth-") as folder:
+        return _Growth(Path(folder), calls, advance).run(sessions)
+
+
+class _Growth:
+    def __init__(self, folder: Path, calls: int, advance: Advance) -> None:
+        self._config = Config(home=folder / "home")
+        self._work = WorkSession(folder / "work")
+        self._calls = calls
+        self._advance = advance
+        self._oldest: list[Caller] = []
+
+    def run(self, sessions: int) -> dict[str, Any]:
+        points: list[Checkpoint] = []
+        times = _Times()
+        for number in range(1, sessions + 1):
+            self._session(number, times)
+            self._advance(f"session {number} of {sessions}")
+            if number * CHECKPOINTS // sessions > len(points):
+                points.append(self._checkpoint(number, points, times))
+                times = _Times()
+        forgotten = self._forget(sessions)
+        drift = _drift(points)
+        return {
+            "sessions": sessions,
+            "calls": sessions * self._calls,
+            "checkpoints": [_rounded(point) for point in points],
+            "drift": drift,
+            **forgotten,
+            "ok": forgotten["changed"] == 0 and forgotten["left"] == 0,
+        }
+
+    # ------------------------------------------------------------ growing
+
+    def _session(self, number: int, times: _Times) -> None:
+        work = self._work
+        work.begin(_name(number))
+        caller = Caller(work.id)
+        steps = work.steps(self._calls)
+        began = time.process_time()
+        with closing(Engine(self._config)) as engine:
+            engine.open_session(self._opened(work.id, "startup"))
+            for first, step in enumerate(steps):
+                for told in step.observed:
+                    engine.observe({"session": work.id, **told})
+                params = caller.request(step.messages, step.time_ms)
+                at = time.process_time()
+                caller.answered(engine.assemble(params))
+                done = time.process_time()
+                times.assemblies.append(done - at)
+                if first == 0:
+                    times.starts.append(done - began)
+        if number <= RESUMED:
+            self._oldest.append(caller)
+
+    def _checkpoint(self, number: int, points: list[Checkpoint], times: _Times) -> Checkpoint:
+        size = folder_bytes(self._config.home)
+        before = points[-1] if points else None
+        grown = size - (before.store_bytes if before else 0)
+        added = number - (before.sessions if before else 0)
+        return Checkpoint(
+            number,
+            size,
+            grown // max(1, added),
+            median(times.starts) * 1000,
+            median(times.assemblies) * 1000,
+            quantile(times.assemblies, 0.95) * 1000,
+            median(map(self._resume, self._oldest)) * 1000,
+        )
+
+    def _resume(self, caller: Caller) -> float:
+        """Seconds to take up an old session; nothing is asked that would make it longer."""
+        again = Caller(caller.session, caller.messages)
+        params = again.request([], self._work.time_ms)
+        began = time.process_time()
+        with closing(Engine(self._config)) as engine:
+            engine.open_session(self._opened(caller.session, "resume"))
+            engine.assemble(params)
+            return time.process_time() - began
+
+    def _opened(self, session: str, reason: str) -> dict[str, Any]:
+        return {
+            "session": session,
+            "file": None,
+            "cwd": str(self._work.folder),
+            "reason": reason,
+        }
+
+    # ------------------------------------------------------------ forgetting
+
+    def _forget(self, sessions: int) -> dict[str, Any]:
+        before = folder_bytes(self._config.home)
+        with closing(open_store(self._config)) as store:
+            kept = [_name(n) for n in range(2, sessions + 1, 2)]
+            shown = {session: _last_prompt(store, session) for session in kept}
+            began = time.process_time()
+            self._advance("looking for what can go")
+            doomed = [_name(n) for n in range(1, sessions + 1, 2)]
+            plans = plan_forgetting(store, doomed)
+            forget(self._config, store, plans, lambda s: self._advance(f"forgetting {s}"))
+            took = time.process_time() - began
+            changed = sum(_last_prompt(store, session) != text for session, text in shown.items())
+            left = len(store.query("session")) - len(kept)
+        self._advance("vacuum")
+        began = time.process_time()
+        with closing(open_store(self._config)) as store:
+            store.vacuum()  # type: ignore[attr-defined]
+        return {
+            "forgotten": len(doomed),
+            "forget_ms": round(took * 1000, 1),
+            "vacuum_ms": round((time.process_time() - began) * 1000, 1),
+            "bytes_before": before,
+            "bytes_after": folder_bytes(self._config.home),
+            "changed": changed,
+            "left": left,
+        }
+
+
+def _name(number: int) -> str:
+    return f"session-{number}"
+
+
+def _last_prompt(store: Store, session: str) -> str:
+    """A hash of what the last call of a session was made of."""
+    calls = len(store.query("call", {"session": session}))
+    prompt = prompt_at(store, session, calls)
+    return hash_value([prompt.system, prompt.messages])
+
+
+def _drift(points: list[Checkpoint]) -> dict[str, float]:
+    """The mean of the last three checkpoints over that of the three after the first, which also
+    pays for what all sessions share."""
+    early, late = points[1:4], points[-3:]
+    names = ("bytes_per_session", "start_ms", "assemble_ms", "resume_ms")
+    if not early:
+        return {}
+    return {
+        name: round(
+            sum(getattr(p, name) for p in late)
+            / len(late)
+            / max(1e-9, sum(getattr(p, name) for p in early) / len(early)),
+            2,
+        )
+        for name in names
+    }
+
+
+def _rounded(point: Checkpoint) -> dict[str, Any]:
+    values = {name: getattr(point, name) for name in Checkpoint.__slots__}
+    return {n: round(v, 2) if isinstance(v, float) else v for n, v in values.items()}

@@ -1,0 +1,178 @@
+"""One long session grown in this process: assembly, commits, resume, and the size of the store."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from foredeck.config import Config
+from foredeck.delivery import deliver
+from foredeck.engine.engine import Engine
+from foredeck.store.protocol import Batch, Origin, Store, Token
+from foredeck.stores import open_store
+from foredeck_bench.engine_process import Caller
+from foredeck_bench.measure.policy import TimedPolicy
+from foredeck_bench.work_session import START_MS, Step, WorkSession
+
+LENGTHS = (50, 500, 2000)
+"""Tool calls at which assembly is measured."""
+WINDOW = 100
+"""How many of the last calls before each length are measured."""
+RESUMED_CALLS = 1000
+RESUMES = 5
+DAY_MS = 86_400_000
+
+
+Settings = dict[str, Any]
+
+
+class TimedStore:
+    """A store that notes how long each commit took, in seconds."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.commits: list[float] = []
+
+    def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
+        """See `Store.commit`."""
+        began = time.perf_counter()
+        token = self._store.commit(batch, origin=origin)
+        self.commits.append(time.perf_counter() - began)
+        return token
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+@dataclass(slots=True)
+class Growth:
+    """What the long session told. Seconds by the ordinal of the call, from 0; bytes by length."""
+
+    assemble: list[float] = field(default_factory=list)
+    observe: list[float] = field(default_factory=list)
+    commit: list[float] = field(default_factory=list)
+    policy: list[float] = field(default_factory=list)
+    resume: list[float] = field(default_factory=list)
+    resume_elsewhere: list[float] = field(default_factory=list)
+    """With nothing on this machine; only where the database is another's."""
+    store_bytes: dict[int, int] = field(default_factory=dict)
+    transcript_bytes: dict[int, int] = field(default_factory=dict)
+
+    def last(self, values: list[float], length: int) -> list[float]:
+        """The values of the last calls before `length`; of a short session its second half."""
+        return values[max(length // 2, length - WINDOW) : length]
+
+
+def grow(
+    folder: Path,
+    advance: Callable[[int], None],
+    lengths: tuple[int, ...] = LENGTHS,
+    settings: Settings | None = None,
+) -> Growth:
+    """Grow a session to the greatest of `lengths`; `advance` is told of calls that are done.
+
+    The engine is closed at `RESUMED_CALLS`, where resuming is measured, and at the end.
+    `settings` of the configuration name a database; without them it is a file in `folder`.
+    """
+    growth = Growth()
+    work = WorkSession(folder / "work")
+    home, caller = folder / "home", Caller(work.id)
+    done = 0
+    for length in sorted({*lengths, min(RESUMED_CALLS, max(lengths))}):
+        config = Config(home=home, **(settings or {}))
+        with closing(_Run(config, work, caller, growth)) as run:
+            for step in work.steps(length - done):
+                run.step(step)
+                advance(1)
+        done = length
+        growth.store_bytes[length] = folder_bytes(home)
+        growth.transcript_bytes[length] = work.transcript_bytes
+        if length == RESUMED_CALLS:
+            _measure_resumes(growth, folder, work, caller.messages, settings)
+    return growth
+
+
+class _Run:
+    """One engine's part of the session."""
+
+    def __init__(self, config: Config, work: WorkSession, caller: Caller, growth: Growth) -> None:
+        self._store = TimedStore(open_store(config))
+        self._engine = Engine(config, store=cast("Store", self._store))
+        self._policy = TimedPolicy()
+        self._caller = caller
+        self._growth = growth
+        caller.restart()
+        self._engine.open_session(_opened(work))
+
+    def close(self) -> None:
+        self._policy.close()
+        self._engine.close()
+
+    def step(self, step: Step) -> None:
+        began = time.perf_counter()
+        for told in step.observed:
+            self._engine.observe({"session": self._caller.session, **told})
+        self._growth.observe.append(time.perf_counter() - began)
+        params = self._caller.request(step.messages, step.time_ms)
+        self._store.commits.clear()
+        self._policy.seconds = 0.0
+        began = time.perf_counter()
+        answer = self._engine.assemble(params)
+        self._growth.assemble.append(time.perf_counter() - began)
+        self._growth.commit.append(sum(self._store.commits))
+        self._growth.policy.append(self._policy.seconds)
+        self._caller.answered(answer)
+
+
+def _measure_resumes(
+    growth: Growth,
+    folder: Path,
+    work: WorkSession,
+    messages: list[Any],
+    settings: Settings | None,
+) -> None:
+    """Seconds to resume the session as it stands, a day later, each time from the same state."""
+    if settings is not None:
+        # What still waits on this machine another one does not see.
+        deliver(Config(home=folder / "home", **settings))
+    gc.collect()
+    gc.freeze()  # as the engine does at its start: what is here already is not its to look at
+    for number in range(RESUMES):
+        home = folder / f"resumed-{number}"
+        if settings is None:
+            shutil.copytree(folder / "home", home)
+            growth.resume.append(_resume(Config(home=home), work, messages))
+        else:
+            # A copy of what this machine holds would write transactions that are there already.
+            here = Config(home=folder / "home", **settings)
+            growth.resume.append(_resume(here, work, messages))
+            elsewhere = Config(home=home, **settings)
+            growth.resume_elsewhere.append(_resume(elsewhere, work, messages))
+        shutil.rmtree(home, ignore_errors=True)
+    gc.unfreeze()
+
+
+def _resume(config: Config, work: WorkSession, messages: list[Any]) -> float:
+    asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
+    time_ms = START_MS + DAY_MS
+    began = time.perf_counter()
+    with closing(Engine(config)) as engine:
+        engine.open_session(_opened(work))
+        new = [{**asked, "timestamp": time_ms}]
+        engine.assemble(Caller(work.id, messages).request(new, time_ms))
+        return time.perf_counter() - began
+
+
+def _opened(work: WorkSession) -> dict[str, Any]:
+    return {"session": work.id, "file": None, "cwd": str(work.folder), "reason": "resume"}
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,226 @@
+"""What foredeck costs: every figure that the project holds itself to, measured on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from foredeck.errors import StoreUnavailable
+from foredeck_bench.engine_process import (
+    Caller,
+    EngineProcess,
+    resident_mb,
+    run_step,
+    start_seconds,
+)
+from foredeck_bench.figures import Figure, timing
+from foredeck_bench.measure.growth import Growth, folder_bytes, grow
+from foredeck_bench.measure.hook import hook_figures
+from foredeck_bench.measure.policy import digest_figures
+from foredeck_bench.work_session import WorkSession
+
+STARTS = 7
+MEMORY_CALLS = 2000
+PIPE_STEPS = 40
+PIPE_SIZES = (("10 KB", 10_000, 1), ("1 MB", 1_000_000, 2), ("5 MB", 5_000_000, 3))
+"""Name, bytes of the session's messages, and goal in milliseconds for what is not assembly."""
+
+Advance = Callable[[str], None]
+"""Told what is being done, again and again."""
+
+
+@dataclass
+class Measurement:
+    """The measurements that were asked for, in a scratch folder of their own."""
+
+    folder: Path
+    transcripts: list[Path] = field(default_factory=list)
+    advance: Advance = lambda _note: None
+    sizes: tuple[int, ...] = ()
+    """Numbers of objects at which both stores are measured; none: they are not."""
+    agents: tuple[int, ...] = ()
+    """Numbers of agents that commit at once to two nodes."""
+
+    @cached_property
+    def _growth(self) -> Growth:
+        """The long session, which several figures share."""
+        return grow(self.folder / "growth", lambda _calls: self.advance("a long session"))
+
+    def start(self) -> Iterator[Figure]:
+        """Engine start to first answer."""
+        taken = []
+        for _ in range(STARTS + 1):
+            self.advance("starting engines")
+            taken.append(start_seconds(self.folder / "start", self.folder))
+        yield timing("start", "engine start to first answer", taken[1:], 300)
+
+    def assemble(self) -> Iterator[Figure]:
+        """Assembly per call, by the length of the session, and whether it grows."""
+        growth = self._growth
+        medians = {}
+        for length, goal in ((50, None), (500, None), (2000, 3)):
+            taken = growth.last(growth.assemble, length)
+            figure = timing(f"assemble_{length}", f"assembly at {length:,} tool calls", taken, goal)
+            medians[length] = figure.value or 0.0
+            yield figure
+        ratio = round(medians[2000] / medians[50], 2)
+        yield Figure("assemble_growth", "assembly at 2,000 calls over that at 50", ratio, "x", 1.5)
+
+    def commit(self) -> Iterator[Figure]:
+        """The commit of a call alone."""
+        taken = self._growth.last(self._growth.commit, 2000)
+        yield timing("commit", "the commit within it", taken, 2)
+        observed = self._growth.last(self._growth.observe, 2000)
+        yield timing("observe", "taking in a tool's result, before the call", observed)
+
+    def policy(self) -> Iterator[Figure]:
+        """Asking the policy what may go, and digests of what goes."""
+        taken = self._growth.last(self._growth.policy, 2000)
+        yield timing("policy", "asking the policy, at 2,000 tool calls", taken, 5)
+        self.advance("digests")
+        yield from digest_figures()
+
+    def resume(self) -> Iterator[Figure]:
+        """Resuming a session of 1,000 calls."""
+        text = "resume of a 1,000-call session, a day later"
+        yield timing("resume", text, self._growth.resume, 150)
+
+    def store(self) -> Iterator[Figure]:
+        """Size of the store over that of Pi's own session file; both stores at sizes asked for."""
+        growth = self._growth
+        ratio = {
+            length: growth.store_bytes[length] / growth.transcript_bytes[length]
+            for length in growth.store_bytes
+        }
+        long, half = round(ratio[2000], 2), round(ratio[1000], 2)
+        sizes = {"store_bytes": growth.store_bytes[2000]}
+        sizes["transcript_bytes"] = growth.transcript_bytes[2000]
+        text = "store size over transcript size"
+        yield Figure("store_ratio", text, long, "x", 1.5, more={"at_1000_calls": half, **sizes})
+        if self.transcripts:
+            yield self.recorded_ratio()
+        if self.sizes:
+            from foredeck_bench.measure.store import both_stores
+
+            yield from both_stores(self.folder / "stores", list(self.sizes), self.advance)
+
+    def cluster(self) -> Iterator[Figure]:
+        """Two XTDB nodes over one Postgres."""
+        from foredeck_bench.measure.cluster import cluster_figures
+
+        try:
+            yield from cluster_figures(self.folder / "cluster", self.agents, self.advance)
+        except StoreUnavailable as error:
+            text = "two nodes, one Postgres: commit of a call"
+            yield Figure("cluster_commit", text, None, "ms", note=str(error))
+
+    def recorded_ratio(self) -> Figure:
+        """The store's size on recorded sessions, each replayed on a store of its own."""
+        from foredeck.replay.host import Options
+        from foredeck.replay.run import replay
+
+        stored = recorded = 0
+        worst = 0.0
+        for number, path in enumerate(self.transcripts):
+            self.advance(f"replaying {path.name}")
+            keep = self.folder / f"recorded-{number}"
+            replay([path], Options(), keep=keep)
+            size, of = folder_bytes(keep), path.stat().st_size
+            stored, recorded, worst = stored + size, recorded + of, max(worst, size / of)
+            shutil.rmtree(keep)
+        more = {"files": len(self.transcripts), "worst": round(worst, 2)}
+        more |= {"store_bytes": stored, "transcript_bytes": recorded}
+        text = "the same, on the transcripts given"
+        return Figure(
+            "store_ratio_recorded", text, round(stored / recorded, 2), "x", 1.5, more=more
+        )
+
+    def pipe(self) -> Iterator[Figure]:
+        """One request to a real engine process and its answer."""
+        for size, characters, goal in PIPE_SIZES:
+            self.advance(f"a session of {size} behind the pipe")
+            yield from self._pipe(size, characters, goal)
+
+    def _pipe(self, size: str, characters: int, goal: float) -> Iterator[Figure]:
+        name = size.replace(" ", "").lower()
+        work = WorkSession(self.folder / f"pipe-{name}", id=f"pipe-{name}")
+        caller = Caller(work.id)
+        while work.transcript_bytes < characters:
+            caller.messages.extend(next(work.steps(1)).messages)
+        requests, pings = [], []
+        with EngineProcess(self.folder / "pipe", work.folder) as engine:
+            engine.initialize()
+            engine.open(work.id)
+            run_step(engine, caller, next(work.steps(1)))
+            for step in work.steps(PIPE_STEPS):
+                requests.append(run_step(engine, caller, step))
+                pings.append(engine.ping_seconds(step.messages))
+        yield timing(f"request_{name}", f"request and answer, {size} session", requests)
+        yield timing(f"pipe_{name}", "of it the pipe (as many bytes, no work)", pings, goal)
+
+    def hook(self) -> Iterator[Figure]:
+        """The context hook inside Pi, by the shim's own benchmark."""
+        self.advance("the hook in Pi")
+        yield from hook_figures([(size, goal) for size, _, goal in PIPE_SIZES])
+
+    def memory(self) -> Iterator[Figure]:
+        """Resident memory of an engine process after a long session."""
+        work = WorkSession(self.folder / "memory", id="memory")
+        caller = Caller(work.id)
+        with EngineProcess(self.folder / "memory-home", work.folder) as engine:
+            engine.initialize()
+            engine.open(work.id)
+            for step in work.steps(MEMORY_CALLS):
+                self.advance("an engine's memory")
+                run_step(engine, caller, step)
+            resident = resident_mb(engine.pid)
+        note = "" if resident is not None else "this system does not tell"
+        value = None if resident is None else round(resident, 1)
+        text = f"resident memory after {MEMORY_CALLS:,} calls"
+        yield Figure("memory", text, value, "MB", 150, note)
+
+
+MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
+    "start": Measurement.start,
+    "assemble": Measurement.assemble,
+    "commit": Measurement.commit,
+    "policy": Measurement.policy,
+    "resume": Measurement.resume,
+    "store": Measurement.store,
+    "pipe": Measurement.pipe,
+    "hook": Measurement.hook,
+    "memory": Measurement.memory,
+    "cluster": Measurement.cluster,
+}
+"""Every measurement by name."""
+ON_REQUEST = ("cluster",)
+"""Those that only run when they are named."""
+
+
+def measure(
+    names: Sequence[str],
+    transcripts: list[Path] | None = None,
+    advance: Advance | None = None,
+    *,
+    sizes: tuple[int, ...] = (),
+    agents: tuple[int, ...] = (),
+) -> list[Figure]:
+    """The figures of these measurements, in the order of `MEASURES`; for none, of all but those
+    `ON_REQUEST`. `sizes` and `agents` as `Measurement` has them.
+
+    Raises `ForedeckError` where an engine process fails.
+    """
+    wanted = names or [name for name in MEASURES if name not in ON_REQUEST]
+    with tempfile.TemporaryDirectory(prefix="foredeck-bench-") as folder:
+        told = advance or (lambda _note: None)
+        measurement = Measurement(Path(folder), transcripts or [], told, sizes, agents)
+        return [
+            figure
+            for name, function in MEASURES.items()
+            if name in wanted
+            for figure in function(measurement)
+        ]

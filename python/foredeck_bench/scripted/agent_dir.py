@@ -1,0 +1,74 @@
+"""A configuration folder for Pi in which the scripted model is the only one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from foredeck_bench.scripted.request import Api
+
+PROVIDER = "scripted"
+MODEL = "scripted-1"
+API_KEY = "loopback"
+
+Json = dict[str, Any]
+
+
+def write_agent_dir(
+    directory: Path,
+    url: str,
+    *,
+    api: Api = "anthropic-messages",
+    window: int = 200_000,
+    max_tokens: int = 4096,
+    reasoning: bool = False,
+    settings: Json | None = None,
+) -> Path:
+    """Fill `directory` (made if missing) so that Pi talks to the scripted model at `url`.
+
+    `window` and `max_tokens` go into the model record, in tokens. `settings` is merged over
+    settings that keep Pi silent and its retries short. Returns `directory`, which is meant for
+    `PI_CODING_AGENT_DIR`.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    model = {
+        "id": MODEL,
+        "name": "Scripted",
+        "reasoning": reasoning,
+        "input": ["text", "image"],
+        "contextWindow": window,
+        "maxTokens": max_tokens,
+        "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+        "promptCache": {"short": 300},
+    }
+    base = url if api == "anthropic-messages" else f"{url}/v1"
+    provider = {"baseUrl": base, "api": api, "apiKey": API_KEY, "models": [model]}
+    _write(directory / "models.json", {"providers": {PROVIDER: provider}})
+    _write(directory / "settings.json", {**_quiet_settings(), **(settings or {})})
+    return directory
+
+
+def pi_environment(agent_dir: Path) -> dict[str, str]:
+    """Environment variables that point Pi at `agent_dir` and keep it off the network."""
+    return {
+        "PI_CODING_AGENT_DIR": str(agent_dir),
+        "PI_OFFLINE": "1",
+        "PI_SKIP_VERSION_CHECK": "1",
+        "PI_TELEMETRY": "0",
+    }
+
+
+def _quiet_settings() -> Json:
+    return {
+        "defaultProvider": PROVIDER,
+        "defaultModel": MODEL,
+        "enableInstallTelemetry": False,
+        "quietStartup": True,
+        "cacheWarming": "off",
+        "retry": {"enabled": True, "maxRetries": 3, "baseDelayMs": 50},
+    }
+
+
+def _write(path: Path, value: Json) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

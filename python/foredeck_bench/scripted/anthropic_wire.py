@@ -1,0 +1,88 @@
+"""Replies as the Anthropic Messages API streams them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from foredeck_bench.scripted.cache import Usage
+from foredeck_bench.scripted.steps import Failure
+
+Json = dict[str, Any]
+
+_PIECE_CHARS = 400
+
+
+def events(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+) -> Iterator[str]:
+    """The server-sent events of one message; `blocks` are in wire shape."""
+    start: Json = {
+        "id": message_id,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**_usage(usage), "output_tokens": 1},
+    }
+    yield _event("message_start", {"message": start})
+    for index, block in enumerate(blocks):
+        yield _event("content_block_start", {"index": index, "content_block": _opening(block)})
+        for delta in _deltas(block):
+            yield _event("content_block_delta", {"index": index, "delta": delta})
+        yield _event("content_block_stop", {"index": index})
+    ending = {"stop_reason": stop, "stop_sequence": None}
+    final = {**_usage(usage), "output_tokens": usage.output}
+    yield _event("message_delta", {"delta": ending, "usage": final})
+    yield _event("message_stop", {})
+
+
+def error_body(failure: Failure) -> Json:
+    """The JSON body of an error answer."""
+    return {"type": "error", "error": {"type": failure.kind, "message": failure.message}}
+
+
+def _event(kind: str, data: Json) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+
+
+def _usage(usage: Usage) -> Json:
+    return {
+        "input_tokens": usage.uncached,
+        "cache_read_input_tokens": usage.read,
+        "cache_creation_input_tokens": usage.written,
+    }
+
+
+def _opening(block: Json) -> Json:
+    kind = block["type"]
+    if kind == "text":
+        return {"type": "text", "text": ""}
+    if kind == "thinking":
+        return {"type": "thinking", "thinking": "", "signature": ""}
+    if kind == "tool_use":
+        return {**block, "input": {}}
+    return block
+
+
+def _deltas(block: Json) -> Iterator[Json]:
+    kind = block["type"]
+    if kind == "text":
+        for piece in pieces(block["text"]):
+            yield {"type": "text_delta", "text": piece}
+    elif kind == "thinking":
+        for piece in pieces(block["thinking"]):
+            yield {"type": "thinking_delta", "thinking": piece}
+        yield {"type": "signature_delta", "signature": block["signature"]}
+    elif kind == "tool_use":
+        for piece in pieces(json.dumps(block["input"], ensure_ascii=False)):
+            yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def pieces(text: str) -> Iterator[str]:
+    """`text` in the pieces in which it is streamed."""
+    for start in range(0, len(text), _PIECE_CHARS):
+        yield text[start : start + _PIECE_CHARS]

@@ -1,0 +1,102 @@
+"""The HTTP side of the scripted model: JSON in, JSON or server-sent events out."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from foredeck_bench.scripted.request import Api
+
+Json = dict[str, Any]
+
+_PATHS: dict[str, Api] = {
+    "/v1/messages": "anthropic-messages",
+    "/v1/chat/completions": "openai-completions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send: a JSON body, or a list of server-sent events.
+
+    `cut` drops the connection after the events, without the end that HTTP demands. `done` is
+    called when everything has been handed to the client.
+    """
+
+    status: int
+    body: Json | list[str]
+    retry_after_s: int | None = None
+    delay_s: float = 0.0
+    cut: bool = False
+    done: Callable[[], None] = lambda: None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Reads one request after another and sends what `answer` says."""
+
+    protocol_version = "HTTP/1.1"
+    answer: Callable[[Api, Json], Answer]
+
+    @classmethod
+    def serving(cls, answer: Callable[[Api, Json], Answer]) -> type[Handler]:
+        """A handler class bound to `answer(api, body)`."""
+        return type("BoundHandler", (cls,), {"answer": staticmethod(answer)})
+
+    def do_POST(self) -> None:
+        """Answer a model request."""
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        api = _PATHS.get(self.path.partition("?")[0])
+        if api is None:
+            self._send_json(404, {"error": {"message": f"no such path: {self.path}"}})
+            return
+        try:
+            body = json.loads(raw)
+        except ValueError as error:
+            self._send_json(400, {"error": {"message": f"not JSON: {error}"}})
+            return
+        self._send(type(self).answer(api, body))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the requests are recorded."""
+
+    def _send(self, answer: Answer) -> None:
+        time.sleep(answer.delay_s)
+        try:
+            if isinstance(answer.body, list):
+                self._send_events(answer.body, cut=answer.cut)
+            else:
+                self._send_json(answer.status, answer.body, answer.retry_after_s)
+        except OSError:
+            self.close_connection = True
+            return
+        answer.done()
+
+    def _send_json(self, status: int, body: Json, retry_after_s: int | None = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if retry_after_s is not None:
+            self.send_header("Retry-After", str(retry_after_s))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _send_events(self, events: list[str], *, cut: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            data = event.encode()
+            self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            self.wfile.flush()
+        if cut:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+        else:
+            self.wfile.write(b"0\r\n\r\n")

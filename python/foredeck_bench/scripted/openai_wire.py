@@ -1,0 +1,67 @@
+"""Replies as OpenAI chat completions stream them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from foredeck_bench.scripted.anthropic_wire import pieces
+from foredeck_bench.scripted.cache import Usage
+from foredeck_bench.scripted.steps import Failure
+
+Json = dict[str, Any]
+
+_STOP = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
+
+
+def events(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+) -> Iterator[str]:
+    """The server-sent events of one message; `blocks` are in Anthropic's shape."""
+    head = {"id": message_id, "object": "chat.completion.chunk", "created": 0, "model": model}
+    for delta in ({"role": "assistant", "content": ""}, *_deltas(blocks)):
+        yield _chunk(head, [{"index": 0, "delta": delta, "finish_reason": None}])
+    yield _chunk(head, [{"index": 0, "delta": {}, "finish_reason": _STOP.get(stop, stop)}])
+    yield _chunk({**head, "usage": _usage(usage)}, [])
+    yield "data: [DONE]\n\n"
+
+
+def error_body(failure: Failure) -> Json:
+    """The JSON body of an error answer."""
+    return {"error": {"message": failure.message, "type": failure.kind, "code": failure.status}}
+
+
+def _chunk(head: Json, choices: list[Json]) -> str:
+    return f"data: {json.dumps({**head, 'choices': choices})}\n\n"
+
+
+def _deltas(blocks: list[Json]) -> Iterator[Json]:
+    calls = 0
+    for block in blocks:
+        if block["type"] == "text":
+            for piece in pieces(block["text"]):
+                yield {"content": piece}
+        elif block["type"] == "thinking":
+            for piece in pieces(block["thinking"]):
+                yield {"reasoning_content": piece}
+        elif block["type"] == "tool_use":
+            yield _call_start(calls, block)
+            for piece in pieces(json.dumps(block["input"], ensure_ascii=False)):
+                yield {"tool_calls": [{"index": calls, "function": {"arguments": piece}}]}
+            calls += 1
+
+
+def _call_start(index: int, block: Json) -> Json:
+    function = {"name": block["name"], "arguments": ""}
+    call = {"index": index, "id": block["id"], "type": "function", "function": function}
+    return {"tool_calls": [call]}
+
+
+def _usage(usage: Usage) -> Json:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.prompt + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.read},
+    }

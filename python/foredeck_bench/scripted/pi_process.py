@@ -1,0 +1,163 @@
+"""Running the real `pi` in a scratch folder, pointed at a scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck_bench.scripted.agent_dir import pi_environment
+from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_environment
+
+VERSIONS = ("0.87.1", "1.5.2")
+MARK = "FOREDECK_SCRATCH_RUN"
+
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TERM")
+
+
+@dataclass(frozen=True, slots=True)
+class PiInstall:
+    """A Pi that can be started: its version and the command in front of its arguments."""
+
+    version: str
+    command: tuple[str, ...]
+
+
+def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
+    """The Pi of this version that `scripts/setup` left in a checkout; None where there is none."""
+    node = checkout / "node_modules" / ".bin" / "node"
+    package = checkout / "node_modules" / "@earendil-works" / "pi-coding-agent"
+    if version != VERSIONS[0]:
+        package = checkout / ".cache" / f"pi-{version}" / "package"
+    manifest = package / "package.json"
+    if not node.exists() or not manifest.exists():
+        return None
+    described = json.loads(manifest.read_text(encoding="utf-8"))
+    if described["version"] != version:
+        return None
+    return PiInstall(version, (str(node), str(package / described["bin"]["pi"])))
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A scratch folder: a repository to work in, Pi's configuration, foredeck's state.
+
+    All processes started here carry a mark in their environment, by which `leftovers` finds
+    those that outlive their run.
+    """
+
+    root: Path
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __post_init__(self) -> None:
+        for folder in (self.repo, self.home, self.foredeck_home):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def repo(self) -> Path:
+        """The folder that Pi works in."""
+        return self.root / "repo"
+
+    @property
+    def home(self) -> Path:
+        """HOME of the processes started here."""
+        return self.root / "home"
+
+    @property
+    def agent_dir(self) -> Path:
+        """Pi's configuration and sessions."""
+        return self.root / "agent"
+
+    @property
+    def foredeck_home(self) -> Path:
+        """foredeck's state."""
+        return self.root / "foredeck"
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment for a process here: nothing of the user's keys and settings in it."""
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "FOREDECK_HOME": str(self.foredeck_home),
+            MARK: self.mark,
+            **pi_environment(self.agent_dir),
+            **(extra or {}),
+        }
+
+    def session_files(self) -> list[Path]:
+        """Pi's session files, oldest first (their names begin with the time)."""
+        return sorted((self.agent_dir / "sessions").rglob("*.jsonl"), key=lambda path: path.name)
+
+    def session_entries(self, position: int = -1) -> list[dict[str, Any]]:
+        """The entries of one session file, its header first."""
+        text = self.session_files()[position].read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n") if line]
+
+    def leftovers(self, timeout_s: float = 10.0) -> list[Process]:
+        """Processes of this workspace that are still running when `timeout_s` has passed."""
+        found = with_environment(MARK, self.mark)
+        left = wait_for_end([p.pid for p in found], timeout_s)
+        return [p for p in found if p.pid in left]
+
+    def end_leftovers(self) -> None:
+        """Kill what `leftovers` would find."""
+        for process in with_environment(MARK, self.mark):
+            kill(process.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintRun:
+    """What became of a run in print mode."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+
+def pi_arguments(extensions: Sequence[Path], more: Sequence[str]) -> list[str]:
+    """Arguments that load these extensions (paths of files or packages), and `more`."""
+    loaded = [part for path in extensions for part in ("-e", str(path))]
+    return [*loaded, *more]
+
+
+def run_print(
+    install: PiInstall,
+    workspace: Workspace,
+    *prompts: str,
+    extensions: Sequence[Path] = (),
+    arguments: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 120.0,
+) -> PrintRun:
+    """Run `pi -p` with these prompts, one after the other, until it ends by itself.
+
+    Raises TimeoutError, with what was printed so far, when it does not end in `timeout_s`.
+    """
+    command = [*install.command, *pi_arguments(extensions, arguments), "-p", *prompts]
+    process = subprocess.Popen(
+        command,
+        cwd=workspace.repo,
+        env=workspace.environment(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        workspace.end_leftovers()
+        stdout, stderr = process.communicate()
+        raise TimeoutError(
+            f"pi -p did not end in {timeout_s:g} s\nstdout: {stdout}\nstderr: {stderr}"
+        ) from None
+    return PrintRun(stdout, stderr, process.returncode)

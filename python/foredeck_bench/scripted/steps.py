@@ -1,0 +1,119 @@
+"""What a scripted model does: the steps of a script.
+
+A script is a list of steps, one per request, or one function that is asked each time. A step is
+
+- text (`"done"`), a block (`Text`, `Thinking`, `ToolCall`) or a list of blocks: one reply;
+- a `Reply`, where the reply needs a stop reason, a delay, or a connection cut in the middle;
+- a `Failure`: an error status of the provider;
+- a function of the request (`Request`) that returns one of these. It may look for handles in the
+  prompt, and it may block: each request has a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from foredeck_bench.scripted.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text block."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A reasoning block. The server signs it; `redacted` sends only an opaque payload."""
+
+    text: str
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call. Without an `id` the server gives a fresh one."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    id: str | None = None
+
+
+Block = Text | Thinking | ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One assistant message.
+
+    `stop` overrides the stop reason, in Anthropic's terms (`end_turn`, `tool_use`, `max_tokens`,
+    `refusal`). `delay_s` passes before the first byte. `cut` drops the connection when about half
+    of the stream is out.
+    """
+
+    blocks: tuple[Block, ...]
+    stop: str | None = None
+    delay_s: float = 0.0
+    cut: bool = False
+
+    @property
+    def stop_reason(self) -> str:
+        """`stop`, or what follows from the blocks."""
+        if self.stop is not None:
+            return self.stop
+        return "tool_use" if any(isinstance(b, ToolCall) for b in self.blocks) else "end_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error answer. `kind` is the provider's error type, `retry_after_s` a header in seconds."""
+
+    status: int
+    kind: str
+    message: str
+    retry_after_s: int | None = None
+
+
+Outcome = Reply | Failure
+StepResult = Outcome | Block | str | Sequence[Block]
+Step = StepResult | Callable[["Request"], StepResult]
+Script = Sequence[Step] | Callable[["Request"], StepResult]
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    """A tool call with these arguments: `call("read", path="a.py")`."""
+    return ToolCall(name, arguments)
+
+
+def overflow(tokens: int, window: int) -> Failure:
+    """The 400 with which Anthropic refuses a prompt longer than the window."""
+    return Failure(
+        400, "invalid_request_error", f"prompt is too long: {tokens} tokens > {window} maximum"
+    )
+
+
+def rate_limited(retry_after_s: int | None = None) -> Failure:
+    """The 429 of an account that sends too much."""
+    return Failure(
+        429, "rate_limit_error", "This request would exceed your rate limit.", retry_after_s
+    )
+
+
+def server_error() -> Failure:
+    """A 500."""
+    return Failure(500, "api_error", "Internal server error")
+
+
+def as_outcome(result: StepResult) -> Outcome:
+    """A step's short forms (text, block, list of blocks) as the reply that they stand for."""
+    if isinstance(result, Reply | Failure):
+        return result
+    if isinstance(result, str):
+        return Reply((Text(result),))
+    if isinstance(result, Text | Thinking | ToolCall):
+        return Reply((result,))
+    return Reply(tuple(result))

@@ -1,0 +1,323 @@
+"""Files that change under a running engine: in storms, by git, by editors, by installers.
+
+A real engine follows files that its session has read. After each phase every one of them must
+come to be in the store as it is on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from foredeck.errors import ForedeckError
+from foredeck.model.canonical import sha256_hex
+from foredeck.store.protocol import Store
+from foredeck_bench.crash.homes import opened
+from foredeck_bench.engine_process import Caller, EngineProcess, run_step
+from foredeck_bench.work_session import START_MS, Step
+
+SESSION = "storm"
+FOLDERS = 49
+PATIENCE_S = 180.0
+POLL_S = 0.1
+REST_S = 5.0
+"""The engine is at rest when it has done nothing for so long: what a burst asks for is over then,
+however long a busy machine takes for it."""
+REST_SHARE = 0.01
+"""What of a core counts as nothing."""
+CHUNK = 500
+EDITED = 500
+LIMIT_FILES = 20
+
+Advance = Callable[[str], None]
+WITHOUT_WATCHES = (
+    "unshare",
+    "-Ur",
+    "sh",
+    "-c",
+    'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"',
+    "sh",
+)
+"""Runs a command in a user namespace of its own that may not watch anything."""
+
+
+class CannotStorm(ForedeckError):
+    """What the bench needs is missing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One kind of change. `wrong`: tracked files whose newest version is not what is on the disk
+    when the patience ends. `settle_s`: from the last write until all were right."""
+
+    name: str
+    written: int
+    wrong: int
+    settle_s: float
+    note: str = ""
+
+
+@dataclass
+class Storm:
+    """The tracked files, the engine that follows them, and the store that it writes."""
+
+    repo: Path
+    engine: EngineProcess
+    store: Store
+    advance: Advance
+    files: list[Path]
+
+    def settle(self, name: str, written: int, note: str = "") -> Phase:
+        """Wait until the store holds what is on the disk."""
+        began = time.monotonic()
+        expected = {str(path): state_of(path) for path in self.files}
+        while True:
+            held = self._held()
+            wrong = [path for path, state in expected.items() if held.get(path) != state]
+            took = time.monotonic() - began
+            if not wrong or took > PATIENCE_S:
+                return Phase(name, written, len(wrong), round(took, 2), note)
+            self.advance(f"{name}: {len(wrong)} files to come")
+            time.sleep(POLL_S)
+
+    def _held(self) -> dict[str, str | None]:
+        return {
+            head.fields["source"]["path"]: head.fields["source_hash"]
+            for head in self.store.query("file")
+        }
+
+    # ------------------------------------------------------------ phases
+
+    def paused(self, count: int) -> Phase:
+        """The engine is stopped while `count` files are written, the tracked ones among them."""
+        os.kill(self.engine.pid, signal.SIGSTOP)
+        try:
+            for number in range(count - len(self.files)):
+                place = self.files[number % len(self.files)].parent
+                (place / f"junk-{number}").write_text("junk")
+                if number % 5000 == 0:
+                    self.advance(f"writing, {number} files")
+            self._rewrite("after the storm", deletes=True)
+        finally:
+            os.kill(self.engine.pid, signal.SIGCONT)
+        return self.settle("storm, reader stopped", count)
+
+    def _rewrite(self, text: str, *, deletes: bool = False) -> None:
+        for number, path in enumerate(self.files):
+            if deletes and number % 10 == 0:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_text(f"{text} {number}\n")
+
+    def checkout(self) -> Iterator[Phase]:
+        """Branches that differ in every tracked file, there and back."""
+        for path in self.repo.rglob("junk-*"):
+            path.unlink()
+        self._rewrite("on the first branch")
+        _git(self.repo, "init", "-q", "-b", "one")
+        _commit(self.repo, "one")
+        _git(self.repo, "checkout", "-q", "-b", "two")
+        self._rewrite("on the second branch", deletes=True)
+        _commit(self.repo, "two")
+        yield self.settle("git commit", len(self.files))
+        for branch in ("one", "two"):
+            _git(self.repo, "checkout", "-q", branch)
+            yield self.settle(f"git checkout {branch}", len(self.files))
+
+    def editors(self) -> Phase:
+        """Saved by rename, deleted and made again, emptied first."""
+        chosen = self.files[: 3 * EDITED]
+        for number, path in enumerate(chosen):
+            if number % 3 == 0:
+                beside = path.with_name(path.name + ".swp")
+                beside.write_text(f"saved by rename {number}\n")
+                beside.replace(path)
+            elif number % 3 == 1:
+                path.unlink(missing_ok=True)
+                path.write_text(f"made again {number}\n")
+            else:
+                path.write_text("")
+                path.write_text(f"written in two steps {number}\n")
+        return self.settle("editors", len(chosen))
+
+    def install(self) -> Phase:
+        """Folders full of packages come, go, and are put in each other's place."""
+        count = 0
+        for number in range(200):
+            staged = self.repo / "node_modules" / f".staging-{number}"
+            staged.mkdir(parents=True)
+            for name in ("package.json", "index.js", "README.md"):
+                (staged / name).write_text(f"{name} {number}")
+                count += 1
+            staged.rename(self.repo / "node_modules" / f"package-{number}")
+        folders = sorted({path.parent for path in self.files})[:5]
+        for folder in folders:
+            fresh = folder.with_name(folder.name + ".fresh")
+            shutil.copytree(folder, fresh)
+            for path in fresh.iterdir():
+                path.write_text(f"installed anew: {path.name}")
+                count += 1
+            folder.rename(folder.with_name(folder.name + ".old"))
+            fresh.rename(folder)
+            shutil.rmtree(folder.with_name(folder.name + ".old"))
+        shutil.rmtree(self.repo / "node_modules")
+        return self.settle("installer", count)
+
+
+def run_storm(
+    written: int = 100_000,
+    tracked: int = 5_000,
+    idle_s: float = 35.0,
+    advance: Advance = lambda _note: None,
+) -> dict[str, Any]:
+    """All phases; idling is watched for `idle_s` seconds.
+
+    Returns what `foredeck bench storm --json` prints: times in seconds, memory in
+    megabytes. Raises `CannotStorm` where git or signals are missing."""
+    if not hasattr(signal, "SIGSTOP") or shutil.which("git") is None:
+        raise CannotStorm("this bench needs git, and signals that stop a process")
+    with tempfile.TemporaryDirectory(prefix="foredeck-storm-") as name:
+        root = Path(name)
+        with _followed(root / "a", tracked, advance) as storm:
+            quiet_mb = _memory(storm.engine.pid, "VmRSS")
+            phases = [storm.paused(written), *storm.checkout(), storm.editors(), storm.install()]
+            peak_mb = _memory(storm.engine.pid, "VmHWM")
+            rest_s, idle = _idle_share(storm.engine.pid, idle_s, advance)
+            notices = storm.engine.notices
+        phases.append(_without_watches(root / "b", advance))
+    return {
+        "tracked": tracked,
+        "written": sum(phase.written for phase in phases),
+        "wrong": sum(phase.wrong for phase in phases),
+        "settle_s": max(phase.settle_s for phase in phases),
+        "phases": [asdict(phase) for phase in phases],
+        "quiet_mb": quiet_mb,
+        "peak_mb": peak_mb,
+        "rest_s": rest_s,
+        "idle_cpu_percent": idle,
+        "notices": notices,
+        "ok": all(phase.wrong == 0 for phase in phases),
+    }
+
+
+@contextmanager
+def _followed(
+    root: Path, count: int, advance: Advance, wrapper: tuple[str, ...] = ()
+) -> Iterator[Storm]:
+    """An engine whose session has read `count` files."""
+    repo, home = root / "repo", root / "home"
+    files = [repo / f"d{n % FOLDERS}" / f"f{n}.txt" for n in range(count)]
+    for number, path in enumerate(files):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"first {number}\n")
+    with EngineProcess(home, repo, wrapper=wrapper) as engine:
+        engine.initialize()
+        engine.open(SESSION)
+        caller = Caller(SESSION)
+        for start in range(0, count, CHUNK):
+            run_step(engine, caller, _reads(files[start : start + CHUNK], start))
+            advance(f"reading, {start} files")
+        with opened(home, "sqlite") as store:
+            storm = Storm(repo, engine, store, advance, files)
+            storm.settle("reading", count)
+            yield storm
+
+
+def _reads(files: list[Path], number: int) -> Step:
+    """One turn in which the model reads these files."""
+    time_ms = START_MS + number
+    calls, results, observed = [], [], []
+    for n, path in enumerate(files, start=number):
+        id, content = f"call_{n}", [{"type": "text", "text": path.read_text()}]
+        arguments = {"path": str(path)}
+        calls.append({"type": "toolCall", "id": id, "name": "read", "arguments": arguments})
+        result = {"role": "toolResult", "toolCallId": id, "toolName": "read", "isError": False}
+        results.append({**result, "content": content, "timestamp": time_ms})
+        told = {"id": id, "tool": "read", "input": arguments, "content": content}
+        observed.append({**told, "parent": None, "details": None, "is_error": False})
+    user = {"role": "user", "content": f"read from {number} on", "timestamp": time_ms}
+    assistant = {"role": "assistant", "content": calls, "stopReason": "toolUse"}
+    return Step([user, {**assistant, "timestamp": time_ms}, *results], observed, time_ms)
+
+
+def _without_watches(root: Path, advance: Advance) -> Phase:
+    """The limit of watches is reached: files are compared, and the user is told."""
+    name = "no watches left"
+    probe = subprocess.run([*WITHOUT_WATCHES, "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        return Phase(name, 0, 0, 0.0, "not applicable: no user namespaces here")
+    with _followed(root, LIMIT_FILES, advance, WITHOUT_WATCHES) as storm:
+        storm._rewrite("without watches", deletes=True)
+        found = storm.settle(name, LIMIT_FILES)
+        storm.engine.ask("ping", {})
+        note = "; ".join(storm.engine.notices)
+    return Phase(name, found.written, found.wrong + (not note), found.settle_s, note)
+
+
+def state_of(path: Path) -> str | None:
+    """Hash of a file's bytes, None where there is none."""
+    try:
+        return sha256_hex(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _memory(pid: int, what: str) -> float | None:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return None
+    kilobytes = (int(line.split()[1]) for line in lines if line.startswith(what))
+    return next((round(found / 1024, 1) for found in kilobytes), None)
+
+
+def _idle_share(pid: int, seconds: float, advance: Advance) -> tuple[float, float | None]:
+    """How many seconds it took to rest, and the percent of one core that the engine then uses
+    while nothing happens."""
+    began = time.monotonic()
+    span = min(REST_S, seconds)
+    while (used := _used_s(pid, span)) is not None and used > REST_SHARE * span:
+        if time.monotonic() - began > PATIENCE_S:
+            break
+        advance("waiting for it to rest")
+    rest_s = round(time.monotonic() - began - span, 1)
+    advance("watching it idle")
+    used = _used_s(pid, seconds)
+    return rest_s, None if used is None else round(100 * used / seconds, 2)
+
+
+def _used_s(pid: int, seconds: float) -> float | None:
+    """Seconds of the processor that a process uses within so many of the clock."""
+    before = _cpu_s(pid)
+    if before is None:
+        return None
+    time.sleep(seconds)
+    return (_cpu_s(pid) or before) - before
+
+
+def _cpu_s(pid: int) -> float | None:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _git(repo: Path, *arguments: str) -> None:
+    author = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    command = ["git", *author, "-c", "gc.auto=0", *arguments]
+    subprocess.run(command, cwd=repo, check=True, capture_output=True)
+
+
+def _commit(repo: Path, message: str) -> None:
+    _git(repo, "add", "-A")
+    _git(repo, "commit", "-q", "-m", message)

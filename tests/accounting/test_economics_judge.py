@@ -1,0 +1,176 @@
+"""The judge: costs by the ideal cache, lost hits by cause, evidence, and what misses cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.accounting.calibration import Calibration, calibrate
+from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
+from foredeck.accounting.evidence import needs_of
+from foredeck.accounting.judge import Facts, Judge, Rule
+from foredeck.accounting.plain import compactions_at, plain_prompts
+from foredeck.hosts.pi.transcripts import Transcript, load_transcript
+from foredeck.replay.host import Options
+from foredeck.replay.run import replay
+from replay.recordings import Recording, call, everything, text
+
+
+def recorded(tmp_path: Path, recording: Recording) -> Transcript:
+    return load_transcript(recording.write(tmp_path / "one.jsonl"))
+
+
+def small() -> Recording:
+    recording = Recording()
+    recording.user("x" * 400)
+    recording.assistant(text("y" * 40))
+    recording.user("z" * 40)
+    recording.assistant(text("w" * 40))
+    recording.user("v" * 40, wait_ms=400_000)
+    recording.assistant(text("u" * 40))
+    return recording
+
+
+def judged(transcript: Transcript, prompts: list[Any] | None = None, **more: Any) -> Judge:
+    judge = Judge(Facts(needs_of(transcript), [10.0] * 99, Calibration(4.0)), **more)
+    given = prompts or list(plain_prompts(transcript, []))
+    for recorded_call, prompt in zip(transcript.calls, given, strict=True):
+        judge.see(recorded_call, prompt)
+    return judge
+
+
+def test_what_was_sent_is_read_from_the_cache_until_it_expires(tmp_path: Path) -> None:
+    told = judged(recorded(tmp_path, small())).judgement
+    assert told.cached_tokens == pytest.approx(100)
+    assert told.written_tokens == pytest.approx(100 + 20 + 140)
+    assert told.cost == pytest.approx(100 * 0.1 + 260 * 1.25)
+    assert (told.peak, told.summed) == (140, 100 + 120 + 140)
+    assert dict(told.lost) == {"expiry": 120}
+
+
+def test_what_stands_before_the_messages_is_counted_and_cached(tmp_path: Path) -> None:
+    told = judged(recorded(tmp_path, small()), more_tokens=50).judgement
+    assert told.cached_tokens == pytest.approx(150)
+    assert told.peak == 190
+
+
+def test_another_model_and_changed_bytes_are_told_apart(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.user("x" * 400)
+    recording.assistant(text("a"))
+    recording.user("more")
+    recording.assistant(text("b"), model="other")
+    recording.user("more")
+    recording.assistant(text("c"), model="other")
+    transcript = recorded(tmp_path, recording)
+    prompts = list(plain_prompts(transcript, []))
+    prompts[2] = [{"role": "user", "content": "altered"}, *prompts[2][1:]]
+    lost = judged(transcript, prompts).judgement.lost
+    assert list(lost) == ["model", "changed"]
+
+
+def evidence_session() -> Recording:
+    recording = Recording()
+    recording.user("Fix it.")
+    recording.run("r1", "read", "def parse_range(text):\n    return text\n# end\n", path="a/b_c.py")
+    edit = {"oldText": "def parse_range(text):\n  return text", "newText": "pass"}
+    recording.assistant(call("e1", "edit", path="a/b_c.py", edits=[edit]), stop="toolUse")
+    recording.result("e1", "edit", text("ok"))
+    recording.assistant(text("I changed parse_range."))
+    return recording
+
+
+def test_evidence_is_what_was_in_view_of_what_was_used(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, evidence_session())
+    told = judged(transcript).judgement
+    assert (told.edits, told.edits_seen) == (1, 1)
+    assert told.names_seen == told.names == 1
+    assert told.returned == 0
+
+
+def test_a_name_that_somebody_wrote_before_was_not_copied_but_is_missed_all_the_same(
+    tmp_path: Path,
+) -> None:
+    needs = needs_of(recorded(tmp_path, evidence_session()))
+    assert [sorted(each.names) for each in needs[1:]] == [["parse_range"], ["parse_range"]]
+    assert [sorted(each.copied) for each in needs[1:]] == [["parse_range"], []]
+
+
+def test_a_miss_costs_a_call_and_what_comes_back_stays(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, evidence_session())
+    hidden = [
+        [{**m, "content": [text("gone")]} if m["role"] == "toolResult" else m for m in prompt]
+        for prompt in plain_prompts(transcript, [])
+    ]
+    told = judged(transcript, hidden).judgement
+    assert (told.edits, told.edits_seen) == (1, 0)
+    assert (told.names, told.names_seen) == (1, 0)
+    prompt = sum(len(t) for t in ("Fix it.", "read", "gone")) / 4
+    assert told.returned == pytest.approx(300 + 10 * (1.25 + 0.1 * 2), abs=prompt)
+    assert told.all_in == told.cost + told.returned
+
+
+def test_a_recorded_compaction_is_what_plain_pi_sent(tmp_path: Path) -> None:
+    recording = small()
+    kept = recording.user("kept question")
+    recording.assistant(text("answer"))
+    recording.add("compaction", summary="In short: xyz.", firstKeptEntryId=kept, tokensBefore=9)
+    recording.user("and now?")
+    recording.assistant(text("this"))
+    transcript = recorded(tmp_path, recording)
+    prompts = list(plain_prompts(transcript, transcript.compactions))
+    shown = [message.get("summary") or message["content"] for message in prompts[-1]]
+    assert shown == ["In short: xyz.", "kept question", [text("answer")], "and now?"]
+    assert len(prompts[-2]) == 7
+
+
+def test_a_lower_window_cuts_between_turns_of_calls_and_results(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.user("go")
+    for number in range(20):
+        recording.run(f"c{number}", "bash", "o" * 20_000, command=f"make {number}")
+    recording.assistant(text("done"))
+    transcript = recorded(tmp_path, recording)
+    compactions = compactions_at(transcript, 50_000)
+    assert len(compactions) >= 2
+    for compaction in compactions:
+        assert transcript.messages[compaction.kept_from].message["role"] != "toolResult"
+    for prompt in plain_prompts(transcript, compactions):
+        assert sum(len(str(message)) for message in prompt) / 4 < 56_000
+
+
+def test_sizes_are_calibrated_by_the_usage_that_was_reported(tmp_path: Path) -> None:
+    recording = Recording()
+    seen = 0
+    for _ in range(8):
+        recording.user("x" * 300)
+        seen += 300
+        recording.assistant(
+            text("y" * 100), usage={"input": 1000, "cacheRead": seen // 2, "cacheWrite": 0}
+        )
+        seen += 100
+    found = calibrate(recorded(tmp_path, recording))
+    assert found.chars_per_token == pytest.approx(2.0)
+    assert found.head_tokens == pytest.approx(1000)
+    assert calibrate(recorded(tmp_path, small())) == Calibration()
+
+
+def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Path) -> None:
+    session = everything().write(tmp_path / "one.jsonl")
+    others = [
+        Options(layout="pools"),
+        Options(policy="seed-window"),
+        Options(policy="keep-all", name="everything"),
+    ]
+    rows = {row["row"]: row for row in replay([session], Options(), others=others)["table"]}
+    assert {PLAIN, WITHOUT, "anchored, seed-window", "pools, adaptive"} < rows.keys()
+    assert rows[PLAIN]["cost_percent"] == 100
+    assert rows["everything"]["edit_evidence_percent"] == 100
+    assert rows["pools, adaptive"]["cost"] > rows["anchored, seed-window"]["cost"]
+    assert rows["anchored, seed-window"]["rebases"] == {"cold": 1}
+
+
+def test_a_table_without_sessions_is_empty() -> None:
+    assert Comparison(Rule()).table() == []

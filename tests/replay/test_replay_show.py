@@ -1,0 +1,96 @@
+"""What `show` puts together from the store is what the replay sent, message for message."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.errors import Missing, UnknownSession
+from foredeck.hosts.pi.messages import essence
+from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.replay.host import Options
+from foredeck.replay.run import replay
+from foredeck.store.sqlite.adapter import open_sqlite
+from replay.recordings import everything
+
+
+def sent(folder: Path) -> list[dict[str, Any]]:
+    """Every prompt that a replay wrote, as far as messages are told apart by it."""
+    prompts = []
+    for path in sorted(folder.iterdir()):
+        prompt = json.loads(path.read_bytes().decode(errors="surrogatepass"))
+        prompts.append(prompt | {"messages": [essence(m) for m in prompt["messages"]]})
+    return prompts
+
+
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+@pytest.mark.parametrize("with_ids", [True, False])
+@pytest.mark.parametrize("every", [None, 1])
+def test_show_is_what_was_sent(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    layout: str,
+    with_ids: bool,
+    every: int | None,
+) -> None:
+    recording = everything(with_ids)
+    session = recording.write(tmp_path / "one.jsonl")
+    options = Options(layout=layout, restart_every=every, prompts=tmp_path / "prompts")
+    replay([session], options, keep=tmp_path / "keep")
+    home = str(tmp_path / "keep" / "one")
+    prompts = sent(tmp_path / "prompts" / "one")
+    assert len(prompts) > 20
+    with closing(open_sqlite(Path(home) / "foredeck.db")) as store:
+        for prompt in prompts:
+            got = prompt_at(store, recording.id, prompt["call"])
+            assert [essence(message) for message in got.messages] == prompt["messages"]
+            assert got.record["time_ms"] == prompt["time_ms"]
+    for prompt in prompts[:: len(prompts) // 3]:
+        number = str(prompt["call"])
+        assert main(["show", recording.id, "--call", number, "--json", "--home", home]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert list(shown) == ["call", "system", "tools", "messages"]
+        assert [essence(message) for message in shown["messages"]] == prompt["messages"]
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> Prompt:
+    """The last prompt of a session in which something was folded."""
+    recording = everything()
+    replay([recording.write(tmp_path / "one.jsonl")], Options(), keep=tmp_path)
+    with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
+        count = len(store.query("call", {"session": recording.id}))
+        with pytest.raises(UnknownSession, match=f"its calls go from 1 to {count}"):
+            prompt_at(store, recording.id, count + 1)
+        with pytest.raises(UnknownSession, match="No session 'nobody'"):
+            prompt_at(store, "nobody", 1)
+        return prompt_at(store, recording.id, count)
+
+
+def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
+    folded = [
+        number
+        for number, message in enumerate(prompt.messages)
+        if "toolcall_ref" in json.dumps(message.get("content"))
+    ]
+    assert len(folded) >= 2
+    assert set(folded) <= prompt.edited
+    (inserted,) = prompt.inserted
+    assert prompt.messages[inserted]["toolCallId"] == "lost"
+    assert not prompt.edited & prompt.inserted
+    users = [n for n, message in enumerate(prompt.messages) if message["role"] == "user"]
+    assert not prompt.edited.intersection(users)
+
+
+def test_a_prompt_whose_bytes_are_gone_is_an_error_and_never_a_guess(tmp_path: Path) -> None:
+    recording = everything()
+    replay([recording.write(tmp_path / "one.jsonl")], Options(), keep=tmp_path)
+    with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
+        store._db.execute("DELETE FROM blob WHERE rowid % 7 = 0")
+        with pytest.raises(Missing):
+            prompt_at(store, recording.id, 20)
