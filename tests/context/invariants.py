@@ -46,7 +46,7 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.engine._assembler_of(host.state)
-    scene, conversation = assembler._scene(), host.state.conversation
+    scene, conversation = assembler._scene(), host.state.branch.conversation
     for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
         assert conversation.chars_before(index) == chars
     for ordinal, old in conversation.superseded.items():
@@ -188,7 +188,7 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
-    conversation, pinned = host.state.conversation, host.state.sets.pinned
+    conversation, pinned = host.state.branch.conversation, host.state.branch.sets.pinned
     for index, form, _, subject, *_ in sent.record["parts"]:
         if form == "reference" and subject in pinned:
             newest = conversation.newest_holder(subject)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 from context.driver import Host
-from foredeck.context.intake.alignment import restore
-from foredeck.context.state.session import Session
+from foredeck.context.state.current_branch import Branch
 
 
 def check_restored(host: Host) -> None:
     """Taken from the call records alone, a session is the one that has lived through the calls."""
     lived = host.state
-    restored = copy(lived)
-    state = lived.log.replay(lived.current, lived.load_record)
-    restore(restored, state, lived.conversation.items, lived.current)
-    for name, value in _kept(lived).items():
+    state = lived.log.replay(lived.branch.call, lived.load_record)
+    items = lived.branch.conversation.items
+    restored = Branch.restore(state, items, lived.branch.call, lived.store)
+    for name, value in _kept(lived.branch).items():
         assert value == _kept(restored)[name], name
 
 
-def _kept(session: Session) -> dict[str, Any]:
+def _kept(branch: Branch) -> dict[str, Any]:
     """All that decides on the bytes of later calls."""
-    conversation, sets = session.conversation, session.sets
+    conversation, sets = branch.conversation, branch.sets
     parts = ("form", "blocks", "subject", "version", "base", "text_hash", "chars", "slots")
     return {
         "parts": [[getattr(part, name) for name in parts] for part in conversation.parts],
@@ -32,9 +30,9 @@ def _kept(session: Session) -> dict[str, Any]:
         "holders": conversation.holders,
         "texts": conversation.texts,
         "sets": (set(sets.pool), set(sets.active), set(sets.pinned)),
-        "inserts": {index: ours for index, ours in session.inserts.items() if ours},
-        "drops": session.drops,
-        "policy": dict(session.policy_state),
-        "ledger": session.ledger.to_state(),
-        "stands": (session.depth, session.current, session.stands),
+        "inserts": {index: ours for index, ours in branch.inserts.items() if ours},
+        "drops": branch.drops,
+        "policy": dict(branch.policy_state),
+        "ledger": branch.ledger.to_state(),
+        "stands": (branch.depth, branch.call, branch.matched),
     }

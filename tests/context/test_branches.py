@@ -82,10 +82,10 @@ def test_sets_belong_to_the_branch(host: Host) -> None:
     pinned = host.leaf()
     host.go_to(leaf)
     bash(host, "c2")
-    assert host.state.sets.pinned == set()
+    assert host.state.branch.sets.pinned == set()
     host.go_to(pinned)
     bash(host, "c3")
-    assert host.state.sets.pinned == {3}
+    assert host.state.branch.sets.pinned == {3}
 
 
 def test_a_branch_survives_a_restart(host: Host) -> None:
@@ -145,7 +145,7 @@ def test_a_fork_keeps_what_was_pinned(host: Host) -> None:
     finish(host)
     fork = host.fork("copy")
     ask(fork)
-    assert fork.state.sets.pinned == {3}
+    assert fork.state.branch.sets.pinned == {3}
     fork.close()
 
 
@@ -231,7 +231,7 @@ def test_pins_survive_a_compaction(host: Host) -> None:
     finish(host)
     host.compact("What was done.", keep=6)
     ask(host)
-    assert host.state.sets.pinned == {5}
+    assert host.state.branch.sets.pinned == {5}
 
 
 def test_a_compaction_in_mid_turn_keeps_results_in_flight(host: Host) -> None:

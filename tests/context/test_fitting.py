@@ -45,10 +45,10 @@ def talk(host: Host, turns: int, chars: int = 3000) -> Sent:
 def assert_fits(host: Host, sent: Sent) -> None:
     """The prompt as it went out leaves room for an answer in the window of the model."""
     assert host.model is not None
-    images, tokens = Gauge(api=host.model["api"]).images(host.state.conversation)
+    images, tokens = Gauge(api=host.model["api"]).images(host.state.branch.conversation)
     chars = sent.stats["chars_sent"] - images * IMAGE_CHARS
     taken = chars / CHARS_PER_TOKEN + tokens
-    parts = [(part.form, part.chars) for part in host.state.conversation.parts]
+    parts = [(part.form, part.chars) for part in host.state.branch.conversation.parts]
     assert taken <= room(host.model["contextWindow"]) + 1, (taken, sent.decision, parts)
 
 

@@ -48,7 +48,7 @@ def work(host: Host, rounds: int, chars_per_token: float) -> Sent:
 def record_of(host: Host) -> Any:
     """The newest call record."""
     session = host.state
-    return session.log.records[session.current or ""]
+    return session.log.records[session.branch.call or ""]
 
 
 def test_an_estimate_until_the_provider_has_counted(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_high_water_mark_is_where_the_provider_counts_it(tmp_path: Path) -> 
     host = Host(tmp_path)
     work(host, 6, CHARS_PER_TOKEN / 2)
     gauge = Gauge(CHARS_PER_TOKEN / 2)
-    conversation = host.state.conversation
+    conversation = host.state.branch.conversation
     assert gauge.prompt(conversation, 0) == pytest.approx(
         2 * Gauge().prompt(conversation, 0), rel=0.01
     )

@@ -43,14 +43,14 @@ def test_a_file_joins_the_index_when_it_is_activated(host: Host, name: str) -> N
     assert sent.text(2) == f"@3\n{TEXT}"
     entry = host.state.index.entries[3]
     assert (entry.type, entry.label, entry.pin.version) == ("file", "/repo/a.txt", 1)
-    assert host.state.sets.active == {3}
-    assert 3 in host.state.sets.pool
+    assert host.state.branch.sets.active == {3}
+    assert 3 in host.state.branch.sets.pool
 
 
 def test_by_full_id_too(host: Host) -> None:
     (file,) = host.store.query("file")
     assert context_tool(host, "c1", "pin", file.id).text(2) == f"@3\n{TEXT}"
-    assert host.state.sets.pinned == {3}
+    assert host.state.branch.sets.pinned == {3}
 
 
 def test_a_result_by_its_id(host: Host) -> None:
@@ -79,7 +79,7 @@ def test_another_sessions_state_is_out_of_reach(host: Host, name: str) -> None:
 
 
 def test_the_other_session_is_left_as_it_was(host: Host, other: Host) -> None:
-    before = (dict(other.state.index.by_object), other.state.sets.active)
+    before = (dict(other.state.index.by_object), other.state.branch.sets.active)
     other.close()
     context_tool(host, "c1", "pin", "spec")
-    assert (dict(other.state.index.by_object), other.state.sets.active) == before
+    assert (dict(other.state.index.by_object), other.state.branch.sets.active) == before

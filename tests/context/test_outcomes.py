@@ -143,7 +143,7 @@ def test_off_and_on_keeps_what_is_pinned(host: Host) -> None:
     host.off()
     finish(host)
     ask(host, "With you.")
-    assert host.state.sets.pinned == {3}
+    assert host.state.branch.sets.pinned == {3}
 
 
 def test_an_answer_from_before_off_is_not_held_against_the_list_after_it(host: Host) -> None:

@@ -109,7 +109,7 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     bash(host, "big", lines(400, "big"))
     bash(host, "small")
     bash(host, "small too")
-    record = host.state.log.records[host.state.current or ""]
+    record = host.state.log.records[host.state.branch.call or ""]
     wait = record["stats"]["rebase_in"]
     assert f"next rebase in {wait}+ calls" in status_line(record)
     assert f"pays in {wait} calls at the earliest" in told(host, "why")

@@ -37,7 +37,7 @@ def refused(host: Host, tool: str, **arguments: Any) -> str:
 
 
 def members(host: Host) -> dict[str, set[int]]:
-    sets = host.state.sets
+    sets = host.state.branch.sets
     return {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
 
 

@@ -15,13 +15,7 @@ from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, binds, first_free, is_cold
 from foredeck.context.digests import Size
 from foredeck.context.intake.adoption import ADOPTED, before_us, followed, told_of
-from foredeck.context.intake.alignment import (
-    Alignment,
-    align,
-    lay_anew,
-    layout_before,
-    stand_at_newest,
-)
+from foredeck.context.intake.alignment import Alignment, align, layout_before
 from foredeck.context.intake.ingest import Fact, Ingest
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
@@ -102,10 +96,10 @@ class Assembler:
         last = self._last_sent()
         layout = layout_before(session) or self.layout.name
         strange = layout != self.layout.name or self._has_left_over()
-        relaid = strange and not binds(session.conversation, alignment.items)
+        relaid = strange and not binds(session.branch.conversation, alignment.items)
         self._laid = self.layout.name if relaid else layout
         if relaid:
-            lay_anew(session)
+            session.branch = session.branch.without_rendering()
             start = whole = 0
         scene = self._scene()
         rewritten = any(item.key.address in session.log.known for item in alignment.items[start:])
@@ -133,7 +127,7 @@ class Assembler:
         fitted = self._fit(scene, request, moment.window)
         if fitted is not None:
             decision, whole = fitted, 0
-        if start < len(session.conversation):
+        if start < len(session.branch.conversation):
             attach_notices(session, scene)
         cache = self._foresee(scene, call, asked, whole)
         if reported is not None:
@@ -147,20 +141,19 @@ class Assembler:
         model = wish.model
         if model is not None:
             self._gauge = self._calibrator.gauge(model.name, model.api)
-        if self.session.current is None:
-            stand_at_newest(self.session)
+        self.session.take_up_newest()
         return judge(self.session, self._scene(), self._gauge, wish, manner)
 
     def _reach(self, request: Request, start: int, *, warm: bool) -> Reach:
         """What the provider's cache would find of the branch."""
-        model, entries = request.model or Model("", ""), self.session.entries
+        model, entries = request.model or Model("", ""), self.session.branch.entries
         entries.warm(request.warmed_ms)
         rule = model.cache if model.prices.cached else "none"
         if self._settings.cache_rule and rule != "none":
             rule = self._settings.cache_rule
         return reach_of(
             rule,
-            self.session.conversation,
+            self.session.branch.conversation,
             entries.alive(request.time_ms, self._ttl_s(request)),
             start=start,
             warm=warm,
@@ -174,8 +167,8 @@ class Assembler:
             changed_from = 0
         before, soon = None, None
         if call.reach.markable:
-            record = self.session.log.records.get(self.session.current or "") or {}
-            if self.session.depth % KEEP_CALLS and changed_from >= call.start:
+            record = self.session.newest_record or {}
+            if self.session.branch.depth % KEEP_CALLS and changed_from >= call.start:
                 before = (record.get("cache") or {}).get("marked")
             else:
                 soon = asked.first_to_go()
@@ -218,16 +211,16 @@ class Assembler:
 
         A call that went out without us may have left it with holes.
         """
-        wanted, session = repair(items), self.session
-        holes = (wanted.inserts.keys() - session.inserts.keys()) | (wanted.drops - session.drops)
+        wanted, branch = repair(items), self.session.branch
+        holes = (wanted.inserts.keys() - branch.inserts.keys()) | (wanted.drops - branch.drops)
         return min({whole, *holes})
 
     def _repeated(self, request: Request, alignment: Alignment, start: int) -> Answer | None:
         """The answer that was given before, where the very same list is asked for again."""
         session = self.session
-        if start != len(alignment.items) or session.current is None:
+        if start != len(alignment.items) or session.branch.call is None:
             return None
-        record = session.log.records[session.current]
+        record = session.log.records[session.branch.call]
         if record["decision"].get("kind") == "host" or record["layout"] != self.layout.name:
             return None
         if record["kept"] + len(record["keys"]) != start:
@@ -241,13 +234,13 @@ class Assembler:
         """The newest call of the session, whichever branch it was on."""
         session = self.session
         newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
-        if newest is None and session.current is not None:
-            return session.log.records.get(session.current)
+        if newest is None and session.branch.call is not None:
+            return session.log.records.get(session.branch.call)
         return newest
 
     def _take_in(self, scene: Scene, items: list[Item], start: int) -> None:
         """Append new messages, make objects of them and render them for the first time."""
-        session, conversation = self.session, self.session.conversation
+        session, conversation = self.session, self.session.branch.conversation
         ingest = Ingest(session)
         for index in range(len(conversation), len(items)):
             conversation.append(items[index])
@@ -265,7 +258,7 @@ class Assembler:
 
     def _place(self, scene: Scene, index: int, fact: Fact) -> None:
         conversation = scene.conversation
-        if index in self.session.drops:
+        if index in self.session.branch.drops:
             self._leave_out(scene, index, fact.subject)
             return
         if fact.leans_on is not None:
@@ -288,8 +281,8 @@ class Assembler:
 
     def _was_put_away(self, subject: int | None, index: int) -> bool:
         """Whether this branch has had an object and let it go, and nobody waits for it now."""
-        sets = self.session.sets
-        in_flight = index > self.session.conversation.last_assistant()
+        sets = self.session.branch.sets
+        in_flight = index > self.session.branch.conversation.last_assistant()
         return subject in sets.pool and subject not in sets.active and not in_flight
 
     def _lean(self, scene: Scene, index: int, ordinal: int) -> None:
@@ -309,7 +302,7 @@ class Assembler:
             cold=is_cold(request.time_ms, last_ms, self._ttl_s(request)),
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
-            tokens=self._gauge.prompt(self.session.conversation, self._fixed_chars),
+            tokens=self._gauge.prompt(self.session.branch.conversation, self._fixed_chars),
             window=usable_window(self.session, model, self._gauge),
             relaid=relaid,
         )
@@ -334,16 +327,16 @@ class Assembler:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
         session, conversation = self.session, scene.conversation
         repairs = repair(items, start)
-        before, session.inserts = session.inserts, repairs.inserts
+        before, session.branch.inserts = session.branch.inserts, repairs.inserts
         for index, ours in before.items():
             stay = [m for m in ours if index < start or m.get("ends") or m.get("layout")]
             if stay:
-                session.inserts[index] = [*session.inserts.get(index, ()), *stay]
-        session.drops = {i for i in session.drops if i < start} | repairs.drops
+                session.branch.inserts[index] = [*session.branch.inserts.get(index, ()), *stay]
+        session.branch.drops = {i for i in session.branch.drops if i < start} | repairs.drops
         name_summary(session, items, start)
         until, _ = compacted_until(session)
         parts = conversation.parts[:until]
-        session.drops |= {i for i, part in enumerate(parts) if part.form == "dropped"}
+        session.branch.drops |= {i for i, part in enumerate(parts) if part.form == "dropped"}
         for index in sorted(repairs.drops):
             if index < len(conversation):
                 self._leave_out(scene, index, conversation.parts[index].subject)
@@ -358,7 +351,7 @@ class Assembler:
 
     def _has_left_over(self) -> bool:
         """Whether another layout's text stands between the messages of one that has none."""
-        ours = (m for messages in self.session.inserts.values() for m in messages)
+        ours = (m for messages in self.session.branch.inserts.values() for m in messages)
         return self.layout.keeps_bytes and any(m.get("layout") for m in ours)
 
     def _insert_pools(self, scene: Scene) -> None:
@@ -370,15 +363,15 @@ class Assembler:
             free = len(scene.conversation) + 1
         stays = {
             index: [m for m in ours if index < free or not m.get("layout")]
-            for index, ours in sorted(session.inserts.items())
+            for index, ours in sorted(session.branch.inserts.items())
         }
-        session.inserts = {index: ours for index, ours in stays.items() if ours}
-        held = (m for ours in session.inserts.values() for m in ours if m.get("layout"))
+        session.branch.inserts = {index: ours for index, ours in stays.items() if ours}
+        held = (m for ours in session.branch.inserts.values() for m in ours if m.get("layout"))
         standing = [block for message in held for block in message["blocks"]]
         for index, blocks in self.layout.inserts(scene, standing).items():
             ours = {"kind": "user", "blocks": blocks, "layout": True}
-            others = session.inserts.get(index, [])
-            session.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
+            others = session.branch.inserts.get(index, [])
+            session.branch.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
 
     def _commit(
         self,
@@ -410,7 +403,7 @@ class Assembler:
         return self._answer(record, step)
 
     def _answer(self, record: Fields, start: int) -> Answer:
-        session, conversation = self.session, self.session.conversation
+        session, conversation = self.session, self.session.branch.conversation
         edits = [
             (index, part.blocks)
             for index in range(start, len(conversation))
@@ -420,10 +413,10 @@ class Assembler:
             call=record["ordinal"],
             start=start,
             edits=edits,
-            inserts={i: m for i, m in session.inserts.items() if i >= start},
-            drops=sorted(i for i in session.drops if i >= start),
+            inserts={i: m for i, m in session.branch.inserts.items() if i >= start},
+            drops=sorted(i for i in session.branch.drops if i >= start),
             decision=dict(record["decision"]),
-            marker=marker_of(session.conversation, record.get("cache")),
+            marker=marker_of(session.branch.conversation, record.get("cache")),
             stats=dict(record["stats"]),
         )
 

@@ -37,7 +37,7 @@ def record_call(
         changed=changed,
         changed_from=changed_from,
         inserts=_packed(session, changed_from),
-        drops=sorted(i for i in session.drops if i >= changed_from),
+        drops=sorted(i for i in session.branch.drops if i >= changed_from),
         decision=decision,
         time_ms=request.time_ms,
         model=model.to_record() if model else {},
@@ -51,8 +51,8 @@ def record_call(
 
 def _packed(session: Session, start: int) -> list[list[Any]]:
     """Our own messages at or after an index, as a record holds them."""
-    blobs = session.workspace.blobs
-    return [[i, pack(ours, blobs)] for i, ours in sorted(session.inserts.items()) if i >= start]
+    blobs, inserts = session.workspace.blobs, session.branch.inserts
+    return [[i, pack(ours, blobs)] for i, ours in sorted(inserts.items()) if i >= start]
 
 
 def _told(request: Request) -> list[list[Any]]:
@@ -63,8 +63,8 @@ def _told(request: Request) -> list[list[Any]]:
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> Fields:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
-    conversation = session.conversation
-    kept = session.stands
+    conversation = session.branch.conversation
+    kept = session.branch.matched
     for index in range(outcome.edited, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
@@ -73,8 +73,8 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_uses()
     insertable = outcome.edited + outcome.ending
-    session.inserts = {i: m for i, m in session.inserts.items() if i < insertable}
-    session.drops = {i for i in session.drops if i < outcome.edited}
+    session.branch.inserts = {i: m for i, m in session.branch.inserts.items() if i < insertable}
+    session.branch.drops = {i for i in session.branch.drops if i < outcome.edited}
     changed_from = min(kept, outcome.edited)
     return _commit(
         session,
@@ -97,20 +97,21 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
 
 
 def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
-    conversation, workspace, kept = session.conversation, session.workspace, session.stands
+    branch, workspace = session.branch, session.workspace
+    conversation, kept = branch.conversation, branch.matched
     ordinal = session.log.newest + 1
     document = CallDocument(
         id=call_id(session.id, ordinal),
         session=session.id,
         ordinal=ordinal,
-        parent=session.current,
+        parent=branch.call,
         kept=kept,
         keys=[list(key) for key in conversation.keys(kept)],
         tip=conversation.tip,
         parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
         system=_system_pin(session),
-        sets={**session.sets.take_changes(), **conversation.take_expiry()},
-        state={"policy": dict(session.policy_state), "ledger": session.ledger.to_state()},
+        sets={**branch.sets.take_changes(), **conversation.take_expiry()},
+        state={"policy": dict(branch.policy_state), "ledger": branch.ledger.to_state()},
         due=conversation.take_due(),
         **fields,
     ).seal()
@@ -118,9 +119,7 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
     workspace.commit()
     record = document.model_dump(exclude={"content"})
     session.log.add(document.id, record)
-    session.entries.apply(record)
-    session.current, session.stands = document.id, len(conversation)
-    session.depth += 1
+    branch.go_on(document.id, record)
     return record
 
 
@@ -157,7 +156,7 @@ def _is_hosts(session: Session, ordinal: int) -> bool:
 
 
 def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
-    conversation, sets = session.conversation, session.sets
+    conversation, sets = session.branch.conversation, session.branch.sets
     images = gauge.images(conversation)
     return {
         "messages": len(conversation),
@@ -166,7 +165,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
         "rate": gauge.rate,
         "reports": gauge.calls,
         **({"images": list(images)} if images[0] else {}),
-        **({"rebase_in": session.rebase_in} if session.rebase_in else {}),
+        **({"rebase_in": session.branch.rebase_in} if session.branch.rebase_in else {}),
         "objects": len(session.index),
         "active": len(sets.active),
         "pinned": len(sets.pinned),
@@ -177,7 +176,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
 def _inserted(session: Session) -> int:
     return sum(
         block_chars(block)
-        for messages in session.inserts.values()
+        for messages in session.branch.inserts.values()
         for message in messages
         for block in message["blocks"]
     )

@@ -16,7 +16,7 @@ def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) 
     is learned from a call that went out without us: its bytes are known, but not what stood
     around them.
     """
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     if record is None or record["decision"].get("kind") == "host":
         return None
     sent = record["kept"] + len(record["keys"])
@@ -36,7 +36,7 @@ def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) 
 def unpriced(session: Session) -> str | None:
     """What to tell the user where the newest call's model has no prices: at its first call, once
     in a store. None where there is nothing to tell."""
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     model = record["model"] if record else {}
     name = model.get("name") or ""
     if not model.get("guessed") or session.workspace.head(calibration_id(name)) is not None:

@@ -60,7 +60,7 @@ def price_of(record: Mapping[str, Any]) -> float:
 
 def cost_so_far(session: Session) -> str:
     """`/foredeck cost`: what the branch has cost, beside what it would have with nothing folded."""
-    chain = session.log.chain(session.current, session.load_record)
+    chain = session.log.chain(session.branch.call, session.load_record)
     if not chain:
         return "No call has been made yet."
     record = chain[-1]

@@ -167,9 +167,9 @@ class Engine:
             stale, session.stale = sorted(session.stale), set()
             self._reconcile_quietly(stale)
         # Only messages of ours need a time; a long list is not walked for nothing.
-        items = session.conversation.items if answer.inserts else []
+        items = session.branch.conversation.items if answer.inserts else []
         wire = to_wire(answer, [item.time_ms for item in items])
-        status = status_line(session.log.records[session.current or ""])
+        status = status_line(session.log.records[session.branch.call or ""])
         if trouble := getattr(self._store, "trouble", ""):
             status = f"{status}, {trouble}"
         return {**wire, "status": {"text": status}, "notices": _notices(session)}
@@ -178,9 +178,9 @@ class Engine:
     def decision(self) -> Mapping[str, Any]:
         """What was decided at the newest call of the open session, and why; empty before one."""
         session = self._session
-        if session is None or session.current is None:
+        if session is None or session.branch.call is None:
             return {}
-        decision: Mapping[str, Any] = session.log.records[session.current]["decision"]
+        decision: Mapping[str, Any] = session.log.records[session.branch.call]["decision"]
         return decision
 
     def tool_call(self, params: Params) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class SessionWatch:
     def differing(self) -> list[str]:
         """Files that the model sees and that may have changed, without waiting for word of it."""
         entries = self._session.index.entries
-        holders = self._session.conversation.holders
+        holders = self._session.branch.conversation.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
         return self._tracker.differing(files)
 

@@ -7,19 +7,15 @@ has been sent before, and how.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from foredeck.context.cache.economics import Ledger
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import SHOWING, Part
 from foredeck.context.state.branch import BranchState
+from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
-from foredeck.model.messages import MessageKey, marked, unpack
+from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
@@ -47,7 +43,7 @@ def align(session: Session, request: Request) -> Alignment:
 
     Raises `OutOfSync` where the host leaves out messages that the session does not hold.
     """
-    conversation = session.conversation
+    conversation = session.branch.conversation
     if request.keep > len(conversation):
         raise OutOfSync("The engine does not hold the messages before these.")
     in_step = _holds_last_answer(session, request)
@@ -68,27 +64,16 @@ def align(session: Session, request: Request) -> Alignment:
     again = _held_again(before, items[matched:])
     if again or (matched == 0 and session.log.newest > 0):
         state.sets.become(before.sets)
-    restore(session, state, items[:matched], matched_id)
-    session.applied = {item.call_id for item in again}
+    applied = (item.call_id for item in again)
+    session.branch = Branch.restore(state, items[:matched], matched_id, session.store, applied)
     replaced = matched == 0 and session.log.newest > 0 and not without_us
     return Alignment(items, matched, False, replaced, without_us)
 
 
 def layout_before(session: Session) -> str | None:
     """The layout that has written what the session stands at; None where nothing was sent."""
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     return None if record is None else str(record["layout"])
-
-
-def lay_anew(session: Session) -> None:
-    """Let go of how every message was rendered, for another layout to render it again.
-
-    What is active stays so: what context tools have decided is not decided once more.
-    """
-    held = session.conversation.items
-    session.applied |= {item.call_id for item in held if item.kind == "result"}
-    session.conversation = Conversation()
-    session.inserts, session.drops, session.stands = {}, set(), 0
 
 
 def _untold(
@@ -140,10 +125,10 @@ def _match(
 
 
 def _holds_last_answer(session: Session, request: Request) -> bool:
-    if session.current is None:
+    if session.branch.call is None:
         return False
     applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
-    ordinal = session.log.records[session.current]["ordinal"]
+    ordinal = session.log.records[session.branch.call]["ordinal"]
     return bool(applied) and applied[-1] == ordinal
 
 
@@ -160,7 +145,7 @@ def _before(
 ) -> BranchState:
     """The state after the call before this one; `state`, where that is the call that matched
     and all of its messages stand."""
-    newest = session.current or call_id(session.id, session.log.newest)
+    newest = session.branch.call or call_id(session.id, session.log.newest)
     record = session.log.records.get(newest) if newest == matched_id else None
     if record is not None and record["kept"] + len(record["keys"]) == matched:
         return state
@@ -174,48 +159,3 @@ def _held_again(before: BranchState, items: list[Item]) -> list[Item]:
     """
     held = {key.address for key in before.keys}
     return [item for item in items if item.kind == "result" and item.key.address in held]
-
-
-def restore(session: Session, state: BranchState, items: list[Item], current: str | None) -> None:
-    """Make the session's conversation what the records say it was."""
-    conversation = Conversation()
-    for item in items:
-        conversation.append(item)
-    blob = _recalled(session, [state.rows, state.inserts])
-    for index, row in sorted(state.rows.items()):
-        if index < len(items):
-            conversation.render(*Part.from_row(row, blob))
-    for index, part in enumerate(conversation.parts):
-        if part.carries and part.subject is not None and index not in state.expired:
-            conversation.live[index] = part.subject
-    conversation.taken_up(state.expired)
-    conversation.due = dict(state.due)
-    session.conversation = conversation
-    session.sets = state.sets
-    session.inserts = {i: unpack(ours, blob) for i, ours in state.inserts.items()}
-    session.drops = set(state.drops)
-    session.shown = None
-    session.policy_state = state.state.get("policy") or {}
-    session.ledger = Ledger.from_state(state.state.get("ledger") or {})
-    session.depth, session.entries = state.depth, state.entries
-    session.current, session.stands = current, len(items)
-
-
-def _recalled(session: Session, packed: Any) -> Callable[[str], bytes]:
-    """Gives the blobs that packed values name, which are asked for in one go."""
-    store = session.store
-    found = store.blobs(marked(packed))
-    return lambda digest: found[digest] if digest in found else store.blob(digest)
-
-
-def stand_at_newest(session: Session) -> None:
-    """Give a session that no request has reached yet the sets of its newest call, and what that
-    call showed. The next request will tell where the session really stands.
-    """
-    ids = (call_id(session.id, ordinal) for ordinal in range(session.log.newest, 0, -1))
-    newest = next((id for id in ids if id not in session.log.unsent), None)
-    state = session.log.replay(newest, session.load_record)
-    session.sets = state.sets
-    session.shown = frozenset(
-        (row[3], row[6]) for row in state.rows.values() if row[1] in SHOWING and row[3] and row[6]
-    )

@@ -95,10 +95,10 @@ class Ingest:
         if item.tool in CONTEXT_TOOLS:
             return self._apply(item)
         for file in files:
-            session.sets.show(file.ordinal)
-        session.sets.show(entry.ordinal)
+            session.branch.sets.show(file.ordinal)
+        session.branch.sets.show(entry.ordinal)
         subject = entry if shown is None else shown
-        session.sets.activate(subject.ordinal)
+        session.branch.sets.activate(subject.ordinal)
         return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
 
     def is_second(self, item: Item) -> bool:
@@ -319,9 +319,9 @@ class Ingest:
         entry = self._session.index.entries.get(ordinal) if isinstance(ordinal, int) else None
         if entry is None or entry.object != decision.get("object"):
             return Fact(None, None, None)
-        if item.call_id not in self._session.applied:
+        if item.call_id not in self._session.branch.applied:
             apply_decision(self._session, decision)
-        self._session.applied.discard(item.call_id)
+        self._session.branch.applied.discard(item.call_id)
         if decision.get("form") == "visible":
             return Fact(None, None, None, leans_on=entry.ordinal)
         if decision.get("form") != "full":
@@ -334,10 +334,10 @@ def apply_decision(session: Session, decision: dict[str, Any]) -> None:
     ordinal = decision["ordinal"]
     match decision.get("op"):
         case "activate":
-            session.sets.activate(ordinal)
+            session.branch.sets.activate(ordinal)
         case "deactivate":
-            session.sets.deactivate(ordinal)
+            session.branch.sets.deactivate(ordinal)
         case "pin":
-            session.sets.pin(ordinal)
+            session.branch.sets.pin(ordinal)
         case "unpin":
-            session.sets.unpin(ordinal)
+            session.branch.sets.unpin(ordinal)

@@ -22,7 +22,7 @@ def attach_notices(session: Session, scene: Scene) -> None:
     conversation = scene.conversation
     index = len(conversation) - 1
     item = conversation.items[index]
-    if not session.notices or item.kind not in ("user", "result") or index in session.drops:
+    if not session.notices or item.kind not in ("user", "result") or index in session.branch.drops:
         return
     lines = [line for ordinal in sorted(session.notices) if (line := _line(session, ordinal))]
     session.notices.clear()
@@ -38,11 +38,11 @@ def attach_notices(session: Session, scene: Scene) -> None:
 
 def _line(session: Session, ordinal: int) -> str | None:
     """The notice for one file, None where no stale copy of it can be seen."""
-    shown = session.conversation.newest_holder(ordinal)
+    shown = session.branch.conversation.newest_holder(ordinal)
     entry = session.index.entries.get(ordinal)
     if shown is None or entry is None:
         return None
-    if session.conversation.parts[shown].version == entry.pin.version:
+    if session.branch.conversation.parts[shown].version == entry.pin.version:
         return None
     if session.notices[ordinal] == "deleted":
         return deleted_on_disk(ordinal, session.name_of(entry))

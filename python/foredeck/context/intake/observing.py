@@ -125,11 +125,11 @@ def take_answer(session: Session, item: Item) -> None:
 
     Committed before this returns. Does nothing where the session does not stand before it.
     """
-    conversation = session.conversation
+    conversation = session.branch.conversation
     if item.kind != "assistant" or item.calls or not len(conversation):
         session.workspace.blobs.clear()
         return
-    ingest = Ingest(session, session.current)
+    ingest = Ingest(session, session.branch.call)
     for before in conversation.items[conversation.last_assistant() + 1 :]:
         if before.kind not in ("result", "assistant"):
             ingest.other(before)

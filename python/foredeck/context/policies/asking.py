@@ -47,13 +47,13 @@ def ask(
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
-    conversation = session.conversation
+    conversation = session.branch.conversation
     if policy.uses:
         uses.follow(conversation)
     flight = conversation.last_assistant()
     holdings = list(_holdings(session, uses, flight))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
-    state = session.policy_state
+    state = session.branch.policy_state
     history = History(
         holdings,
         conversation.turn,
@@ -64,19 +64,19 @@ def ask(
         pieces=pieces,
     )
     verdict = policy.decide(history)
-    session.policy_state = verdict.state
+    session.branch.policy_state = verdict.state
     for index in verdict.expired:
         conversation.expire(index)
     kept = set(conversation.live.values())
     for holding in holdings:
         if holding.message in verdict.expired and holding.ordinal not in kept:
-            session.sets.expire(holding.ordinal)
+            session.branch.sets.expire(holding.ordinal)
     return Asked(policy, history, verdict.due)
 
 
 def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
-    conversation, pinned = session.conversation, session.sets.pinned
+    conversation, pinned = session.branch.conversation, session.branch.sets.pinned
     items, parts, counted = conversation.items, conversation.parts, conversation.counted
     turn, last_use = conversation.turn, conversation.uses.get
     for index, ordinal in sorted(conversation.live.items()):
@@ -94,7 +94,7 @@ def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[Loose]:
     """Pieces that at least one call has seen and that the wire lets go."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
     for spot, piece in uses.loose.items():

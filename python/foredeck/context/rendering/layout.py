@@ -15,6 +15,7 @@ from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part, keep_all
 from foredeck.context.quoting import looks_like_ours
+from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
@@ -52,8 +53,7 @@ class Placed:
 class Scene:
     """What a layout works on."""
 
-    conversation: Conversation
-    sets: Sets
+    branch: Branch
     content: Callable[[int], str | None]
     """A file's newest content, by handle; None for other objects and for what is not text."""
     describe: Callable[[int], Mapping[str, Any]]
@@ -72,6 +72,16 @@ class Scene:
     """Messages whose part was set in this call."""
     aside: Callable[[Item], tuple[int, int]] | None = None
     """Keeps a message as an object: its handle, and the number of its turn there."""
+
+    @property
+    def conversation(self) -> Conversation:
+        """The branch's messages with their parts."""
+        return self.branch.conversation
+
+    @property
+    def sets(self) -> Sets:
+        """The branch's pool, active and pinned set."""
+        return self.branch.sets
 
     def render(self, index: int, part: Part) -> None:
         """Set a message's part and note that it is new."""

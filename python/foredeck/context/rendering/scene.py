@@ -22,8 +22,7 @@ def scene_of(session: Session, min_saving_chars: int, digests: Size, gauge: Gaug
         return _describe(session, ordinal)
 
     return Scene(
-        session.conversation,
-        session.sets,
+        session.branch,
         content,
         describe,
         lambda ordinal: session.index.entries[ordinal].pin.version,

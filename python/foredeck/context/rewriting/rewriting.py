@@ -86,18 +86,18 @@ def rewrite(
     `wanted`: what the policy says may go, beside what nobody wants any more. `find`: the reads that
     may be brought up to date, given what goes. The session's ledger goes on by this call.
     """
-    conversation = session.conversation
+    conversation = session.branch.conversation
     due = collapsible(scene, wanted)
     refreshes = find(scene, due.keys()) if find and layout.keeps_bytes else {}
     if refreshes:
         savings = {spot: refresh.saving for spot, refresh in refreshes.items()}
         due = dict(sorted({**due, **savings}.items()))
-    conversation.set_due(due.keys(), session.depth + 1)
+    conversation.set_due(due.keys(), session.branch.depth + 1)
     decision = _rebase(session, scene, layout, call, rules, due, wanted, refreshes)
     if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
         unseal(scene, decision["from"])
     changed_from = min(scene.changed, default=len(conversation))
-    session.ledger = session.ledger.after(
+    session.branch.ledger = session.branch.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
     )
     return decision
@@ -115,7 +115,7 @@ def _rebase(
 ) -> dict[str, Any]:
     if not layout.keeps_bytes:
         _let_go(session, wanted)
-        if call.unseals and not first_free(session.conversation):
+        if call.unseals and not first_free(session.branch.conversation):
             unseal(scene, 0)
         return _shed(session, scene, call, rules.water)
     reason, first = reason_to_rebase(call.moment, rules.water), 0
@@ -125,12 +125,12 @@ def _rebase(
         reason = None
     if reason is None and call.rewritten is not None:
         reason, first = "history", call.rewritten
-    offer, session.rebase_in = None, None
+    offer, session.branch.rebase_in = None, None
     if reason is None and call.warm:
         dues = _dues(session, call, due)
         offer = _offer(session, call, rules.terms, dues)
         if offer is None:
-            session.rebase_in = calls_until(dues, call.prices, rules.terms)
+            session.branch.rebase_in = calls_until(dues, call.prices, rules.terms)
     if reason is None and offer is None:
         return {"kind": "append"}
     first = first if offer is None else offer.index
@@ -155,19 +155,19 @@ def _reason_of(call: Call, offer: Offer) -> Reason:
 
 def _let_go(session: Session, wanted: Collection[Spot]) -> None:
     """A layout that writes all anew need not wait: results that may go are no longer active."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     for index in {spot.message for spot in wanted if not spot.slot} & conversation.live.keys():
         ordinal = conversation.live[index]
         conversation.expire(index)
         if ordinal not in conversation.live.values():
-            session.sets.expire(ordinal)
+            session.branch.sets.expire(ordinal)
 
 
 def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:
     """A stateless layout has nothing to fold: what does not fit is no longer active."""
     gone = shed(scene, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
     for index in gone:
-        session.conversation.expire(index)
+        session.branch.conversation.expire(index)
     if not gone:
         return {"kind": "append"}
     return {"kind": "rebase", "reason": "high-water", "from": 0}
@@ -194,33 +194,33 @@ def _is_futile(scene: Scene, call: Call, water: Water, due: Mapping[Spot, int]) 
 
 def _expire(session: Session, folded: Collection[int]) -> None:
     """What was folded is inactive, unless it stands elsewhere too."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     for index in folded:
         ordinal = conversation.live.get(index)
         conversation.expire(index)
         if ordinal is not None and not conversation.holders.get(ordinal):
-            session.sets.expire(ordinal)
+            session.branch.sets.expire(ordinal)
 
 
 def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> Offer | None:
     """The rebase that pays at this call, by the rent that each due piece has cost."""
     if not dues:
         return None
-    so_far = session.ledger.after(
+    so_far = session.branch.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, call.start)
     )
-    if is_closing(session.conversation):
+    if is_closing(session.branch.conversation):
         terms = replace(terms, factor=terms.factor * terms.closing)
     return best_rebase(dues, call.prices, terms, so_far)
 
 
 def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
     """What may go, message by message in their order, as far back as bytes may change."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     savings: dict[int, int] = {}
     rents: dict[int, float] = {}
     for spot, chars in due.items():
-        calls = session.depth + 1 - conversation.due[spot]
+        calls = session.branch.depth + 1 - conversation.due[spot]
         saving = chars / CHARS_PER_TOKEN
         savings[spot.message] = savings.get(spot.message, 0) + chars
         rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
@@ -237,7 +237,7 @@ def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
 def _plain_bill(session: Session, call: Call) -> Bill:
     """What the call costs with every message as the host has it, and no marker or tool but its
     own."""
-    conversation, reach = session.conversation, call.reach
+    conversation, reach = session.branch.conversation, call.reach
     new = conversation.items[call.start if call.start >= reach.nearest else HEAD :]
     total = max(0, conversation.chars_host + call.fixed_chars - DEFINITION_CHARS)
     warm = call.warm and reach.rule != "none"
@@ -246,7 +246,7 @@ def _plain_bill(session: Session, call: Call) -> Bill:
 
 def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
     """What it costs as it goes out, changed from a message on."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     total = conversation.chars_sent + call.fixed_chars
     hit = call.reach.hit(min(changed_from, call.start))
     if hit == NOTHING:

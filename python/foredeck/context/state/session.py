@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foredeck.context.cache.cached import Entries
-from foredeck.context.cache.economics import Ledger
-from foredeck.context.messages.conversation import Conversation
 from foredeck.context.state.branch import CallLog, Fields
+from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.index import Entry, Seen, SessionIndex
-from foredeck.context.state.sets import Sets
 from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.documents import (
     ChatDocument,
@@ -24,7 +21,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.model.records import SAME_TRANSACTION, Pin
+from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
 from foredeck.store.protocol import Head, Store, Token
 
@@ -61,25 +58,10 @@ class Session:
     parent: str | None = None
     ancestors: frozenset[str] = frozenset()
     """Ids of the sessions that this one was forked from, near and far."""
-    conversation: Conversation = field(default_factory=Conversation)
-    sets: Sets = field(default_factory=Sets)
-    current: str | None = None
-    """Id of the call record that `conversation` stands at."""
-    stands: int = 0
-    """How many messages of that call's list still stand."""
+    branch: Branch = field(default_factory=Branch)
+    """The branch that was asked for last."""
     opened_at: int = 0
     """Ordinal of the newest call when the session was opened."""
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
-    drops: set[int] = field(default_factory=set)
-    policy_state: Mapping[str, Any] = field(default_factory=dict)
-    ledger: Ledger = field(default_factory=Ledger)
-    """What the branch has cost so far."""
-    rebase_in: int | None = None
-    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
-    depth: int = 0
-    """How many calls the branch has."""
-    entries: Entries = field(default_factory=Entries)
-    """What the provider's cache may hold of the branch."""
     system: Pin | None = None
     """The version of the system prompt object that the next call goes out with."""
     prompt: list[Any] = field(default_factory=list)
@@ -92,11 +74,6 @@ class Session:
     """Files whose newest version comes from a tool's words: the disk may have another by now."""
     unsettled: set[str] = field(default_factory=set)
     """Files, by id or path, that somebody seems to be writing: to be looked at once more."""
-    shown: frozenset[tuple[int, str]] | None = None
-    """What the newest call showed, as handles with hashes of texts, while no request has told
-    where the session stands now; None where that was not looked up."""
-    applied: set[str] = field(default_factory=set)
-    """Ids of context tool calls whose effect is in the sets already."""
     notices: dict[int, str] = field(default_factory=dict)
     """Handles of files that something else has changed, with what happened to them."""
     compactions: dict[str, Fields] = field(default_factory=dict)
@@ -113,10 +90,24 @@ class Session:
         """The store behind the session."""
         return self.workspace.store
 
+    @property
+    def newest_record(self) -> Fields | None:
+        """The call record that the branch stands at; None before its first call."""
+        return self.log.records.get(self.branch.call or "")
+
     def load_record(self, id: str) -> Fields | None:
         """A call record of any session."""
         head = self.store.head(id)
         return None if head is None else head.fields
+
+    def take_up_newest(self) -> None:
+        """Before a first request: go on from the newest call, until that request brings the
+        messages of the branch that the host is on."""
+        if self.branch.call is not None or self.branch.shown is not None:
+            return
+        ids = (call_id(self.id, ordinal) for ordinal in range(self.log.newest, 0, -1))
+        newest = next((id for id in ids if id not in self.log.unsent), None)
+        self.branch = Branch.provisional(self.log.replay(newest, self.load_record))
 
     def name_of(self, entry: Entry) -> str:
         """What the model calls an object: a file's path as its tools have it, else the label."""

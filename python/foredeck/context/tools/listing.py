@@ -14,10 +14,10 @@ SHOWN = 60
 def describe_session(session: Session) -> str:
     """One line per object, newest first, with totals above."""
     entries = [e for n, e in sorted(session.index.entries.items(), reverse=True) if _listed(e)]
-    sets = session.sets
+    sets = session.branch.sets
     head = (
         f"{len(session.index)} objects, {len(sets.active)} active, {len(sets.pinned)} pinned, "
-        f"{session.conversation.folded} folded, {session.log.newest} calls"
+        f"{session.branch.conversation.folded} folded, {session.log.newest} calls"
     )
     lines = [_line(session, entry) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:
@@ -43,7 +43,7 @@ def _line(session: Session, entry: Entry) -> str:
 
 def state_of(session: Session, ordinal: int) -> str:
     """pinned, active, inactive or indexed (SSOT 3.2)."""
-    sets = session.sets
+    sets = session.branch.sets
     if ordinal in sets.pinned:
         return "pinned"
     if ordinal in sets.active:

@@ -48,7 +48,7 @@ def why(session: Session, arguments: str, policy: Policy, uses: Uses) -> str:
 
 
 def _where(session: Session, ordinal: int) -> str:
-    conversation = session.conversation
+    conversation = session.branch.conversation
     holder = conversation.newest_holder(ordinal)
     place = "its content is not in the prompt"
     if holder is not None:
@@ -58,7 +58,7 @@ def _where(session: Session, ordinal: int) -> str:
 
 def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
     """The rule that holds for an object now."""
-    conversation, sets = session.conversation, session.sets
+    conversation, sets = session.branch.conversation, session.branch.sets
     holder = conversation.newest_holder(ordinal)
     if holder is None:
         return _gone(session, ordinal)
@@ -84,7 +84,7 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
 
 def _gone(session: Session, ordinal: int) -> str:
     """When an object left the prompt, or that it was never in it."""
-    for record in reversed(session.log.chain(session.current, session.load_record)):
+    for record in reversed(session.log.chain(session.branch.call, session.load_record)):
         for _, form, _, subject, *_ in record.get("parts") or ():
             if subject == ordinal and form == "reference":
                 at = f"call {record['ordinal']}{_told(record)}"
@@ -94,12 +94,12 @@ def _gone(session: Session, ordinal: int) -> str:
 
 def _decisions(session: Session) -> list[str]:
     """The newest call, and the newest rebase before it."""
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     if record is None:
         return []
     lines = [_line(record)]
     if record["decision"].get("kind") != "rebase":
-        chain = reversed(session.log.chain(session.current, session.load_record))
+        chain = reversed(session.log.chain(session.branch.call, session.load_record))
         last = next((r for r in chain if r["decision"].get("kind") == "rebase"), None)
         lines.append("No rebase yet on this branch." if last is None else _line(last))
         wait = record["stats"].get("rebase_in")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.context import wording
-from foredeck.context.intake.alignment import stand_at_newest
 from foredeck.context.intake.ingest import apply_decision
 from foredeck.context.intake.reconcile import PATIENCE_S, look_again
 from foredeck.context.rendering.layout import shown_name, shown_text
@@ -38,8 +37,7 @@ class ContextTools:
     def __init__(self, session: Session, *, max_chars: int = 50_000) -> None:
         self._session = session
         self._max_chars = max_chars
-        if session.current is None and session.shown is None:
-            stand_at_newest(session)
+        session.take_up_newest()
         self._tools: dict[str, Callable[[Wanted], ToolAnswer]] = {
             "activate": self._activate,
             "deactivate": self._deactivate,
@@ -61,7 +59,7 @@ class ContextTools:
         if not self._session.workspace.empty:
             self._session.workspace.commit()  # the handle in the decision must outlive a crash
         apply_decision(self._session, answer.decision)
-        self._session.applied.add(call_id)
+        self._session.branch.applied.add(call_id)
         return answer
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
@@ -78,14 +76,14 @@ class ContextTools:
         entry = wanted.entry
         self._refuse_locked(entry, "cannot be deactivated")
         decision = _decision("deactivate", entry)
-        if entry.ordinal in self._session.sets.active:
+        if entry.ordinal in self._session.branch.sets.active:
             return ToolAnswer(wording.deactivated(entry.ordinal), decision)
         return ToolAnswer(wording.out_of_pool(entry.ordinal), decision)
 
     def _unpin(self, wanted: Wanted) -> ToolAnswer:
         entry = wanted.entry
         self._refuse_locked(entry, "is not pinned, but always in view")
-        if entry.ordinal not in self._session.sets.pinned:
+        if entry.ordinal not in self._session.branch.sets.pinned:
             return ToolAnswer(wording.not_pinned(entry.ordinal), _decision("none", entry))
         return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
 
@@ -141,7 +139,7 @@ class ContextTools:
 
     def _shown_from_the_start(self, entry: Entry, content: Content) -> int:
         """How many characters of a file a visible read shows, from the first one on."""
-        conversation = self._session.conversation
+        conversation = self._session.branch.conversation
         shown = 0
         for index in conversation.holders.get(entry.ordinal, ()):
             if conversation.parts[index].version == content.version:
@@ -151,14 +149,14 @@ class ContextTools:
         return shown
 
     def _visible(self, entry: Entry, content: Content) -> bool:
-        conversation, shown = self._session.conversation, self._session.shown or frozenset()
+        conversation, shown = self._session.branch.conversation, self._session.branch.shown
         holders = conversation.holders.get(entry.ordinal, ())
         hashes = {conversation.parts[index].text_hash for index in holders}
-        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in shown
+        return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (shown or ())
 
     def _name(self, entry: Entry, content: Content) -> str:
         """What to call a visible content, so that the model finds it."""
-        conversation = self._session.conversation
+        conversation = self._session.branch.conversation
         for index in reversed(conversation.holders.get(entry.ordinal, [])):
             part = conversation.parts[index]
             if part.text_hash == content.text_hash:
@@ -175,7 +173,7 @@ class ContextTools:
 
 def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:
     """The arguments of a tool call as they were, where some of them are folded in the prompt."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     for part, item in zip(conversation.parts, conversation.items, strict=True):
         for call in item.calls if part.slots else ():
             if session.index.by_label.get(call.id) == entry.ordinal:

@@ -91,11 +91,12 @@ def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: 
     if window is None:
         return False
     limit = max(window - wish.reserve, int(manner.high_water * window))
-    if not len(session.conversation):
+    if not len(session.branch.conversation):
         newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
         return newest is None or gauge.tokens(newest["stats"]["chars_sent"]) <= limit
     foldable = gauge.tokens(may_go(scene))
-    expected = gauge.prompt(session.conversation, _around(session)) + gauge.tokens(wish.new_chars)
+    expected = gauge.prompt(session.branch.conversation, _around(session))
+    expected += gauge.tokens(wish.new_chars)
     if not gauge.calls:
         # Nothing but an estimate stands against the host's own count.
         expected = max(expected, wish.tokens)
@@ -104,10 +105,10 @@ def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: 
 
 def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
     """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
-    conversation, gone = session.conversation, {item.key.address for item in items}
+    conversation, gone = session.branch.conversation, {item.key.address for item in items}
     return sorted(
         ordinal
-        for ordinal in session.sets.pinned
+        for ordinal in session.branch.sets.pinned
         if all(
             conversation.items[index].key.address in gone
             for index in conversation.holders.get(ordinal, ())
@@ -117,10 +118,10 @@ def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
 
 def _around(session: Session) -> int:
     """Characters beside the messages, as the newest call had them."""
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     if record is None:
         return 0
-    return max(0, int(record["stats"]["chars_sent"]) - session.conversation.chars_sent)
+    return max(0, int(record["stats"]["chars_sent"]) - session.branch.conversation.chars_sent)
 
 
 def _put_away(
@@ -161,7 +162,7 @@ def _put_away(
 def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
     """The items with the entry ids by which the session knows them, and with what their calls
     asked for."""
-    known = {item.key.address: item.key for item in session.conversation.items}
+    known = {item.key.address: item.key for item in session.branch.conversation.items}
     list = Conversation()
     for item in items:
         list.append(replace(item, key=known.get(item.key.address, item.key)))
@@ -170,7 +171,7 @@ def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
 
 def _refused(session: Session, wish: Wish) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
-    record = session.log.records.get(session.current or "")
+    record = session.newest_record
     if wish.by != "overflow" or record is None or wish.model is None:
         return {}
     return {"model": wish.model.name, "chars": record["stats"]["chars_sent"]}

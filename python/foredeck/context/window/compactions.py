@@ -99,7 +99,7 @@ def by_summary(session: Session, text: str) -> str | None:
 
 def host_compaction(session: Session) -> str | None:
     """Id of the compaction whose summary stands first in the host's list; None for none of ours."""
-    return _summarised_by(session, session.conversation.items)
+    return _summarised_by(session, session.branch.conversation.items)
 
 
 def _summarised_by(session: Session, items: Sequence[Item]) -> str | None:
@@ -117,7 +117,7 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     if fields["written_by"] != "foredeck":
         told = summarised(session.index.by_object[id], fields.get("pinned") or ())
         ours = {"kind": "user", "blocks": [text_block(told)]}
-        session.inserts.setdefault(1, []).insert(0, ours)
+        session.branch.inserts.setdefault(1, []).insert(0, ours)
 
 
 def turn_number(session: Session, item: Item) -> int:

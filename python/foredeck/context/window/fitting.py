@@ -79,7 +79,7 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
     if not space.window or _chars(session, space) <= space.limit:
         return None
-    bound = first_free(session.conversation) > 0
+    bound = first_free(session.branch.conversation) > 0
     if bound and _chars(session, space) <= space.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
@@ -100,7 +100,7 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
 
 def compacted_until(session: Session) -> tuple[int, str | None]:
     """Up to which message the prompt is put away, and by which compaction; 0 for not at all."""
-    for ours in session.inserts.get(0, ()):
+    for ours in session.branch.inserts.get(0, ()):
         if "until" in ours:
             return ours["until"], ours.get("object")
     return 0, None
@@ -108,15 +108,15 @@ def compacted_until(session: Session) -> tuple[int, str | None]:
 
 def _chars(session: Session, space: Space) -> int:
     """The prompt's length; images count by their tokens."""
-    ours = (m for messages in session.inserts.values() for m in messages)
+    ours = (m for messages in session.branch.inserts.values() for m in messages)
     inserted = sum(block_chars(block) for message in ours for block in message["blocks"])
-    tokens = space.gauge.prompt(session.conversation, space.fixed_chars + inserted)
+    tokens = space.gauge.prompt(session.branch.conversation, space.fixed_chars + inserted)
     return int(tokens * space.gauge.rate)
 
 
 def _kept(session: Session) -> tuple[int, int]:
     """The newest user message, and the last message that may be the first to stay."""
-    items, flight = session.conversation.items, session.conversation.last_assistant()
+    items, flight = session.branch.conversation.items, session.branch.conversation.last_assistant()
     user = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "user"), -1)
     ends = (i for i in range(len(items) - 1, -1, -1) if items[i].kind not in ("result", "opaque"))
     last = next(ends, -1)
@@ -128,7 +128,7 @@ def _kept(session: Session) -> tuple[int, int]:
 def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
-    conversation = session.conversation
+    conversation = session.branch.conversation
     user, last = _kept(session)
     done, _ = compacted_until(session)
     excess = _chars(session, space) + space.summary() - space.goal
@@ -146,7 +146,7 @@ def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
 def _put_away(
     session: Session, scene: Scene, until: int, space: Space, held: frozenset[int]
 ) -> str:
-    conversation = session.conversation
+    conversation = session.branch.conversation
     done, previous = compacted_until(session)
     user, _ = _kept(session)
     summed_up = host_compaction(session)
@@ -161,7 +161,7 @@ def _put_away(
             _leave_out(session, scene, index)
     hold(scene, held, until)
     _stand_alone(scene, until)
-    pinned = sorted(n for n in session.sets.pinned if not conversation.holders.get(n))
+    pinned = sorted(n for n in session.branch.sets.pinned if not conversation.holders.get(n))
     asked = Asked("window", space.summary(), space.time_ms)
     made = put_away(
         session,
@@ -173,9 +173,9 @@ def _put_away(
     )
     block = text_block(made.summary)
     insert: Insert = {"kind": "user", "blocks": [block], "until": until, "object": made.id}
-    layouts = [m for m in session.inserts.get(0, ()) if m.get("layout")]
-    session.inserts = {i: m for i, m in session.inserts.items() if i > until}
-    session.inserts[0] = [*layouts, insert]
+    layouts = [m for m in session.branch.inserts.get(0, ()) if m.get("layout")]
+    session.branch.inserts = {i: m for i, m in session.branch.inserts.items() if i > until}
+    session.branch.inserts[0] = [*layouts, insert]
     return made.id
 
 
@@ -185,7 +185,7 @@ def _leave_out(session: Session, scene: Scene, index: int) -> None:
     conversation.expire(index)
     gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
     scene.render(index, gone)
-    session.drops.add(index)
+    session.branch.drops.add(index)
     if part.subject is not None and not conversation.holders.get(part.subject):
         scene.sets.expire(part.subject)
 
@@ -226,8 +226,9 @@ def _trim(session: Session, scene: Scene, space: Space, spared: frozenset[int]) 
 
 
 def _may_trim(session: Session, index: int) -> bool:
-    item = session.conversation.items[index]
-    return item.kind in ("user", "result") and session.conversation.parts[index].form != "dropped"
+    conversation = session.branch.conversation
+    is_text = conversation.items[index].kind in ("user", "result")
+    return is_text and conversation.parts[index].form != "dropped"
 
 
 def _level(sizes: list[int], over: int) -> int:
@@ -295,6 +296,6 @@ def _fold_arguments(scene: Scene, index: int) -> None:
 
 def _close_turn(session: Session) -> None:
     """A word of ours after the newest results: sealed reasoning of the turn binds no more."""
-    end = len(session.conversation)
+    end = len(session.branch.conversation)
     ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
-    session.inserts.setdefault(end, []).append(ours)
+    session.branch.inserts.setdefault(end, []).append(ours)

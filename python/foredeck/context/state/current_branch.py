@@ -1,0 +1,127 @@
+"""The branch that a session is on: all that changes when the host moves to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foredeck.context.cache.cached import Entries
+from foredeck.context.cache.economics import Ledger
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.state.branch import BranchState, Fields
+from foredeck.context.state.sets import Sets
+from foredeck.model.messages import marked, unpack
+from foredeck.store.protocol import Store
+
+
+@dataclass(slots=True)
+class Branch:
+    """The messages of one branch as they go out, its sets, and what its next call builds on.
+
+    Everything here can be had from the call records, so that a session changes its branch, or
+    takes it up after a restart, by one assignment: `session.branch = Branch.restore(...)`.
+    """
+
+    conversation: Conversation = field(default_factory=Conversation)
+    sets: Sets = field(default_factory=Sets)
+    call: str | None = None
+    """Id of the newest call record; None before the first call."""
+    matched: int = 0
+    """How many messages of that call's list the host still has."""
+    inserts: dict[int, list[Insert]] = field(default_factory=dict)
+    """Messages of ours, by the index of the host's message that they go before."""
+    drops: set[int] = field(default_factory=set)
+    """Messages of the host's that do not go out."""
+    policy_state: Mapping[str, Any] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the branch has cost so far."""
+    rebase_in: int | None = None
+    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
+    depth: int = 0
+    """How many calls the branch has."""
+    entries: Entries = field(default_factory=Entries)
+    """What the provider's cache may hold of the branch."""
+    applied: set[str] = field(default_factory=set)
+    """Ids of context tool calls whose effect is in the sets already."""
+    shown: frozenset[tuple[int, str]] | None = None
+    """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
+
+    @classmethod
+    def restore(
+        cls,
+        state: BranchState,
+        items: Sequence[Item],
+        call: str | None,
+        store: Store,
+        applied: Iterable[str] = (),
+    ) -> Branch:
+        """The branch as the call records have it. `items`: the messages that are still there."""
+        blob = _blobs_of([state.rows, state.inserts], store)
+        return cls(
+            _restored_conversation(state, items, blob),
+            state.sets,
+            call,
+            len(items),
+            {index: unpack(ours, blob) for index, ours in state.inserts.items()},
+            set(state.drops),
+            state.state.get("policy") or {},
+            Ledger.from_state(state.state.get("ledger") or {}),
+            depth=state.depth,
+            entries=state.entries,
+            applied=set(applied),
+        )
+
+    @classmethod
+    def provisional(cls, state: BranchState) -> Branch:
+        """The sets after a call, and what it showed, until a request brings the messages."""
+        rows = state.rows.values()
+        shown = frozenset((r[3], r[6]) for r in rows if r[1] in SHOWING and r[3] and r[6])
+        return cls(sets=state.sets, shown=shown)
+
+    def go_on(self, call: str, record: Fields) -> None:
+        """Stand at the call whose record has just been committed."""
+        self.entries.apply(record)
+        self.call, self.matched = call, len(self.conversation)
+        self.depth += 1
+
+    def without_rendering(self) -> Branch:
+        """The branch before any of its messages was rendered, for another layout to do so.
+
+        What is active stays so: what context tools have decided is not decided once more.
+        """
+        results = {item.call_id for item in self.conversation.items if item.kind == "result"}
+        return replace(
+            self,
+            conversation=Conversation(),
+            inserts={},
+            drops=set(),
+            matched=0,
+            applied=self.applied | results,
+        )
+
+
+def _restored_conversation(
+    state: BranchState, items: Sequence[Item], blob: Callable[[str], bytes]
+) -> Conversation:
+    conversation = Conversation()
+    for item in items:
+        conversation.append(item)
+    for index, row in sorted(state.rows.items()):
+        if index < len(items):
+            conversation.render(*Part.from_row(row, blob))
+    for index, part in enumerate(conversation.parts):
+        if part.carries and part.subject is not None and index not in state.expired:
+            conversation.live[index] = part.subject
+    conversation.taken_up(state.expired)
+    conversation.due = dict(state.due)
+    return conversation
+
+
+def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:
+    """Gives the blobs that packed values name, which are asked for in one go."""
+    found = store.blobs(marked(packed))
+    return lambda digest: found[digest] if digest in found else store.blob(digest)
