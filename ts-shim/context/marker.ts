@@ -17,7 +17,7 @@ export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("before_provider_request", ({ payload }) => {
     let marked: Json | undefined;
     shim.safely("before_provider_request", () => {
-      shim.context.look(payload);
+      shim.context.inspectRequest(payload);
       marked = withMarker(payload, shim.context.marker);
     });
     return marked;

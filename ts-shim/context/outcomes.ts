@@ -1,22 +1,22 @@
-/** What became of the model calls since the engine last answered: told with the next request. */
+/** What became of the model calls since the engine last answered: reported with the next request. */
 
 import type { Outcome } from "../engine/protocol.ts";
 
-/** Outcomes kept at most; with the engine away for longer than this, the oldest go. */
+/** Outcomes kept at most; if the engine is away for more calls than this, the oldest are lost. */
 const LIMIT = 1000;
 
-/** The outcomes not yet told to the engine, oldest first. */
+/** The outcomes that the engine has not acknowledged, oldest first. */
 export class OutcomeLog {
-  private untold: Outcome[] = [];
+  private unacknowledged: Outcome[] = [];
 
   /** The engine's answer went out. */
   applied(call: number): void {
     this.add({ call, kind: "applied" });
   }
 
-  /** The call that went out last was changed by somebody else, or the one before it was. */
+  /** Another extension changed the call that went out last, or the one before it. */
   rewritten(reason: string): void {
-    const newest = this.untold.at(-1);
+    const newest = this.unacknowledged.at(-1);
     if (newest?.kind === "applied") newest.reason = reason;
   }
 
@@ -39,26 +39,26 @@ export class OutcomeLog {
     },
   ): void {
     const { edited, ending = false, messages, reason, call = null } = sent;
-    const told = { call, kind, edited, messages, time_ms: Date.now(), reason };
-    this.add(ending ? { ...told, ending } : told);
+    const outcome = { call, kind, edited, messages, time_ms: Date.now(), reason };
+    this.add(ending ? { ...outcome, ending } : outcome);
   }
 
-  /** All that is untold. It stays untold until `told`. */
+  /** All of them. They stay pending until they are acknowledged. */
   pending(): Outcome[] {
-    return [...this.untold];
+    return [...this.unacknowledged];
   }
 
   /** The engine has answered a request that carried the first `count` of the pending ones. */
-  told(count: number): void {
-    this.untold.splice(0, count);
+  acknowledge(count: number): void {
+    this.unacknowledged.splice(0, count);
   }
 
   clear(): void {
-    this.untold = [];
+    this.unacknowledged = [];
   }
 
   private add(outcome: Outcome): void {
-    this.untold.push(outcome);
-    if (this.untold.length > LIMIT) this.untold.shift();
+    this.unacknowledged.push(outcome);
+    if (this.unacknowledged.length > LIMIT) this.unacknowledged.shift();
   }
 }

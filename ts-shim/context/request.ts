@@ -1,8 +1,75 @@
 /** Builds the parameters of `context/assemble` from Pi's state. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { entryIds } from "./entries.ts";
+import { type HostMessage, isSystem } from "./messages.ts";
+import { LastSent } from "./sync.ts";
+import { warmedAt } from "./warming.ts";
 
-/** Fields of Pi's model record that prices, windows and caches are computed from. */
+/** The host's list for one model call, with and without its system entries. */
+export interface HostLists {
+  ctx: ExtensionContext;
+  all: HostMessage[];
+  list: HostMessage[];
+}
+
+/** The part of a request that depends on what was sent before, and how to remember that it was. */
+export interface BuiltRequest {
+  params: Record<string, unknown>;
+  /** Whether system messages and tools are those of the last answered request. */
+  sameHead: boolean;
+  /** To be called when the engine has answered: what was sent need not be sent again. */
+  accepted(): void;
+}
+
+/** Leaves out system messages and tool definitions that the engine has already. */
+export class RequestBuilder {
+  private readonly pi: ExtensionAPI;
+  private readonly system = new LastSent();
+  private readonly tools = new LastSent();
+
+  constructor(pi: ExtensionAPI) {
+    this.pi = pi;
+  }
+
+  /** @param keep how many messages at the start of the list the engine has already */
+  build({ ctx, all, list }: HostLists, keep: number): BuiltRequest {
+    if (keep === 0) this.forget();
+    const system = systemMessages(all, ctx);
+    const tools = describeTools(this.pi);
+    const params = {
+      keep,
+      messages: list.slice(keep),
+      entries: entryIds(ctx.sessionManager, list, keep),
+      system: this.system.ifChanged(system),
+      tools: this.tools.ifChanged(tools),
+      model: describeModel(ctx),
+      time_ms: Date.now(),
+      warmed_ms: warmedAt(ctx.sessionManager),
+    };
+    return {
+      params,
+      sameHead: params.system === undefined && params.tools === undefined,
+      accepted: () => {
+        this.system.accept(system);
+        this.tools.accept(tools);
+      },
+    };
+  }
+
+  private forget(): void {
+    this.system.clear();
+    this.tools.clear();
+  }
+}
+
+function systemMessages(all: readonly HostMessage[], ctx: ExtensionContext): HostMessage[] {
+  const system = all.filter(isSystem);
+  // A Pi without `context_with_system` leaves its system messages out of the list.
+  return system.length > 0 ? system : [{ role: "system", content: ctx.getSystemPrompt() }];
+}
+
+/** The fields of Pi's model record from which prices, windows and caches are computed. */
 const MODEL_FIELDS = [
   "provider",
   "id",
@@ -25,7 +92,7 @@ export function describeModel(ctx: ExtensionContext): Record<string, unknown> | 
 }
 
 /** The definitions of the active tools: `{name, description, parameters}`, in Pi's order. */
-export function describeTools(pi: ExtensionAPI): Record<string, unknown>[] {
+function describeTools(pi: ExtensionAPI): Record<string, unknown>[] {
   const active = new Set(pi.getActiveTools());
   return pi
     .getAllTools()

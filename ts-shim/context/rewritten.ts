@@ -1,12 +1,11 @@
 /**
- * Finds out whether another extension changes requests after the conversation has gone through
- * foredeck.
+ * Detects other extensions that change requests after the conversation has gone through foredeck.
  *
- * What Pi makes of a message is the same each time. So where nothing was changed here since the
- * last request, that one is the beginning of this one; where it is not, somebody else has changed
- * one of them, and the provider's cache does not find what stands after. Seen is what extensions
- * loaded before this one do, and what later ones change in place: a request that a later one puts
- * in its stead does not come by here.
+ * Pi turns a message into the same bytes every time. So where foredeck changed nothing since the
+ * last request, this one must begin with it. If it does not, somebody else has changed one of the
+ * two, and the provider's cache misses everything after the change. This sees extensions loaded
+ * before foredeck, and later ones that change a request in place; a later extension that replaces
+ * the request does so out of our sight.
  */
 
 import { isRecord } from "./messages.ts";
@@ -14,51 +13,51 @@ import { sameValue } from "./sync.ts";
 
 type Json = Record<string, unknown>;
 
-/** Under which name the wires that Pi speaks have their messages. */
-const LISTS = ["messages", "input", "contents"];
-/** What stands before them, and how to call it. */
-const AROUND: Record<string, string> = {
+/** The field that holds the messages, in one or another of the APIs that Pi speaks. */
+const MESSAGE_FIELDS = ["messages", "input", "contents"];
+/** What is sent in front of the messages, as the user would call it. */
+const HEAD_FIELDS: Record<string, string> = {
   system: "system prompt",
   systemInstruction: "system prompt",
   instructions: "system prompt",
   tools: "tools",
 };
 
-/** The requests of one session, the last of them kept. */
+/** Compares each request of a session with the one before it. */
 export class SentRequests {
   private last: Json | null = null;
-  private next: { goesOn: boolean; signal: AbortSignal | undefined } | null = null;
+  private expected: { extendsLast: boolean; signal: AbortSignal | undefined } | null = null;
 
   /**
-   * A conversation is on its way to the provider.
-   * @param goesOn it is the last one with messages added, and nothing else was changed
+   * Announces a request.
+   * @param extendsLast it is the last one with messages added, and nothing else was changed
    */
-  expect(goesOn: boolean, signal?: AbortSignal): void {
-    this.next = { goesOn, signal };
+  expect(extendsLast: boolean, signal?: AbortSignal): void {
+    this.expected = { extendsLast, signal };
   }
 
   /**
-   * The request that was made of it, or another one, which is left alone.
-   * @returns what compares it with the one before, where that can tell something: it gives what
-   *   somebody else has changed in one of them, null for nothing
+   * Takes a request. One that was not announced (a warming request, a summary) is ignored.
+   * @returns null where there is nothing to compare; else a function that compares this request
+   *   with the last one, and returns what somebody else has changed in either, null for nothing
    */
-  look(payload: unknown): (() => string | null) | null {
-    const { next, last } = this;
-    this.next = null;
-    if (!next || next.signal?.aborted || !isRecord(payload)) return null;
+  inspect(payload: unknown): (() => string | null) | null {
+    const { expected, last } = this;
+    this.expected = null;
+    if (!expected || expected.signal?.aborted || !isRecord(payload)) return null;
     this.last = payload;
-    if (!next.goesOn || !last || last.model !== payload.model) return null;
+    if (!expected.extendsLast || !last || last.model !== payload.model) return null;
     return () => changes(last, payload);
   }
 
-  /** Another session, or a request that is not told of: nothing is known of the next one. */
+  /** Another session: its first request continues nothing. */
   clear(): void {
     this.last = null;
-    this.next = null;
+    this.expected = null;
   }
 }
 
-/** What to say of it. */
+/** The warning for the user. */
 export function describeRewriting(changed: string): string {
   return (
     `another extension changes requests on their way to the model (${changed}): the provider's ` +
@@ -67,9 +66,9 @@ export function describeRewriting(changed: string): string {
 }
 
 function changes(last: Json, now: Json): string | null {
-  const found = Object.keys(AROUND)
+  const found = Object.keys(HEAD_FIELDS)
     .filter((name) => !sameRequest(last[name], now[name]))
-    .map((name) => AROUND[name]);
+    .map((name) => HEAD_FIELDS[name]);
   const changed = firstChanged(listOf(last), listOf(now));
   if (changed !== null) found.push(`messages from number ${changed + 1} on`);
   return found.length > 0 ? found.join(", ") : null;
@@ -79,13 +78,13 @@ function changes(last: Json, now: Json): string | null {
 function firstChanged(last: unknown[], now: unknown[]): number | null {
   const at = last.findIndex((message, index) => {
     if (sameRequest(message, now[index])) return false;
-    return index < last.length - 1 || !grown(plain(message), plain(now[index]));
+    return index < last.length - 1 || !isExtendedBy(plain(message), plain(now[index]));
   });
   return at < 0 ? null : at;
 }
 
-/** Results of later calls may join the newest message of a request. */
-function grown(one: unknown, other: unknown): boolean {
+/** Whether `other` is `one` with blocks added: results of later calls may join its last message. */
+function isExtendedBy(one: unknown, other: unknown): boolean {
   if (!isRecord(one) || !isRecord(other)) return false;
   const { content: before, ...fields } = one;
   const { content: after, ...others } = other;
@@ -93,17 +92,20 @@ function grown(one: unknown, other: unknown): boolean {
   return sameValue(fields, others) && sameValue(before, after.slice(0, before.length));
 }
 
-/** Whether the provider reads the same. Few messages carry a marker: only those are copied. */
+/** Whether the provider reads the same. Compares as is first: few messages carry a marker. */
 function sameRequest(one: unknown, other: unknown): boolean {
   return sameValue(one, other) || sameValue(plain(one), plain(other));
 }
 
 function listOf(payload: Json): unknown[] {
-  const list = LISTS.map((name) => payload[name]).find(Array.isArray);
+  const list = MESSAGE_FIELDS.map((name) => payload[name]).find(Array.isArray);
   return (list as unknown[] | undefined) ?? [];
 }
 
-/** A copy without cache markers, which move, and with every text as a block, as under a marker. */
+/**
+ * A copy without cache markers, which move from request to request. Pi writes a text that carries
+ * a marker as a block, and as a plain string otherwise, so every text becomes a block here.
+ */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isRecord(value)) return value;

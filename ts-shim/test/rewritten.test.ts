@@ -18,7 +18,7 @@ function look(...requests: unknown[]): string | null {
   let found: string | null = null;
   for (const request of requests) {
     sent.expect(true);
-    found = sent.look(request)?.() ?? null;
+    found = sent.inspect(request)?.() ?? null;
   }
   return found;
 }
@@ -56,18 +56,18 @@ test("other wires are read as well", () => {
 
 test("what cannot be compared is left alone", () => {
   const sent = new SentRequests();
-  assert.equal(sent.look(second), null, "not told of");
+  assert.equal(sent.inspect(second), null, "not announced");
   sent.expect(true);
-  assert.equal(sent.look("text"), null);
+  assert.equal(sent.inspect("text"), null);
   sent.expect(true);
-  sent.look(second);
+  sent.inspect(second);
   sent.expect(false);
-  assert.equal(sent.look(first), null, "changed by the engine");
+  assert.equal(sent.inspect(first), null, "changed by the engine");
   sent.expect(true);
-  assert.equal(sent.look({ ...second, model: "another" }), null);
+  assert.equal(sent.inspect({ ...second, model: "another" }), null);
   sent.expect(true, AbortSignal.abort());
-  assert.equal(sent.look(first), null);
+  assert.equal(sent.inspect(first), null);
   sent.clear();
   sent.expect(true);
-  assert.equal(sent.look(first), null);
+  assert.equal(sent.inspect(first), null);
 });

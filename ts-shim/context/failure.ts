@@ -1,0 +1,35 @@
+/** Why a model call went out without the engine, for the engine's records and for the user. */
+
+import type { EngineState } from "../engine/engine.ts";
+import { AbortedError, DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
+import { BadAnswerError } from "./answer.ts";
+
+/** `aborted`: the user stopped the call. `reason` goes into the call record (docs/protocol.md). */
+export interface Failure {
+  kind: "fallback" | "aborted";
+  reason: string;
+}
+
+export function failureOf(error: unknown, state: EngineState): Failure {
+  if (error instanceof AbortedError) return { kind: "aborted", reason: "user" };
+  return { kind: "fallback", reason: reasonOf(error, state) };
+}
+
+function reasonOf(error: unknown, state: EngineState): string {
+  if (error instanceof DeadlineError) return "timeout";
+  if (error instanceof BadAnswerError) return "answer";
+  if (error instanceof RpcError) return `error ${error.code}`;
+  if (error instanceof GoneError) return state === "setup" ? "setup" : "away";
+  return "internal";
+}
+
+const FOR_THE_USER: Record<string, string> = {
+  timeout: "the engine did not answer in time",
+  answer: "the engine's answer did not fit the conversation",
+  away: "the engine is not running",
+};
+
+/** A reason in words, or `otherwise` where it says nothing to a user. */
+export function inWords(reason: string, otherwise: string): string {
+  return FOR_THE_USER[reason] ?? otherwise;
+}

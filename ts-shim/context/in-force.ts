@@ -1,0 +1,108 @@
+/**
+ * The engine's last answer: the conversation it was given for, its edits, and its call record.
+ *
+ * The engine is sent only what follows that conversation. A call that has to go out without the
+ * engine uses the same edits again, so that the provider's cache still finds its beginning.
+ */
+
+import type { Answer } from "../engine/protocol.ts";
+import { applyEdits, EditBook } from "./edits.ts";
+import type { HostMessage } from "./messages.ts";
+import { AnsweredList } from "./sync.ts";
+
+/** How far the edits in force still fit a list that the engine has not seen. */
+export interface Reusable {
+  /** Messages before this index go out edited, the others as the host has them. */
+  edited: number;
+  /** Whether what was inserted at that index, the end of the last prompt, goes out too. */
+  ending: boolean;
+}
+
+export class AnswerInForce {
+  private readonly answered = new AnsweredList();
+  private book = new EditBook();
+  private record: number | null = null;
+  /** The engine connection that knows the answered list; 0 where none is known to. */
+  private connection = 0;
+
+  /** The call record that the edits belong to, or null before the first answer. */
+  get call(): number | null {
+    return this.record;
+  }
+
+  /** Another session: nothing of the last one applies. */
+  clear(): void {
+    this.answered.clear();
+    this.book = new EditBook();
+    this.record = null;
+    this.connection = 0;
+  }
+
+  /** How many messages at the start of a list the last answer was given for. */
+  commonPrefix(list: readonly HostMessage[]): number {
+    return this.answered.commonPrefix(list);
+  }
+
+  /** Of such a prefix, what an engine need not be sent again: nothing if it is another engine. */
+  knownTo(connection: number, prefix: number): number {
+    return this.connection === connection ? prefix : 0;
+  }
+
+  /** The engine may hold an answer that never arrived: it has to be sent everything next time. */
+  distrustEngine(): void {
+    this.connection = 0;
+  }
+
+  /** A copy of the edits in force before a message. */
+  editsBefore(index: number): EditBook {
+    const held = this.book.copy();
+    held.truncate(index);
+    return held;
+  }
+
+  /** Whether an answer leaves all that was sent before as it was. */
+  isExtendedBy(answer: Answer, keep: number): boolean {
+    const { length } = this.answered;
+    return length > 0 && keep === length && answer.from >= length;
+  }
+
+  /** Takes a checked answer. Call it before the edits are applied: they change the messages. */
+  accept(
+    list: readonly HostMessage[],
+    keep: number,
+    { answer, book }: { answer: Answer; book: EditBook },
+    connection: number,
+  ): void {
+    this.answered.accept(list, keep);
+    this.book = book;
+    this.record = answer.call;
+    this.connection = connection;
+  }
+
+  /**
+   * What can go out again without the engine.
+   * @param prefix what `commonPrefix(list)` gave
+   */
+  reusable(list: readonly HostMessage[], prefix: number): Reusable {
+    const edited = this.wholeCalls(list, prefix);
+    // What ended the last prompt stays where it was. Nothing may come between a call and its
+    // result, though, and the result may be the next message.
+    const ending = edited === this.answered.length && list[edited]?.role !== "toolResult";
+    return { edited, ending };
+  }
+
+  /** The list to send, or undefined where it goes out as it is. */
+  apply(
+    all: readonly HostMessage[],
+    { edited, ending }: Reusable = { edited: Number.POSITIVE_INFINITY, ending: true },
+  ): HostMessage[] | undefined {
+    if (edited === 0 || this.book.isEmpty()) return undefined;
+    return applyEdits(all, this.book, edited, ending);
+  }
+
+  /** `prefix`, or less where dropping a call before it would leave the call's result behind. */
+  private wholeCalls(list: readonly HostMessage[], prefix: number): number {
+    if (prefix === this.answered.length || list.length === 0) return prefix;
+    return Math.min(prefix, ...this.book.dropped());
+  }
+}
