@@ -33,6 +33,7 @@ def check(host: Host, sent: Sent) -> None:
     _store_shows_what_was_sent(host, sent)
     _figures_are_true(host, sent)
     _handles_stay(host)
+    _sets_are_within_each_other(host)
     _what_is_kept_is_true(host)
     if sent.record["policy"] == "seed-window":
         _answers_stand(sent)
@@ -120,6 +121,13 @@ def _handles_stay(host: Host) -> None:
     host.past.handles = index
 
 
+def _sets_are_within_each_other(host: Host) -> None:
+    """And all members are in the index."""
+    sets = host.state.branch.sets
+    assert sets.pinned <= sets.active <= sets.pool <= host.state.index.entries.keys()
+    assert sets.pins <= host.state.index.entries.keys()
+
+
 def _sent_bytes_stand(host: Host, sent: Sent) -> None:
     """Before a rebase's position, what was sent for the longest known beginning goes out again.
 
@@ -188,7 +196,7 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
-    conversation, pinned = host.state.branch.conversation, host.state.branch.sets.pinned
+    conversation, pinned = host.state.branch.conversation, host.state.branch.sets.pins
     for index, form, _, subject, *_ in sent.record["parts"]:
         if form == "reference" and subject in pinned:
             newest = conversation.newest_holder(subject)

@@ -29,7 +29,7 @@ def _kept(branch: Branch) -> dict[str, Any]:
         "due": conversation.due,
         "holders": conversation.holders,
         "texts": conversation.texts,
-        "sets": (set(sets.pool), set(sets.active), set(sets.pinned)),
+        "sets": (set(sets.pool), set(sets.active), set(sets.pins)),
         "inserts": {index: ours for index, ours in branch.inserts.items() if ours},
         "drops": branch.drops,
         "policy": dict(branch.policy_state),

@@ -231,7 +231,7 @@ def test_pins_survive_a_compaction(host: Host) -> None:
     finish(host)
     host.compact("What was done.", keep=6)
     ask(host)
-    assert host.state.branch.sets.pinned == {5}
+    assert host.state.branch.sets.pins == {5}
 
 
 def test_a_compaction_in_mid_turn_keeps_results_in_flight(host: Host) -> None:

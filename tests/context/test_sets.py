@@ -19,7 +19,7 @@ def act(sets: Sets, done: list[tuple[str, int]]) -> None:
 
 
 def members(sets: Sets) -> tuple[set[int], set[int], set[int]]:
-    return sets.pool, sets.active, sets.pinned
+    return sets.pool, sets.active, sets.pins
 
 
 @given(actions)
@@ -27,11 +27,10 @@ def test_what_is_pinned_is_active_and_what_is_active_is_in_the_pool(
     done: list[tuple[str, int]],
 ) -> None:
     sets = Sets()
-    for action, ordinal in done:
-        if action == "expire" and ordinal in sets.pinned:
-            continue
-        act(sets, [(action, ordinal)])
+    for step in done:
+        act(sets, [step])
         assert sets.pinned <= sets.active <= sets.pool
+        assert sets.pins == sets.pinned | sets.waiting
 
 
 @given(st.lists(actions, max_size=5))
@@ -73,6 +72,33 @@ def test_deactivating_twice_leaves_the_pool() -> None:
     assert members(sets) == ({3}, set(), set())
     sets.deactivate(3)
     assert members(sets) == (set(), set(), set())
+
+
+def test_a_pinned_object_that_expires_waits_and_is_pinned_again_once_it_is_active() -> None:
+    sets = Sets()
+    sets.pin(3)
+    sets.expire(3)
+    assert (sets.pinned, sets.waiting, sets.active) == (set(), {3}, set())
+    sets.activate(3)
+    assert (sets.pinned, sets.waiting) == ({3}, set())
+
+
+def test_unpinning_ends_the_waiting() -> None:
+    sets = Sets()
+    sets.pin(3)
+    sets.expire(3)
+    sets.unpin(3)
+    assert members(sets) == ({3}, set(), set())
+
+
+def test_records_name_pins_as_they_always_did() -> None:
+    sets, replayed = Sets(), Sets()
+    sets.pin(3)
+    sets.expire(3)
+    changes = sets.take_changes()
+    assert changes == {"pool+": [3], "pinned+": [3]}
+    replayed.replay(changes)
+    assert replayed.waiting == {3}
 
 
 def test_expiring_never_leaves_the_pool() -> None:

@@ -343,11 +343,8 @@ class Assembler:
 
     def _leave_out(self, scene: Scene, index: int, subject: int | None) -> None:
         """A message that is not sent shows nothing, and keeps nothing active."""
-        conversation = scene.conversation
-        conversation.expire(index)
+        scene.branch.release(index, subject)
         scene.render(index, Part("dropped", []))
-        if subject is not None and subject not in conversation.live.values():
-            scene.sets.expire(subject)
 
     def _has_left_over(self) -> bool:
         """Whether another layout's text stands between the messages of one that has none."""

@@ -168,7 +168,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
         **({"rebase_in": session.branch.rebase_in} if session.branch.rebase_in else {}),
         "objects": len(session.index),
         "active": len(sets.active),
-        "pinned": len(sets.pinned),
+        "pinned": len(sets.pins),
         "collapsed": conversation.folded,
     }
 

@@ -137,8 +137,8 @@ class Conversation:
         self.live[index] = ordinal
         self._touched.add(index)
 
-    def expire(self, index: int) -> None:
-        """Mark a message's content as collapsible: it goes at the next rebase."""
+    def unwatch(self, index: int) -> None:
+        """The opposite of `watch`, for `Branch.release` alone: it keeps the sets in step."""
         if self.live.pop(index, None) is not None:
             self._touched.add(index)
 

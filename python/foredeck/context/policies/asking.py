@@ -65,18 +65,15 @@ def ask(
     )
     verdict = policy.decide(history)
     session.branch.policy_state = verdict.state
-    for index in verdict.expired:
-        conversation.expire(index)
-    kept = set(conversation.live.values())
-    for holding in holdings:
-        if holding.message in verdict.expired and holding.ordinal not in kept:
-            session.branch.sets.expire(holding.ordinal)
+    # Only what was offered: a policy never gets hold of what is pinned or in flight.
+    for index in sorted({holding.message for holding in holdings} & verdict.expired):
+        session.branch.release(index)
     return Asked(policy, history, verdict.due)
 
 
 def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
-    conversation, pinned = session.branch.conversation, session.branch.sets.pinned
+    conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.counted
     turn, last_use = conversation.turn, conversation.uses.get
     for index, ordinal in sorted(conversation.live.items()):

@@ -59,7 +59,7 @@ class Anchored:
         if part.subject is not None and part.subject != placed.subject:
             # What can be read is the other object: it is in use, and this one is not shown.
             scene.sets.activate(part.subject)
-            scene.sets.expire(placed.subject or 0)
+            scene.branch.release_object(placed.subject or 0)
 
     def fold(self, scene: Scene, indexes: set[int]) -> None:
         """References take the place of content and of words that it stands above; differences to it

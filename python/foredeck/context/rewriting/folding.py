@@ -61,9 +61,9 @@ def _lost_thinking(item: Item, part: Part) -> bool:
 
 
 def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) -> set[int]:
-    """For a layout that writes all anew: the contents that must go to stay below the marks.
+    """For a layout that writes all anew: the objects that must go to stay below the marks.
 
-    The least recently used go first. Returns their messages; nothing is rendered here.
+    The least recently used go first. Returns their handles; nothing is let go or rendered here.
     """
     conversation, sets = scene.conversation, scene.sets
     sizes = {ordinal: len(scene.content(ordinal) or "") for ordinal in sets.active}
@@ -76,11 +76,10 @@ def shed(scene: Scene, *, fixed_chars: int, window: int | None, water: Water) ->
         ordinal = conversation.live[index]
         if scene.gauge.tokens(chars) <= water.low * window:
             break
-        if index > flight or ordinal in sets.pinned:
+        if index > flight or ordinal in sets.pins:
             continue
-        gone.add(index)
+        gone.add(ordinal)
         chars -= sizes.pop(ordinal, 0)
-        sets.expire(ordinal)
     return gone
 
 
@@ -95,14 +94,14 @@ def collapsible(scene: Scene, wanted: Collection[Spot] = ()) -> dict[Spot, int]:
         old = _superseded(scene, ordinal) if len(indexes) > 1 else ()
         for index in indexes:
             unwanted = index not in conversation.live or ordinal not in sets.active
-            if index in old or (unwanted and ordinal not in sets.pinned):
+            if index in old or (unwanted and ordinal not in sets.pins):
                 found.add(index)
     flight = conversation.last_assistant()
     due = {Spot(i): _saving(scene, i) for i in found if _may_fold(scene, i, flight)}
     for spot in wanted:
         if not spot.slot and _may_fold(scene, spot.message, flight):
             part = conversation.parts[spot.message]
-            if part.shows and part.subject not in sets.pinned:
+            if part.shows and part.subject not in sets.pins:
                 due[spot] = _saving(scene, spot.message)
     due |= _due_pieces(scene, [spot for spot in wanted if spot.slot])
     return dict(sorted(due.items()))
@@ -169,12 +168,9 @@ def fold_down(scene: Scene, layout: Layout, tokens: int, fixed_chars: int) -> se
         if index < free:
             # What is older must stay, so what is newer, and more likely needed, stays too.
             break
-        ordinal = conversation.parts[index].subject
         layout.fold(scene, {index})
         folded.add(index)
-        conversation.expire(index)
-        if ordinal is not None and not conversation.holders.get(ordinal):
-            scene.sets.expire(ordinal)
+        scene.branch.release(index)
     return folded
 
 
@@ -210,7 +206,7 @@ def _foldable(scene: Scene) -> list[int]:
     return [
         index
         for ordinal, indexes in scene.conversation.holders.items()
-        if ordinal not in scene.sets.pinned
+        if ordinal not in scene.sets.pins
         for index in indexes
         if _may_fold(scene, index, flight)
     ]

@@ -138,7 +138,8 @@ def _rebase(
     folded |= _fold_more(scene, layout, call, rules.water, reason)
     if not folded and not call.moment.written_anew:
         return {"kind": "append"}
-    _expire(session, folded)
+    for index in folded:
+        session.branch.release(index)
     changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
     if offer is not None:
         reason = _reason_of(call, offer)
@@ -155,19 +156,16 @@ def _reason_of(call: Call, offer: Offer) -> Reason:
 
 def _let_go(session: Session, wanted: Collection[Spot]) -> None:
     """A layout that writes all anew need not wait: results that may go are no longer active."""
-    conversation = session.branch.conversation
-    for index in {spot.message for spot in wanted if not spot.slot} & conversation.live.keys():
-        ordinal = conversation.live[index]
-        conversation.expire(index)
-        if ordinal not in conversation.live.values():
-            session.branch.sets.expire(ordinal)
+    results = {spot.message for spot in wanted if not spot.slot}
+    for index in results & session.branch.conversation.live.keys():
+        session.branch.release(index)
 
 
 def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:
     """A stateless layout has nothing to fold: what does not fit is no longer active."""
     gone = shed(scene, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
-    for index in gone:
-        session.branch.conversation.expire(index)
+    for ordinal in gone:
+        session.branch.release_object(ordinal)
     if not gone:
         return {"kind": "append"}
     return {"kind": "rebase", "reason": "high-water", "from": 0}
@@ -190,16 +188,6 @@ def _is_futile(scene: Scene, call: Call, water: Water, due: Mapping[Spot, int]) 
     enough = (water.high + water.low) / 2 * (call.moment.window or 0)
     chars, held = foldable_chars(scene, due)
     return held and call.moment.tokens - scene.gauge.tokens(chars) > enough
-
-
-def _expire(session: Session, folded: Collection[int]) -> None:
-    """What was folded is inactive, unless it stands elsewhere too."""
-    conversation = session.branch.conversation
-    for index in folded:
-        ordinal = conversation.live.get(index)
-        conversation.expire(index)
-        if ordinal is not None and not conversation.holders.get(ordinal):
-            session.branch.sets.expire(ordinal)
 
 
 def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> Offer | None:

@@ -88,6 +88,25 @@ class Branch:
         self.call, self.matched = call, len(self.conversation)
         self.depth += 1
 
+    def release(self, index: int, subject: int | None = None) -> None:
+        """Let go of one message's content; with the last such message its object becomes inactive.
+
+        Nothing is rendered: what was let go leaves the prompt once its message is rendered anew.
+        `subject`: the object, for a message whose part does not name it yet.
+        """
+        if subject is None:
+            subject = self.conversation.parts[index].subject
+        self.conversation.unwatch(index)
+        if subject is not None and subject not in self.conversation.live.values():
+            self.sets.expire(subject)
+
+    def release_object(self, ordinal: int) -> None:
+        """Let go of all messages that carry an object's content: it becomes inactive."""
+        live = self.conversation.live
+        for index in [index for index, subject in live.items() if subject == ordinal]:
+            self.conversation.unwatch(index)
+        self.sets.expire(ordinal)
+
     def without_rendering(self) -> Branch:
         """The branch before any of its messages was rendered, for another layout to do so.
 

@@ -1,25 +1,44 @@
-"""A session's pool, active and pinned set, with the changes since the last call record.
+"""What of a branch's objects is listed, in view, and to be kept in view: pool, active, pinned.
 
-The index itself never shrinks and lives elsewhere; these three are subsets of it (SSOT 3.1) and
-belong to a branch. Members are handles (ordinals).
+The index of a session never shrinks and lives elsewhere; these sets are subsets of it that belong
+to one branch. Members are handles (ordinals). Call records keep the changes, never the sets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-NAMES = ("pool", "active", "pinned")
+RECORDED = {"pool": "pool", "active": "active", "pins": "pinned"}
+"""The sets that change, with their names in call records."""
 
 
 @dataclass(slots=True)
 class Sets:
-    """The three sets. Pinned is a subset of active, active of pool: every method keeps that."""
+    """Pinned is within active, active within pool: after every method, whatever the order.
+
+    Pinning is a wish (`pins`) that outlives what comes of it: an object whose content leaves the
+    prompt, since it does not fit or its message has left the list, waits (`waiting`). It is pinned
+    again as soon as it is active again.
+    """
 
     pool: set[int] = field(default_factory=set)
     active: set[int] = field(default_factory=set)
-    pinned: set[int] = field(default_factory=set)
+    pins: set[int] = field(default_factory=set)
+    """Objects that the user or the model has pinned, in view or not."""
     _changes: dict[str, dict[int, bool]] = field(default_factory=dict)
+    """By set and member since the last call: True where it was added, False where removed."""
+
+    @property
+    def pinned(self) -> AbstractSet[int]:
+        """Pinned objects that are in view."""
+        return self.pins & self.active
+
+    @property
+    def waiting(self) -> AbstractSet[int]:
+        """Pinned objects that are out of view."""
+        return self.pins - self.active
 
     def show(self, ordinal: int) -> None:
         """Put an object into the metadata pool."""
@@ -32,29 +51,32 @@ class Sets:
 
     def deactivate(self, ordinal: int) -> None:
         """Make an object inactive, or take an inactive one out of the pool. Unpins it."""
-        self._remove("pinned", ordinal)
+        self._remove("pins", ordinal)
         if ordinal in self.active:
             self._remove("active", ordinal)
         else:
             self._remove("pool", ordinal)
 
     def expire(self, ordinal: int) -> None:
-        """Auto-deactivation: as `deactivate`, but it never leaves the pool."""
+        """Make an object inactive without anybody's asking for it (`Branch.release`).
+
+        Unlike after `deactivate` it stays in the pool, and a pinned one waits.
+        """
         self._remove("active", ordinal)
 
     def pin(self, ordinal: int) -> None:
-        """Activate and keep from auto-deactivation."""
+        """Activate an object, and keep it from expiring for as long as it fits."""
         self.activate(ordinal)
-        self._add("pinned", ordinal)
+        self._add("pins", ordinal)
 
     def unpin(self, ordinal: int) -> None:
-        """Leave an object active, but no longer exempt."""
-        self._remove("pinned", ordinal)
+        """Let an object expire like any other; an active one stays active for now."""
+        self._remove("pins", ordinal)
 
     def become(self, other: Sets) -> None:
-        """Have the members of another branch's sets, recording that as changes of this one."""
-        for name in NAMES:
-            mine, theirs = getattr(self, name), getattr(other, name)
+        """Take over the members of another branch's sets, recording that as changes of this one."""
+        for name in RECORDED:
+            mine, theirs = self._members(name), other._members(name)
             for ordinal in sorted(mine - theirs):
                 self._remove(name, ordinal)
             for ordinal in sorted(theirs - mine):
@@ -67,30 +89,35 @@ class Sets:
             for sign, wanted in (("+", True), ("-", False)):
                 ordinals = sorted(n for n, added in changes.items() if added is wanted)
                 if ordinals:
-                    taken[name + sign] = ordinals
+                    taken[RECORDED[name] + sign] = ordinals
         self._changes = {}
         return taken
 
     def replay(self, changes: Mapping[str, Sequence[int]]) -> None:
         """Apply recorded changes, without recording them again."""
-        for name in NAMES:
-            members: set[int] = getattr(self, name)
-            members.update(changes.get(name + "+", ()))
-            members.difference_update(changes.get(name + "-", ()))
+        for name, recorded in RECORDED.items():
+            members = self._members(name)
+            members.update(changes.get(recorded + "+", ()))
+            members.difference_update(changes.get(recorded + "-", ()))
+
+    def _members(self, name: str) -> set[int]:
+        members: set[int] = getattr(self, name)
+        return members
 
     def _add(self, name: str, ordinal: int) -> None:
-        members: set[int] = getattr(self, name)
+        members = self._members(name)
         if ordinal not in members:
             members.add(ordinal)
             self._note(name, ordinal, added=True)
 
     def _remove(self, name: str, ordinal: int) -> None:
-        members: set[int] = getattr(self, name)
+        members = self._members(name)
         if ordinal in members:
             members.discard(ordinal)
             self._note(name, ordinal, added=False)
 
     def _note(self, name: str, ordinal: int, *, added: bool) -> None:
+        """What is done and undone between two calls is no change."""
         changes = self._changes.setdefault(name, {})
         if changes.get(ordinal) is (not added):
             del changes[ordinal]

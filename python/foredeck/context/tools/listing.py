@@ -15,9 +15,11 @@ def describe_session(session: Session) -> str:
     """One line per object, newest first, with totals above."""
     entries = [e for n, e in sorted(session.index.entries.items(), reverse=True) if _listed(e)]
     sets = session.branch.sets
+    waiting = f" ({len(sets.waiting)} out of view)" if sets.waiting else ""
     head = (
-        f"{len(session.index)} objects, {len(sets.active)} active, {len(sets.pinned)} pinned, "
-        f"{session.branch.conversation.folded} folded, {session.log.newest} calls"
+        f"{len(session.index)} objects, {len(sets.active)} active, "
+        f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded} folded, "
+        f"{session.log.newest} calls"
     )
     lines = [_line(session, entry) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:
@@ -42,10 +44,10 @@ def _line(session: Session, entry: Entry) -> str:
 
 
 def state_of(session: Session, ordinal: int) -> str:
-    """pinned, active, inactive or indexed (SSOT 3.2)."""
+    """The innermost set that holds an object; `waiting`: pinned, but out of view."""
     sets = session.branch.sets
-    if ordinal in sets.pinned:
-        return "pinned"
+    if ordinal in sets.pins:
+        return "pinned" if ordinal in sets.active else "waiting"
     if ordinal in sets.active:
         return "active"
     return "inactive" if ordinal in sets.pool else "indexed"

@@ -62,7 +62,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
     holder = conversation.newest_holder(ordinal)
     if holder is None:
         return _gone(session, ordinal)
-    if ordinal in sets.pinned:
+    if ordinal in sets.pins:
         return "It is pinned, so it never folds."
     if holder > conversation.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
@@ -84,6 +84,8 @@ def _used(policy: Policy, uses: Uses, holder: int) -> str:
 
 def _gone(session: Session, ordinal: int) -> str:
     """When an object left the prompt, or that it was never in it."""
+    if ordinal in session.branch.sets.waiting:
+        return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(session.log.chain(session.branch.call, session.load_record)):
         for _, form, _, subject, *_ in record.get("parts") or ():
             if subject == ordinal and form == "reference":

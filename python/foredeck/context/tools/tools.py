@@ -83,7 +83,7 @@ class ContextTools:
     def _unpin(self, wanted: Wanted) -> ToolAnswer:
         entry = wanted.entry
         self._refuse_locked(entry, "is not pinned, but always in view")
-        if entry.ordinal not in self._session.branch.sets.pinned:
+        if entry.ordinal not in self._session.branch.sets.pins:
             return ToolAnswer(wording.not_pinned(entry.ordinal), _decision("none", entry))
         return ToolAnswer(wording.unpinned(entry.ordinal), _decision("unpin", entry))
 

@@ -108,7 +108,7 @@ def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
     conversation, gone = session.branch.conversation, {item.key.address for item in items}
     return sorted(
         ordinal
-        for ordinal in session.branch.sets.pinned
+        for ordinal in session.branch.sets.pins
         if all(
             conversation.items[index].key.address in gone
             for index in conversation.holders.get(ordinal, ())

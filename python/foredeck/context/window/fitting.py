@@ -161,7 +161,7 @@ def _put_away(
             _leave_out(session, scene, index)
     hold(scene, held, until)
     _stand_alone(scene, until)
-    pinned = sorted(n for n in session.branch.sets.pinned if not conversation.holders.get(n))
+    pinned = sorted(n for n in session.branch.sets.pins if not conversation.holders.get(n))
     asked = Asked("window", space.summary(), space.time_ms)
     made = put_away(
         session,
@@ -180,14 +180,11 @@ def _put_away(
 
 
 def _leave_out(session: Session, scene: Scene, index: int) -> None:
-    conversation = scene.conversation
-    part = conversation.parts[index]
-    conversation.expire(index)
+    part = scene.conversation.parts[index]
+    scene.branch.release(index)
     gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
     scene.render(index, gone)
     session.branch.drops.add(index)
-    if part.subject is not None and not conversation.holders.get(part.subject):
-        scene.sets.expire(part.subject)
 
 
 def _stand_alone(scene: Scene, until: int) -> None:

@@ -17,7 +17,7 @@ def messages_held(scene: Scene, chars: int) -> frozenset[int]:
     """The messages that stay for what is pinned, within so many characters; small objects first."""
     conversation = scene.conversation
     found: set[int] = set()
-    holders = [conversation.holders.get(ordinal) for ordinal in sorted(scene.sets.pinned)]
+    holders = [conversation.holders.get(ordinal) for ordinal in sorted(scene.sets.pins)]
     newest = [indexes[-1] for indexes in holders if indexes]
     left = chars * PINNED_SHARE
     for index in sorted(newest, key=lambda i: (conversation.items[i].chars, i)):
@@ -36,9 +36,9 @@ def hold(scene: Scene, held: frozenset[int], until: int) -> None:
         item, part = conversation.items[index], conversation.parts[index]
         if item.kind != "result":
             continue
-        if part.subject not in scene.sets.pinned:
+        if part.subject not in scene.sets.pins:
             if part.shows:
-                conversation.expire(index)
+                scene.branch.release(index)
             scene.render(index, reference_part(scene, index))
         elif part.base is not None:
             placed = Placed(index, part.subject, part.version, part.text_hash)
