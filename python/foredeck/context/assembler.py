@@ -69,7 +69,6 @@ class Assembler:
         self.layout = layout
         self.policy = policy
         self._settings = settings or Settings()
-        self._fixed_chars = 0
         self.uses = Uses(session.cwd, policy.uses or UseRule())
         self._refreshes = Refreshes()
         self._calibrator = Calibrator(session.workspace)
@@ -84,8 +83,7 @@ class Assembler:
         record cannot be written: then the session must be opened anew.
         """
         session = self.session
-        if request.system is not None or request.tools is not None:
-            self._fixed_chars = take_system(session, request.system, request.tools)
+        take_system(session, request.system, request.tools)
         alignment = align(session, request)
         observe_lost(session, alignment.items, alignment.matched)
         reported = self._calibrate(request, alignment)
@@ -119,7 +117,7 @@ class Assembler:
         prices = model.prices if model else Prices()
         changed = start if rewritten else None
         reach = self._reach(request, start, warm=start > 0 and not moment.lost)
-        call = Call(moment, prices, start, self._fixed_chars, reach, changed, wire.thinking)
+        call = Call(moment, prices, start, self.session.frame.chars, reach, changed, wire.thinking)
         rules = self._settings.rules
         find = self._refreshes.finder(self.policy.uses, self.uses, wire)
         decision = rewrite(session, scene, self.layout, call, rules, asked.due, find)
@@ -200,7 +198,7 @@ class Assembler:
             self._take_in(scene, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
             if outcome.reason == ADOPTED:
-                self.session.words.append(told_of(alignment.items))
+                self.session.pending.user_messages.append(told_of(alignment.items))
             layout = layout_before(self.session) or self.layout.name
             record_host_call(self.session, outcome, layout, self.policy.name)
         whole = min(done, whole)
@@ -302,7 +300,7 @@ class Assembler:
             cold=is_cold(request.time_ms, last_ms, self._ttl_s(request)),
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
-            tokens=self._gauge.prompt(self.session.branch.conversation, self._fixed_chars),
+            tokens=self._gauge.prompt(self.session.branch.conversation, self.session.frame.chars),
             window=usable_window(self.session, model, self._gauge),
             relaid=relaid,
         )
@@ -316,7 +314,7 @@ class Assembler:
     def _fit(self, scene: Scene, request: Request, window: int | None) -> dict[str, Any] | None:
         """The prompt into the window, where folding was not enough."""
         settings = self._settings
-        size, low = self._fixed_chars, settings.rules.water.low
+        size, low = self.session.frame.chars, settings.rules.water.low
         refused = bool(request.model and window != request.model.window)
         summary, now = settings.summary_chars, request.time_ms
         unseals = request.wire.thinking
@@ -391,7 +389,7 @@ class Assembler:
             decision=decision,
             layout=self._laid,
             policy=self.policy.name,
-            fixed_chars=self._fixed_chars,
+            fixed_chars=self.session.frame.chars,
             gauge=self._gauge,
             cache=cache,
         )

@@ -125,13 +125,13 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
 
 def _system_pin(session: Session) -> Pin | None:
     """The system prompt's version, by the transaction that wrote it."""
-    pin = session.system
+    pin = session.frame.pin
     if pin is None or pin.token != SAME_TRANSACTION or pin.object in session.workspace.pending:
         return pin
     head = session.store.head(pin.object)
     if head is not None:
-        session.system = pin.model_copy(update={"token": head.token})
-    return session.system
+        session.frame.pin = pin.model_copy(update={"token": head.token})
+    return session.frame.pin
 
 
 def _last_model(session: Session) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
     those that a record has told already."""
     if outcome.kind == "off":
         return []
-    first = session.opened_at if outcome.call is None else outcome.call
+    first = session.calls_at_opening if outcome.call is None else outcome.call
     ordinals = range(first + 1, session.log.newest + 1)
     new = (n for n in ordinals if call_id(session.id, n) not in session.log.unsent)
     return [[n, outcome.kind] for n in new if not _is_hosts(session, n)]

@@ -26,7 +26,8 @@ from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.reports import unpriced
 from foredeck.context.rewriting.rewriting import Rules
-from foredeck.context.state.session import Recall, Session, open_session
+from foredeck.context.state.opening import open_session
+from foredeck.context.state.session import Recall, Session
 from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools.listing import describe_session, name_object
 from foredeck.context.tools.reasons import why
@@ -129,7 +130,7 @@ class Engine:
             "session": id,
             "calls": session.log.newest,
             "objects": len(session.index),
-            "resumed": session.opened_at > 0,
+            "resumed": session.calls_at_opening > 0,
         }
 
     def assemble(self, params: Params) -> dict[str, Any]:
@@ -163,8 +164,7 @@ class Engine:
             self._forget()
             raise
         self._follow()
-        if session.stale:
-            stale, session.stale = sorted(session.stale), set()
+        if stale := session.pending.take_stale():
             self._reconcile_quietly(stale)
         # Only messages of ours need a time; a long list is not walked for nothing.
         items = session.branch.conversation.items if answer.inserts else []
@@ -312,8 +312,8 @@ class Engine:
             self._begin_beside(damage)
             self._session = self._load(asked, cwd)
         if asked.get("calls") is None:
-            asked["calls"] = self._session.opened_at
-        self._session.opened_at = int(asked["calls"])
+            asked["calls"] = self._session.calls_at_opening
+        self._session.calls_at_opening = int(asked["calls"])
         self._assembler = None
         self.reconcile()
         self._follow()
@@ -336,8 +336,8 @@ class Engine:
         )
         lost = unreadable_lines(asked.get("file") or "") if not session.log.newest else 0
         if lost:
-            session.words.append(told_of_lines(lost))
-        session.tell = partial(self._notify, "info")
+            session.pending.user_messages.append(told_of_lines(lost))
+        session.notify = partial(self._notify, "info")
         if self._call_soon is not None and self._config.sources.watch:
             self._watch = SessionWatch(
                 session,
@@ -354,7 +354,7 @@ class Engine:
             self._watch.release()
         messages = params.get("messages") or [{}]
         asked = messages[-1].get("role") == "user"
-        late = set() if self._session is None else set(self._session.unsettled)
+        late = set() if self._session is None else set(self._session.pending.unsettled)
         if asked and self._watch is not None:
             late.update(self._watch.differing())
         if late:
@@ -411,11 +411,11 @@ def _recorded(source: FileSource) -> Recall:
 
 def _notices(session: Session) -> list[dict[str, str]]:
     """What the user is told with an answer, once."""
-    words, session.words = session.words, []
+    texts = session.pending.take_user_messages()
     told = unpriced(session)
     if told is not None:
-        words.append(told)
-    return [{"level": "info", "text": text} for text in words]
+        texts.append(told)
+    return [{"level": "info", "text": text} for text in texts]
 
 
 def settings_of(config: Config) -> Settings:

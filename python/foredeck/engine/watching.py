@@ -48,7 +48,7 @@ class SessionWatch:
         entries = self._session.index.entries
         for ordinal in range(self._looked_at + 1, len(entries) + 1):
             if entries[ordinal].type == "file":
-                self._follow(entries[ordinal].object, resumed=self._session.opened_at > 0)
+                self._follow(entries[ordinal].object, resumed=self._session.calls_at_opening > 0)
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
@@ -60,8 +60,8 @@ class SessionWatch:
 
     def remind(self) -> None:
         """Have what was being written at the last look looked at again in a moment."""
-        if self._session.unsettled:
-            self._tracker.remind(self._session.unsettled)
+        if self._session.pending.unsettled:
+            self._tracker.remind(self._session.pending.unsettled)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """A tool is about to write: changes of its files are left to what it says at its end.

@@ -76,5 +76,5 @@ def followed(session: Session, indexes: range) -> Iterator[int]:
     is_long = session.log.newest == 0 and len(indexes) >= LONG
     for done, index in enumerate(indexes):
         if is_long and done % LONG == 0:
-            session.tell(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
+            session.notify(f"foredeck takes in what was said before: {done:,} of {len(indexes):,}")
         yield index

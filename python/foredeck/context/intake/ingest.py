@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.context.intake.notices import keep_untold
+from foredeck.context.intake.notices import store_notices
 from foredeck.context.intake.toolcalls import (
     make_toolcall,
     meet_file,
@@ -17,7 +17,8 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Call, Item
 from foredeck.context.state.index import Entry
-from foredeck.context.state.session import Observation, Session
+from foredeck.context.state.pending import Observation
+from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, ToolcallDocument, chat_id
@@ -87,7 +88,7 @@ class Ingest:
         head = session.workspace.head(object_id)
         if item.key.address in session.log.known and head is not None:
             return self._known(item, head)
-        told = session.observed.pop(item.call_id, None)
+        told = session.pending.observations.pop(item.call_id, None)
         if head is not None and told is None:
             entry, files, shown = self._stored(call, head)
         else:
@@ -249,11 +250,9 @@ class Ingest:
     def _take_back(self, objects: Iterable[str]) -> None:
         """Nothing is to be told of these files; by an engine that starts after this one neither."""
         session = self._session
-        untold = dict(session.notices)
         for object_id in objects:
-            session.notices.pop(session.index.by_object.get(object_id, 0), None)
-        if session.notices != untold:
-            keep_untold(session)
+            session.pending.notices.withdraw(session.index.by_object.get(object_id, 0))
+        store_notices(session)
 
     def _stored(self, call: Call, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
         """A result that was stored before it could be met: by an engine that has died since, or

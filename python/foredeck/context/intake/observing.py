@@ -10,10 +10,11 @@ from collections.abc import Callable
 from functools import partial
 
 from foredeck.context.intake.ingest import Ingest
-from foredeck.context.intake.notices import keep_untold
+from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Call, Item
-from foredeck.context.state.session import Observation, Session
+from foredeck.context.state.pending import Observation
+from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
 from foredeck.sources import Sighting, ToolEvent
@@ -54,14 +55,14 @@ def observe_lost(session: Session, items: list[Item], start: int) -> None:
     calls = {call.id: call for call in items[newest].calls}
     for item in items[max(start, newest + 1) :]:
         call = calls.get(item.call_id) if item.kind == "result" else None
-        if call is None or item.call_id in session.observed:
+        if call is None or item.call_id in session.pending.observations:
             continue
         if item.key.address in session.log.known or _is_stored(session, call, item):
             continue
         tool, cwd = item.tool or call.tool, session.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         found = _keep(session, event, item, partial(session.source.after_lost, event), None)
-        session.stale.update(s.object_id for s in found if s.role in ("read", "written"))
+        session.pending.stale.update(s.object_id for s in found if s.role in ("read", "written"))
 
 
 def _keep(
@@ -74,13 +75,13 @@ def _keep(
     """
     if not session.workspace.empty:
         session.workspace.commit()
-    untold = dict(session.notices)
+    before = session.pending.notices.copy()
     for _ in range(MOST_LOOKS - 1):
         try:
             return _keep_seen(session, event, item, look(), full_output)
         except Conflict:
             session.workspace.discard()
-            session.notices = dict(untold)
+            session.pending.notices = before.copy()
     return _keep_seen(session, event, item, look(), full_output)
 
 
@@ -93,7 +94,6 @@ def _keep_seen(
 ) -> list[Sighting]:
     workspace, call_id, found = session.workspace, item.call_id, objects_among(sightings)
     full = None if full_output is None else workspace.put_bytes(full_output)
-    untold = dict(session.notices)
     for sighting in found:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
@@ -113,10 +113,9 @@ def _keep_seen(
                 full_output=full,
             )
         )
-    if session.notices != untold:
-        keep_untold(session)
+    store_notices(session)
     token = None if workspace.empty else workspace.commit()
-    session.observed[call_id] = Observation(found, token, full, is_new)
+    session.pending.observations[call_id] = Observation(found, token, full, is_new)
     return sightings
 
 
@@ -156,9 +155,9 @@ def _note(session: Session, sighting: Sighting) -> None:
     if ordinal is None:
         return
     if sighting.role in ("read", "written"):
-        session.notices.pop(ordinal, None)
+        session.pending.notices.withdraw(ordinal)
     elif sighting.document is not None:
-        session.notices[ordinal] = "deleted" if sighting.state == "deleted" else "changed"
+        session.pending.notices.add(ordinal, change_of(sighting))
 
 
 def _item(event: ToolEvent, call_id: str, blocks: list[Block]) -> Item:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from foredeck.context.intake.notices import keep_untold
+from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.state.index import Seen
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
@@ -22,15 +22,15 @@ _PAUSE_S = 0.02
 def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
     """Compare files with the disk: object ids, or paths of this machine.
 
-    Those that somebody seems to be writing join `session.unsettled`, unless they come to rest
+    Those that somebody seems to be writing join the unsettled ones, unless they come to rest
     within `patience_s`: what is half written is no version.
     """
     end = time.monotonic() + patience_s
     left = list(targets)
     while left:
-        session.unsettled.difference_update(left)
+        session.pending.unsettled.difference_update(left)
         left = _look(session, left)
-        session.unsettled.update(left)
+        session.pending.unsettled.update(left)
         if time.monotonic() >= end:
             return
         time.sleep(_PAUSE_S)
@@ -68,26 +68,19 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
     A watcher never changes a session's sets (design 1 section 4): what the index knows already
     gets a new version, nothing is added to it.
     """
-    before = dict(session.notices)
-    seen = False
+    notices, seen = session.pending.notices, False
     for sighting in sightings:
         ordinal = session.index.by_object.get(sighting.object_id)
         if ordinal is None:
             continue
         if sighting.document is not None:
             session.see(Seen.of(sighting.document, sighting.path, token))
-            session.notices[ordinal] = _what(sighting)
+            notices.add(ordinal, change_of(sighting))
             seen = True
         elif _is_news(session, ordinal, sighting.head):
-            session.notices[ordinal] = _what(sighting)
-    if session.notices != before:
-        keep_untold(session)
-    if seen or session.notices != before:
+            notices.add(ordinal, change_of(sighting))
+    if store_notices(session) or seen:
         session.workspace.commit()
-
-
-def _what(sighting: Sighting) -> str:
-    return "deleted" if sighting.state == "deleted" else "changed"
 
 
 def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
@@ -95,7 +88,7 @@ def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
     entry = session.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.pin.text_hash:
         return False
-    if any(head.token == told.token for told in session.observed.values()):
+    if any(head.token == told.token for told in session.pending.observations.values()):
         return False
     session.see_head(head, entry.label)
     return True

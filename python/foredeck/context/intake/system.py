@@ -10,29 +10,32 @@ from foredeck.model.documents import Provenance, SystemPromptDocument, system_pr
 from foredeck.model.messages import pack
 
 
-def take_system(session: Session, messages: list[Any] | None, tools: list[Any] | None) -> int:
-    """A new version of the session's system prompt object, where it differs from the last.
+def take_system(session: Session, messages: list[Any] | None, tools: list[Any] | None) -> None:
+    """What the host puts around the chat; None for what is as before.
 
-    What is None is as it was told before. Returns the characters that stand around the chat.
+    The session's system prompt object gets a new version where it differs from the last.
     """
+    frame = session.frame
+    if messages is None and tools is None:
+        return
     if messages is not None:
-        session.prompt = messages
+        frame.messages = messages
     if tools is not None:
-        session.tools = tools
+        frame.tools = tools
     blobs = session.workspace.blobs
     document = SystemPromptDocument(
         id=system_prompt_id(session.id),
         session_ref=session.id,
-        content="\n\n".join(text for message in session.prompt if (text := message_text(message))),
-        messages=pack(session.prompt, blobs),
-        tools=pack(session.tools, blobs),
+        content="\n\n".join(text for message in frame.messages if (text := message_text(message))),
+        messages=pack(frame.messages, blobs),
+        tools=pack(frame.tools, blobs),
         provenance=Provenance(origin=session.id, generator="system"),
     ).seal()
+    frame.chars = len(document.content or "") + value_chars(frame.tools)
     head = session.workspace.head(document.id)
     if head is None or head.fields.get("content_hash") != document.content_hash:
         session.workspace.put(document)
-        session.system = session.see_document(document).pin
-    return len(document.content or "") + value_chars(session.tools)
+        frame.pin = session.see_document(document).pin
 
 
 def message_text(message: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ def same_call(session: Session, head: Head, call: Call, result: Item | None, tur
     if (fields.get("args") or {}) != pack(call.arguments, {}):
         return False
     if fields.get("chat_ref") == chat_id(session.id):
-        told = session.observed.get(call.id)
+        told = session.pending.observations.get(call.id)
         is_told = told is not None and told.stored
         return is_told or fields.get("turn_ref") in (None, turn_id)
     if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:

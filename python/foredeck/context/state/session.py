@@ -1,50 +1,44 @@
-"""All that the engine holds in memory of one open session, and how it is loaded."""
+"""All that the engine holds in memory of one open session."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.state.branch import CallLog, Fields
 from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.index import Entry, Seen, SessionIndex
+from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace
-from foredeck.model.documents import (
-    ChatDocument,
-    Document,
-    FilesystemSource,
-    Provenance,
-    SessionDocument,
-    SystemPromptDocument,
-    chat_id,
-    session_object_id,
-    system_prompt_id,
-)
+from foredeck.model.documents import Document, FilesystemSource
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
-from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
+from foredeck.store.protocol import Head, Store
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
 
 
 @dataclass(slots=True)
-class Observation:
-    """The files that a tool touched, and the transaction that stored them.
+class PromptFrame:
+    """What the host puts around the chat, and the object that keeps it."""
 
-    `full_output`: hash of the blob with all that the tool wrote, where the result is cut.
-    `stored`: the call's own object was written with them; its turn was only a guess then.
-    """
-
-    sightings: list[Sighting]
-    token: Token | None = None
-    full_output: str | None = None
-    stored: bool = False
+    messages: list[Any] = field(default_factory=list)
+    """The system prompt, as messages of the host's."""
+    tools: list[Any] = field(default_factory=list)
+    """Definitions of the active tools."""
+    chars: int = 0
+    """Characters of both."""
+    pin: Pin | None = None
+    """The version of the system prompt object that the next call goes out with."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One agent's interaction, as it stands on the branch that was asked for last."""
+    """One agent's interaction: what lives as long as it is open.
+
+    What belongs to a branch is in `branch`, what waits for the next call in `pending`.
+    """
 
     id: str
     cwd: str
@@ -54,36 +48,22 @@ class Session:
     workspace: Workspace
     index: SessionIndex
     log: CallLog
-    turns: int = 0
-    parent: str | None = None
     ancestors: frozenset[str] = frozenset()
     """Ids of the sessions that this one was forked from, near and far."""
-    branch: Branch = field(default_factory=Branch)
-    """The branch that was asked for last."""
-    opened_at: int = 0
-    """Ordinal of the newest call when the session was opened."""
-    system: Pin | None = None
-    """The version of the system prompt object that the next call goes out with."""
-    prompt: list[Any] = field(default_factory=list)
-    tools: list[Any] = field(default_factory=list)
-    observed: dict[str, Observation] = field(default_factory=dict)
-    """Call id to what the tool touched, told before its result is in the list."""
     is_live: bool = True
     """Whether tools run now and here, so that a look at the disk tells what they did."""
-    stale: set[str] = field(default_factory=set)
-    """Files whose newest version comes from a tool's words: the disk may have another by now."""
-    unsettled: set[str] = field(default_factory=set)
-    """Files, by id or path, that somebody seems to be writing: to be looked at once more."""
-    notices: dict[int, str] = field(default_factory=dict)
-    """Handles of files that something else has changed, with what happened to them."""
+    calls_at_opening: int = 0
+    """Ordinal of the newest call when the session was opened."""
+    turns: int = 0
+    """How many turns its chat has, those of all branches together."""
     compactions: dict[str, Fields] = field(default_factory=dict)
-    """Stretches of chat that were put away, by id, oldest first; without their turns."""
-    tell: Callable[[str], None] = lambda _text: None
-    """Says something to the user at once, and not with the next answer."""
-    words: list[str] = field(default_factory=list)
-    """What the user shall be told with the next answer."""
-    compacting: object = None
-    """What the host, or somebody else, may be about to sum up (`context.compacting.Wish`)."""
+    """What was compacted, by id, oldest first; without its turns."""
+    notify: Callable[[str], None] = lambda _text: None
+    """Tells the user something at once, and not with the next answer."""
+    branch: Branch = field(default_factory=Branch)
+    """The branch that was asked for last."""
+    pending: PendingWork = field(default_factory=PendingWork)
+    frame: PromptFrame = field(default_factory=PromptFrame)
 
     @property
     def store(self) -> Store:
@@ -142,131 +122,3 @@ class Session:
         if document is not None:
             self.workspace.put(document, new=entry.pin.version == 1)
         return entry
-
-
-def names_only(source: FileSource) -> Recall:
-    """Files of an old tool call by name: what they held then cannot be told from the disk."""
-
-    def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
-        found = []
-        # What a listing or a command merely names is not looked for: of a long history that
-        # would be a fifth of the work.
-        for touch in touched_paths(event, 0):
-            if touch.role in ("read", "written"):
-                sighting = source.sight(
-                    touch.path, "listed", cwd=event.cwd or None, pending=pending
-                )
-                found.append(replace(sighting, role=touch.role))
-        return found
-
-    return recall
-
-
-def open_session(
-    store: Store,
-    source: FileSource,
-    session: str,
-    *,
-    cwd: str,
-    host_file: str | None = None,
-    parent: str | None = None,
-    started_by: str | None = None,
-    recall: Recall | None = None,
-) -> Session:
-    """Load a session, or begin it: its wrapper, chat and system prompt objects are made then."""
-    log = CallLog.load(store.query("call", {"session": session}))
-    index = SessionIndex.load(session, store.query("member", {"session": session}))
-    chat = store.head(chat_id(session))
-    if chat is not None:
-        wrapper = store.head(session_object_id(session))
-        parent = None if wrapper is None else wrapper.fields.get("parent_session")
-    ancestors = _add_ancestors(log, store, parent)
-    opened = Session(
-        id=session,
-        cwd=cwd,
-        source=source,
-        recall=recall or names_only(source),
-        is_live=recall is None,
-        workspace=Workspace(store),
-        index=index,
-        log=log,
-        turns=0 if chat is None else chat.fields.get("turn_count") or 0,
-        parent=parent,
-        ancestors=ancestors,
-        opened_at=log.newest,
-        compactions=_put_away(store, [session, *sorted(ancestors)]),
-    )
-    if chat is None:
-        _begin(opened, host_file, started_by)
-    else:
-        opened.system = _system_pin(opened)
-        opened.notices = _untold(store.head(session_object_id(session)))
-    return opened
-
-
-def _put_away(store: Store, sessions: list[str]) -> dict[str, Fields]:
-    """The compactions of these sessions, the oldest first, without the turns in them."""
-    heads = [head for id in sessions for head in store.query("compaction", {"session": id})]
-    return {
-        head.id: {**head.fields, "turns": []}
-        for head in sorted(heads, key=lambda head: head.fields["call"])
-    }
-
-
-def _untold(wrapper: Head | None) -> dict[int, str]:
-    """What the model had still to be told of changed files when the last engine ended."""
-    untold = None if wrapper is None else wrapper.fields.get("untold")
-    return {int(ordinal): what for ordinal, what in (untold or {}).items()}
-
-
-def _system_pin(session: Session) -> Pin | None:
-    ordinal = session.index.by_object.get(system_prompt_id(session.id))
-    return None if ordinal is None else session.index.entries[ordinal].pin
-
-
-def _begin(session: Session, host_file: str | None, started_by: str | None) -> None:
-    """The documents that every session has; a forked one inherits its parent's index."""
-    origin = Provenance(origin=session.id, generator="system")
-    prompt = SystemPromptDocument(
-        id=system_prompt_id(session.id), session_ref=session.id, provenance=origin
-    ).seal()
-    chat = ChatDocument(id=chat_id(session.id), session_ref=session.id, provenance=origin).seal()
-    wrapper = SessionDocument(
-        id=session_object_id(session.id),
-        session_id=session.id,
-        chat_ref=chat.id,
-        system_prompt_ref=prompt.id,
-        cwd=session.cwd,
-        host_file=host_file,
-        parent_session=session.parent,
-        started_by=started_by,
-        provenance=origin,
-    ).seal()
-    for document in (wrapper, prompt, chat):
-        session.workspace.put(document)
-    if session.parent is not None:
-        _inherit(session, session.parent)
-    session.see_document(prompt)
-    session.see_document(chat)
-    session.system = _system_pin(session)
-
-
-def _inherit(session: Session, parent: str) -> None:
-    """Take over a parent's handles, so that bytes which speak of `@12` stay true in the copy."""
-    heritage = SessionIndex.load(parent, session.store.query("member", {"session": parent}))
-    for ordinal in sorted(heritage.entries):
-        session.workspace.put(session.index.inherit(heritage.entries[ordinal]))
-
-
-def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> frozenset[str]:
-    """Make the calls before a fork findable: their prompts are this session's past too.
-
-    Returns the ids of the sessions that this one descends from.
-    """
-    seen: set[str] = set()
-    while parent is not None and parent not in seen:
-        seen.add(parent)
-        log.add_ancestor(CallLog.load(store.query("call", {"session": parent})))
-        wrapper = store.head(session_object_id(parent))
-        parent = None if wrapper is None else wrapper.fields.get("parent_session")
-    return frozenset(seen)

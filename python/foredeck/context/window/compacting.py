@@ -68,7 +68,7 @@ class Verdict:
 def judge(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> Verdict:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish`."""
-    session.compacting = wish
+    session.pending.compaction = wish
     if wish.by == "threshold" and _has_room(session, scene, gauge, wish, manner):
         return Verdict("cancel")
     writer = manner.manual if wish.by == "user" else manner.automatic
@@ -79,7 +79,7 @@ def judge(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Mann
 
 def finish(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
     """Somebody else has written the summary: the object of what was put away."""
-    wish, session.compacting = session.compacting, None
+    wish, session.pending.compaction = session.pending.compaction, None
     if not isinstance(wish, Wish) or not wish.items or not summary:
         return None
     return _put_away(session, Gauge(), wish, len(summary), writer, summary)

@@ -1,0 +1,147 @@
+"""Opening a session: what the store has of it, or the documents that it begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foredeck.context.state.branch import CallLog, Fields
+from foredeck.context.state.index import SessionIndex
+from foredeck.context.state.pending import PendingNotices, PendingWork
+from foredeck.context.state.session import PromptFrame, Recall, Session
+from foredeck.context.state.workspace import Workspace
+from foredeck.model.documents import (
+    ChatDocument,
+    Provenance,
+    SessionDocument,
+    SystemPromptDocument,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.model.records import Pin
+from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
+from foredeck.store.protocol import Store
+
+
+def names_only(source: FileSource) -> Recall:
+    """Looks up the files of old tool calls by name only: the disk no longer has what they held."""
+
+    def recall(event: ToolEvent, pending: Pending) -> list[Sighting]:
+        found = []
+        # What a listing or a command merely names is not looked for: of a long history that
+        # would be a fifth of the work.
+        for touch in touched_paths(event, 0):
+            if touch.role in ("read", "written"):
+                sighting = source.sight(
+                    touch.path, "listed", cwd=event.cwd or None, pending=pending
+                )
+                found.append(replace(sighting, role=touch.role))
+        return found
+
+    return recall
+
+
+def open_session(
+    store: Store,
+    source: FileSource,
+    session: str,
+    *,
+    cwd: str,
+    host_file: str | None = None,
+    parent: str | None = None,
+    started_by: str | None = None,
+    recall: Recall | None = None,
+) -> Session:
+    """Load a session, or begin it: its wrapper, chat and system prompt objects are made then.
+
+    `parent`: the session that a new one is a fork of; a stored one knows its own.
+    """
+    log = CallLog.load(store.query("call", {"session": session}))
+    chat, wrapper = store.head(chat_id(session)), None
+    if chat is not None:
+        wrapper = store.head(session_object_id(session))
+        parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    ancestors = _add_ancestors(log, store, parent)
+    opened = Session(
+        id=session,
+        cwd=cwd,
+        source=source,
+        recall=recall or names_only(source),
+        workspace=Workspace(store),
+        index=SessionIndex.load(session, store.query("member", {"session": session})),
+        log=log,
+        ancestors=ancestors,
+        is_live=recall is None,
+        calls_at_opening=log.newest,
+        turns=0 if chat is None else chat.fields.get("turn_count") or 0,
+        compactions=_compactions(store, [session, *sorted(ancestors)]),
+    )
+    if chat is None:
+        _begin(opened, host_file, parent, started_by)
+    elif wrapper is not None:
+        opened.pending = PendingWork(notices=PendingNotices(wrapper.fields.get("untold")))
+    opened.frame = PromptFrame(pin=_system_pin(opened))
+    return opened
+
+
+def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
+    """The compactions of these sessions, the oldest first, without the turns in them."""
+    heads = [head for id in sessions for head in store.query("compaction", {"session": id})]
+    return {
+        head.id: {**head.fields, "turns": []}
+        for head in sorted(heads, key=lambda head: head.fields["call"])
+    }
+
+
+def _system_pin(session: Session) -> Pin | None:
+    ordinal = session.index.by_object.get(system_prompt_id(session.id))
+    return None if ordinal is None else session.index.entries[ordinal].pin
+
+
+def _begin(
+    session: Session, host_file: str | None, parent: str | None, started_by: str | None
+) -> None:
+    """The documents that every session has; a fork inherits its parent's index."""
+    origin = Provenance(origin=session.id, generator="system")
+    prompt = SystemPromptDocument(
+        id=system_prompt_id(session.id), session_ref=session.id, provenance=origin
+    ).seal()
+    chat = ChatDocument(id=chat_id(session.id), session_ref=session.id, provenance=origin).seal()
+    wrapper = SessionDocument(
+        id=session_object_id(session.id),
+        session_id=session.id,
+        chat_ref=chat.id,
+        system_prompt_ref=prompt.id,
+        cwd=session.cwd,
+        host_file=host_file,
+        parent_session=parent,
+        started_by=started_by,
+        provenance=origin,
+    ).seal()
+    for document in (wrapper, prompt, chat):
+        session.workspace.put(document)
+    if parent is not None:
+        _inherit(session, parent)
+    session.see_document(prompt)
+    session.see_document(chat)
+
+
+def _inherit(session: Session, parent: str) -> None:
+    """Take over a parent's handles: in the messages of the fork `@12` means what it meant there."""
+    index = SessionIndex.load(parent, session.store.query("member", {"session": parent}))
+    for ordinal in sorted(index.entries):
+        session.workspace.put(session.index.inherit(index.entries[ordinal]))
+
+
+def _add_ancestors(log: CallLog, store: Store, parent: str | None) -> frozenset[str]:
+    """Let the calls before a fork be found: their prompts are this session's past, too.
+
+    Returns the ids of the sessions that this one descends from.
+    """
+    seen: set[str] = set()
+    while parent is not None and parent not in seen:
+        seen.add(parent)
+        log.add_ancestor(CallLog.load(store.query("call", {"session": parent})))
+        wrapper = store.head(session_object_id(parent))
+        parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    return frozenset(seen)

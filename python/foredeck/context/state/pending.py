@@ -1,0 +1,95 @@
+"""What has happened since the newest call and waits for the next one, on whichever branch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from foredeck.sources import Sighting
+from foredeck.store.protocol import Token
+
+FileChange = Literal["changed", "deleted"]
+
+
+@dataclass(slots=True)
+class Observation:
+    """The files that a tool touched, and the transaction that stored them.
+
+    `full_output`: hash of the blob with all that the tool wrote, where the result is cut.
+    `stored`: the call's own object was written with them; its turn was only a guess then.
+    """
+
+    sightings: list[Sighting]
+    token: Token | None = None
+    full_output: str | None = None
+    stored: bool = False
+
+
+class PendingNotices:
+    """Files that changed behind the model's back, by handle, until a prompt says so."""
+
+    def __init__(self, stored: Mapping[str, str] | None = None) -> None:
+        """`stored`: as the session's own document has them."""
+        self._stored = dict(stored or {})
+        self._changes: dict[int, FileChange] = {
+            int(ordinal): "deleted" if change == "deleted" else "changed"
+            for ordinal, change in self._stored.items()
+        }
+
+    def add(self, ordinal: int, change: FileChange) -> None:
+        """The file is to be announced; an earlier change of it need not be any more."""
+        self._changes[ordinal] = change
+
+    def withdraw(self, ordinal: int) -> None:
+        """The model knows of the change by now, or made it."""
+        self._changes.pop(ordinal, None)
+
+    def take(self) -> dict[int, FileChange]:
+        """All of them, in the order of their handles; none is pending then."""
+        taken, self._changes = dict(sorted(self._changes.items())), {}
+        return taken
+
+    def copy(self) -> PendingNotices:
+        """Taken before a transaction that may have to be given up."""
+        copied = PendingNotices(self._stored)
+        copied._changes = dict(self._changes)
+        return copied
+
+    def to_store(self) -> dict[str, str] | None:
+        """As the session's document is to have them; None where it has them like that already."""
+        wanted: dict[str, str] = {str(n): change for n, change in sorted(self._changes.items())}
+        if wanted == self._stored:
+            return None
+        self._stored = dict(wanted)
+        return wanted
+
+    def __bool__(self) -> bool:
+        return bool(self._changes)
+
+
+@dataclass(slots=True)
+class PendingWork:
+    """What the next call has to take into account, and what the user is to be told with it."""
+
+    observations: dict[str, Observation] = field(default_factory=dict)
+    """By call id: what a tool touched, observed before its result is in any message list."""
+    notices: PendingNotices = field(default_factory=PendingNotices)
+    stale: set[str] = field(default_factory=set)
+    """Ids of files whose newest version is what a tool said of them: the disk may differ."""
+    unsettled: set[str] = field(default_factory=set)
+    """Ids or paths of files that somebody seems to be writing: to be looked at once more."""
+    user_messages: list[str] = field(default_factory=list)
+    """What the user is to be told with the next answer."""
+    compaction: object = None
+    """The compaction that the host has in mind (`window.compacting`)."""
+
+    def take_stale(self) -> list[str]:
+        """Files to be compared with the disk; none is stale then."""
+        stale, self.stale = sorted(self.stale), set()
+        return stale
+
+    def take_user_messages(self) -> list[str]:
+        """What the user is to be told; nothing is pending then."""
+        messages, self.user_messages = self.user_messages, []
+        return messages
