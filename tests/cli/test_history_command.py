@@ -15,6 +15,7 @@ from stored_session import FIRST, SECOND, SESSION, copy_home, make_home
 
 from foredeck.cli.main import main
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
+from foredeck.model.records import CallDocument, MemberDocument, call_id, member_id
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -228,6 +229,28 @@ def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str])
     assert main(["diff", "a.txt", "1", "1", "--home", str(home)]) == 0
     captured = capsys.readouterr()
     assert (captured.out, "is compared with itself" in captured.err) == ("", True)
+
+
+def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        for member in (store.get(member_id(SESSION, n), MemberDocument) for n in (1, 3)):
+            assert member is not None
+            seen = member.pin.model_copy(update={"text_hash": "0" * 64, "version": 9})
+            member.pin = seen.model_copy(update={"token": store.history(seen.object)[-1].token})
+            store.commit(Batch(puts=[member.seal()]))
+        call = store.get(call_id(SESSION, 2), CallDocument)
+        prompt = store.get(member_id(SESSION, 1), MemberDocument)
+        assert call is not None
+        assert prompt is not None
+        call.system = prompt.pin
+        store.commit(Batch(puts=[call.seal()]))
+    assert "v9 is damaged" in refused(capsys, home, "cat", "a.txt", "--at", "v9", code=3)
+    assert "v9 is damaged" in refused(capsys, home, "diff", "a.txt", "v1", "v9", code=3)
+    assert "v9 is damaged" in refused(capsys, home, "show", SESSION, "--call", "2", code=3)
+    assert cat_bytes(home, "a.txt", "--at", "v1") == FIRST.encode()
 
 
 @pytest.mark.parametrize(

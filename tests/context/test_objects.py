@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, finish, use
 from context.working import Work
-from foredeck.context.tools.versions import pin_of
+from foredeck.context.tools.pins import pin_of
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -292,9 +292,8 @@ def test_what_was_visible_at_a_call_can_be_verified_later(host: Host) -> None:
         pins = visible(host, call)
         assert len(pins) == count
         for ordinal, version, text_hash in pins:
-            pin, token = pin_of(host.store, "s", ordinal, version)
-            fields = pin.model_dump() | {"token": token}
-            assert resolves(host, fields, pin.object).text_hash == text_hash
+            pin = pin_of(host.store, "s", ordinal, version)
+            assert resolves(host, pin.model_dump(), pin.object).text_hash == text_hash
 
 
 def test_the_system_prompt_and_the_tools_are_recorded_as_they_were_at_each_call(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from foredeck.cli.stored import NotFound
-from foredeck.context.tools.versions import pins_of
+from foredeck.context.tools.pins import pins_of, verify
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import member_id, nickname_id
 from foredeck.store.protocol import Head, Store, Token
@@ -139,8 +139,8 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
     if found.session is None or found.ordinal is None:
         return {}
     named: dict[Token, int] = {}
-    for pin, token in pins_of(store, found.session, found.ordinal):
-        head = store.head(found.id, token)
+    for pin in pins_of(store, found.session, found.ordinal):
+        head = store.head(found.id, Token(pin.token))
         if head is not None:
             named.setdefault(head.token, pin.version)
     return named
@@ -153,10 +153,13 @@ def _session_version(store: Store, found: Found, history: Sequence[Head], wanted
             f"a number from 1 to {len(history)} of the object's own history."
         )
     seen = []
-    for pin, token in pins_of(store, found.session, found.ordinal):
+    for pin in pins_of(store, found.session, found.ordinal):
         seen.append(pin.version)
         if pin.version == wanted:
-            return _as_of(store, found, history, token)
+            version = _as_of(store, found, history, Token(pin.token))
+            fields = version.head.fields
+            verify(pin, fields["content_hash"], fields["text_hash"])
+            return version
     raise NotFound(
         f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "
         + ", ".join(f"v{number}" for number in sorted(seen))

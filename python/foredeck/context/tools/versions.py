@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from foredeck.context.state.handles import Slice, Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
+from foredeck.context.tools.pins import load_pinned, pin_at_call, pin_of, pins_of
 from foredeck.context.window.compactions import turns_of
-from foredeck.errors import ToolError
+from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
-from foredeck.model.documents import Document, session_object_id
-from foredeck.model.records import SAME_TRANSACTION, Pin, call_id, member_id
-from foredeck.store.protocol import Store, Token
+from foredeck.model.documents import Document
+from foredeck.model.records import SAME_TRANSACTION
 
 WHY_NO_CONTENT = {
     "binary": "it is not text",
@@ -42,18 +41,15 @@ class Content:
 def content_of(session: Session, wanted: Wanted) -> Content:
     """The content that was asked for: the newest, an old version, or the one as of a call.
 
-    Raises `ToolError` for a version, call or part that the session does not have.
+    Raises `ToolError` for a version, call or part that the session does not have, and for one
+    that is damaged in the store.
     """
-    if wanted.slice is not None:
-        return _part(session, wanted, wanted.slice)
-    entry = wanted.entry
-    if wanted.version is not None and wanted.version != entry.pin.version:
-        pin, token = pin_of(session.store, session.id, entry.ordinal, wanted.version)
-        document = session.store.get(entry.object, Document, token)
-        return _content(document, pin.version)
-    if wanted.call is not None:
-        return _as_of_call(session, entry, wanted.call)
-    return _content(session.store.get(entry.object, Document), entry.pin.version)
+    try:
+        if wanted.slice is not None:
+            return _part(session, wanted, wanted.slice)
+        return _pinned(session, wanted.entry, wanted)
+    except Corrupt as error:
+        raise ToolError(f"@{wanted.entry.ordinal} cannot be shown: {error}.") from error
 
 
 def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
@@ -75,63 +71,28 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
 
 
-def pin_of(store: Store, session: str, ordinal: int, version: int) -> tuple[Pin, Token]:
-    """The pin of `@ordinal v<version>` with the token to read it by.
-
-    Raises `ToolError` where there is none.
-    """
-    known = 0
-    for pin, token in pins_of(store, session, ordinal):
-        known = max(known, pin.version)
-        if pin.version == version:
-            return pin, token
-    raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
-
-
-def pins_of(store: Store, session: str, ordinal: int) -> Iterator[tuple[Pin, Token]]:
-    """Every version of `@ordinal` that a session has seen, with the token to read it by.
-
-    A forked session has the older ones from its parent. What the parent met after the fork is
-    left out: newer versions, or another object under the same handle.
-    """
-    member = store.head(member_id(session, ordinal))
-    object = None if member is None else member.fields["object"]
-    current: str | None = session
-    lowest: int | None = None
-    while current is not None:
-        for pin, token in _own_pins(store, current, ordinal):
-            if pin.object == object and (lowest is None or pin.version < lowest):
-                yield pin, token
-        first = next(_own_pins(store, current, ordinal), None)
-        if first is not None and first[0].object == object:
-            lowest = first[0].version
-        wrapper = store.head(session_object_id(current))
-        current = None if wrapper is None else wrapper.fields.get("parent_session")
+def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
+    """A version by its pin: the one that is named, the one as of a call, or the newest seen."""
+    store, ordinal = session.store, entry.ordinal
+    if wanted.call is not None:
+        pin = pin_at_call(store, session.id, ordinal, wanted.call)
+    elif wanted.version is not None and wanted.version != entry.pin.version:
+        pin = pin_of(store, session.id, ordinal, wanted.version)
+    else:
+        return _newest(session, entry)
+    return _content(load_pinned(store, pin), pin.version)
 
 
-def _own_pins(store: Store, session: str, ordinal: int) -> Iterator[tuple[Pin, Token]]:
-    """The versions that this very session has met, oldest first."""
-    for head in store.history(member_id(session, ordinal)):
-        pin = Pin.model_validate(head.fields["pin"])
-        yield pin, head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
-
-
-def _as_of_call(session: Session, entry: Entry, call: int) -> Content:
-    record = session.store.head(call_id(session.id, call))
-    if record is None:
-        raise ToolError(f"There is no call {call}; calls go from 1 to {session.log.newest}.")
-    document = session.store.get(entry.object, Document, record.token)
-    if document is None:
-        raise ToolError(f"@{entry.ordinal} did not exist yet at call {call}.")
-    return _content(document, version_of(session, entry, document))
-
-
-def version_of(session: Session, entry: Entry, document: Document) -> int:
-    """The ordinal by which the session knows this version; the newest if by none."""
-    for head in session.store.history(member_id(session.id, entry.ordinal)):
-        if head.fields["pin"]["content_hash"] == document.content_hash:
-            return int(head.fields["pin"]["version"])
-    return entry.pin.version
+def _newest(session: Session, entry: Entry) -> Content:
+    """What the session has seen last, though others may have stored a newer version since."""
+    store, pin = session.store, entry.pin
+    if pin.token != SAME_TRANSACTION:
+        return _content(load_pinned(store, pin), pin.version)
+    for stored in pins_of(store, session.id, entry.ordinal):
+        if stored.version == pin.version:
+            return _content(load_pinned(store, stored), pin.version)
+    # Met in this very tool call: its index entry is not committed yet.
+    return _content(store.get(entry.object, Document), pin.version)
 
 
 def _content(document: Document | None, version: int) -> Content:

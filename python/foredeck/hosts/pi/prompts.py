@@ -8,6 +8,7 @@ from typing import Any
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
 from foredeck.context.state.branch import BranchState, CallLog
+from foredeck.context.tools.pins import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of
@@ -80,7 +81,7 @@ def _inserts(store: Store, state: BranchState, messages: list[Message]) -> dict[
 def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
     """System messages and tools as of the call behind this record.
 
-    Raises `Missing` where they are gone.
+    Raises `Missing` where they are gone, `Corrupt` where others are in their place.
     """
     if not head.fields.get("system"):
         return [], []
@@ -89,6 +90,7 @@ def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
     document = store.get(pin.object, SystemPromptDocument, token)
     if document is None:
         raise Missing(f"The system prompt {pin.object} of this call is not in the store.")
+    verify(pin, document.content_hash, document.text_hash)
     system, tools = unpack(document.messages, store.blob), unpack(document.tools, store.blob)
     return list(system), list(tools)
 

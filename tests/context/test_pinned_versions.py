@@ -1,0 +1,71 @@
+"""An old version goes by its pin: what this session saw, verified, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask
+from context.test_tools import refused, said
+from context.working import Work
+from foredeck.model.documents import FileDocument
+from foredeck.model.records import MemberDocument, Pin, call_id, member_id
+from foredeck.store.protocol import Batch, Origin, Token, order_of
+
+OWN, FOREIGN, LATER = lines(40, "own"), lines(40, "foreign"), lines(40, "later")
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    """An agent that has written a.py (@3) before its second call, and again before its third."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    ask(work.host)
+    work.write("a.py", OWN)
+    work.write("a.py", LATER)
+    return work
+
+
+def deliver_late(host: Host, text: str) -> None:
+    """Another machine's version of a.py arrives now, made just before the second call here."""
+    store, file = host.store, host.state.index.entries[3].object
+    own, record = store.history(file)[0], store.head(call_id(host.session_id, 2))
+    document = store.get(file, FileDocument)
+    assert record is not None
+    assert document is not None
+    number = own.token.rpartition("-")[2]
+    late = Origin(Token(f"~late-{number}"), own.time_ms)
+    assert order_of(Origin(own.token, own.time_ms)) < order_of(late)
+    assert order_of(late) < order_of(Origin(record.token, record.time_ms))
+    document.content = text
+    store.commit(Batch(puts=[document.seal()]), origin=late)
+
+
+def pin_other_bytes(host: Host) -> None:
+    """A third version of @3 whose pin names the second one, with hashes that this never had."""
+    member = host.store.get(member_id(host.session_id, 3), MemberDocument)
+    head = host.store.history(host.state.index.entries[3].object)[-1]
+    assert member is not None
+    fields = {**member.pin.model_dump(), "version": 3, "token": head.token, "text_hash": "0" * 64}
+    member.pin = Pin(**fields)
+    host.store.commit(Batch(puts=[member.seal()]))
+
+
+def test_as_of_a_call_is_what_the_session_had_seen_by_then(work: Work) -> None:
+    deliver_late(work.host, FOREIGN)
+    assert said(work.host, "activate", "@3 call 2") == OWN
+    assert said(work.host, "activate", "@3 v1") == OWN
+
+
+def test_a_version_with_other_bytes_than_its_pin_says_is_refused(work: Work) -> None:
+    pin_other_bytes(work.host)
+    told = refused(work.host, "activate", id="@3 v3")
+    assert told.startswith("@3 cannot be shown: ")
+    assert "v3 is damaged" in told
+    work.host.restart()
+    assert "v3 is damaged" in refused(work.host, "activate", id="a.py")
