@@ -7,14 +7,14 @@ import { GoneError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
 const DEADLINE_MS = 10_000;
-/** Building a Python environment on a slow line. */
+/** Building a Python environment takes minutes on a slow connection. */
 const SETUP_MS = 12 * 60_000;
 
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
-  name: "@N NAME: give an object a name of its own",
-  why: "[@N]: why it is shown as it is; alone: why the prompt is",
-  cost: "what this session has cost so far, and what was saved",
+  name: "@N NAME: give an object a nickname",
+  why: "[@N]: why an object is in view or not; alone: the last rebase",
+  cost: "what this session has cost so far, and would have without foredeck",
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",
@@ -33,7 +33,7 @@ export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
   pi.registerCommand("foredeck", {
     description: "Objects in the model's context; on, off, setup, help",
     getArgumentCompletions: (prefix) => {
-      // With a list open, Enter only takes what is chosen in it: a whole word shall be sent.
+      // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
       if (prefix in VERBS) return null;
       const matching = Object.entries(VERBS).filter(([verb]) => verb.startsWith(prefix));
       if (matching.length === 0) return null;

@@ -1,7 +1,7 @@
 /**
- * Compaction: the engine says whether it is needed, and writes the summary unless the user's model
- * shall. Where the engine is away, slow or wrong, Pi's own compaction goes on. Another extension may
- * cancel it, or write the summary itself: the user is told, and the engine.
+ * Compaction: the engine decides whether it is needed, and writes the summary unless the user's
+ * model should. Where the engine is away, slow or wrong, Pi's own compaction goes ahead. Another
+ * extension may cancel it or write the summary itself; then the user and the engine are told.
  */
 
 import type {
@@ -20,27 +20,27 @@ import type { Shim } from "./shim.ts";
 const DEADLINE_MS = 10_000;
 
 const CANCELLED =
-  "another extension (or you) has cancelled a compaction; foredeck has not: the conversation goes on whole";
+  "another extension (or you) cancelled a compaction, not foredeck: the conversation goes on in full";
 const WRITTEN =
-  "another extension has written the summary of a compaction; foredeck keeps what it covers";
+  "another extension wrote the summary of a compaction; foredeck keeps the messages that it covers";
 
-/** A compaction that this extension was asked about. */
-interface Asked {
+/** A compaction that Pi has asked about and not yet reported the end of. */
+interface Pending {
   signal: AbortSignal | undefined;
   firstKept: string;
   cancelled: boolean;
 }
 
-/** Registers the handlers. Asked, it returns nothing where Pi shall do it: `{}` would not do. */
+/** Registers the handlers. Pi compacts by itself where one returns undefined; `{}` would not do. */
 export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
-  let asked: Asked | null = null;
+  let pending: Pending | null = null;
   pi.on("session_before_compact", async (event, ctx) => {
     const firstKept = event.preparation.firstKeptEntryId;
-    const now: Asked = { signal: event.signal, firstKept, cancelled: false };
-    asked = now;
+    const asked: Pending = { signal: event.signal, firstKept, cancelled: false };
+    pending = asked;
     try {
-      const result = shim.isOff() ? undefined : await ask(event, ctx, shim);
-      now.cancelled = result?.cancel === true;
+      const result = shim.isOff() ? undefined : await askEngine(event, ctx, shim);
+      asked.cancelled = result?.cancel === true;
       return result;
     } catch (error) {
       shim.log(`session_before_compact: ${error instanceof Error ? error.message : error}`);
@@ -48,29 +48,30 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     }
   });
   pi.on("session_compact", (event) => {
-    tell(event, asked, shim);
-    asked = null;
+    report(event, pending, shim);
+    pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
-    const byOthers = aborted && !asked?.cancelled && !asked?.signal?.aborted;
+    const byOthers = aborted && !pending?.cancelled && !pending?.signal?.aborted;
     if (byOthers && !shim.isOff()) shim.host.notifyOnce("cancelled", "info", CANCELLED);
-    asked = null;
+    pending = null;
   });
 }
 
-/** Tells the engine of a compaction: with the summary where it is not the engine's own. */
-function tell(event: SessionCompactEvent, asked: Asked | null, shim: Shim): void {
+/** Reports a compaction to the engine, with the summary where it is not the engine's own. */
+function report(event: SessionCompactEvent, pending: Pending | null, shim: Shim): void {
   const { id, summary, firstKeptEntryId, details } = event.compactionEntry;
   const isOurs = event.fromExtension && isRecord(details) && isRecord(details.foredeck);
   const isOthers = event.fromExtension && !isOurs;
   if (isOthers && !shim.isOff()) shim.host.notifyOnce("written", "info", WRITTEN);
-  // A summary of other messages than those that the engine was asked about is not one of them.
-  const isTold = !isOurs && (!isOthers || asked?.firstKept === firstKeptEntryId);
-  const written = isTold ? { summary, by: isOthers ? "extension" : "model" } : {};
+  // Another extension may have compacted other messages than those that the engine was asked about:
+  // then its summary does not describe the ones that the engine knows of.
+  const sendsSummary = !isOurs && (!isOthers || pending?.firstKept === firstKeptEntryId);
+  const written = sendsSummary ? { summary, by: isOthers ? "extension" : "model" } : {};
   shim.event("compact", { entry: id, reason: event.reason, ...written });
 }
 
-async function ask(
+async function askEngine(
   event: SessionBeforeCompactEvent,
   ctx: ExtensionContext,
   shim: Shim,
@@ -79,7 +80,7 @@ async function ask(
   await within(shim.engine.whenReady(), limits);
   const answer = await shim.engine.request("session/compact", parameters(event, ctx, shim), limits);
   const { action, summary, details } = isRecord(answer) ? answer : {};
-  // On overflow Pi ends the run where it is told to cancel.
+  // On overflow a cancelled compaction would end Pi's run.
   if (action === "cancel") return event.reason === "threshold" ? { cancel: true } : undefined;
   if (action !== "summary" || typeof summary !== "string" || summary === "") return undefined;
   const { firstKeptEntryId, tokensBefore } = event.preparation;
@@ -106,7 +107,7 @@ function parameters(
   };
 }
 
-/** Characters of the messages that the engine has not been told yet. */
+/** Characters of the messages that the engine has not been sent yet. */
 function newChars(ctx: ExtensionContext, shim: Shim): number {
   const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
   const all = (source.buildSessionProjection?.().messages ?? []) as HostMessage[];
@@ -114,7 +115,7 @@ function newChars(ctx: ExtensionContext, shim: Shim): number {
   return unseen.reduce((sum, { content }) => sum + charsOf(content), 0);
 }
 
-/** Text that the model would read in a message, roughly. */
+/** Roughly how much text the model would read in a value. */
 function charsOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;

@@ -1,6 +1,6 @@
 /**
- * Refuses tool calls that cannot end well, before they run: local, synchronous, and without asking
- * the engine, since Pi blocks a tool whose guard fails.
+ * Refuses tool calls that are bound to fail, before they run. Decides here and at once, without the
+ * engine: a guard that throws or hangs would block every tool.
  */
 
 import { type Stats, statSync } from "node:fs";
@@ -11,8 +11,8 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { TOOL_NAMES } from "./tools.ts";
 
 /**
- * What stands in the model's view for an argument that was folded: `<activate @12: 4120 chars folded
- * by foredeck>`, in sessions of 0.1 without `activate`.
+ * What the model sees in place of a folded argument: `<activate @12: 4120 chars folded by foredeck>`,
+ * without `activate` in sessions written by 0.1. Models imitate what they see.
  */
 const FOLD_MARKER = /<(?:activate )?@\d+:[^<>\n]{0,200}folded by foredeck>/;
 

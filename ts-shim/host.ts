@@ -1,9 +1,9 @@
 /**
- * Pi, as the engine's side of this extension needs it: messages to the user, the status line, and
- * calls of the user's model.
+ * What the rest of the extension asks of Pi: messages to the user, the status line, and calls of the
+ * user's model.
  *
- * Holds Pi's context object for the time of one session and not longer: after a session was
- * replaced, Pi's objects refuse to be used.
+ * Holds Pi's context object for one session and no longer: once a session is replaced, using its
+ * objects throws.
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
@@ -12,10 +12,10 @@ import type { NoticeLevel } from "./engine/protocol.ts";
 
 const STATUS_KEY = "foredeck";
 
-/** What this extension says and asks through Pi. No method throws, except `complete`. */
+/** Pi for one session. No method throws, except `complete`. */
 export class Host {
   private ctx: ExtensionContext | null = null;
-  private readonly said = new Set<string>();
+  private readonly notified = new Set<string>();
 
   /** Uses this context from now on. */
   attach(ctx: ExtensionContext): void {
@@ -28,26 +28,27 @@ export class Host {
   }
 
   /**
-   * Says something to the user. Where Pi has no screen, warnings and errors go to stderr.
-   * @param unseen what to say there in place of `text`, whatever the level
+   * Shows a notice. Where Pi has no screen, warnings and errors go to stderr.
+   * @param withoutScreen what to print there in place of `text`, whatever the level
    */
-  notify(level: NoticeLevel, text: string, unseen?: string): void {
+  notify(level: NoticeLevel, text: string, withoutScreen?: string): void {
     try {
       if (this.ctx?.hasUI) this.ctx.ui.notify(text, level);
-      else if (unseen || level !== "info") console.error(`foredeck: ${unseen ?? text}`);
+      else if (withoutScreen || level !== "info")
+        console.error(`foredeck: ${withoutScreen ?? text}`);
     } catch {
-      // The session was replaced while we spoke.
+      // The session has just been replaced: nobody is left to read it.
     }
   }
 
-  /** Says something once for each key, in the life of this extension. */
+  /** Shows a notice once per key, in the life of this extension. */
   notifyOnce(key: string, level: NoticeLevel, text: string): void {
-    if (this.said.has(key)) return;
-    this.said.add(key);
+    if (this.notified.has(key)) return;
+    this.notified.add(key);
     this.notify(level, text);
   }
 
-  /** Shows what the user asked for. Pi lends print mode's stdout to the model's answer alone. */
+  /** Shows what the user asked for. In print mode Pi keeps stdout for the model's answer. */
   show(text: string): void {
     try {
       if (this.ctx?.hasUI) this.ctx.ui.notify(text, "info");
@@ -96,7 +97,7 @@ export class Host {
     return { text: texts.join(""), usage: answer.usage, model: answer.model };
   }
 
-  /** Lets the call show in Pi's totals, where this version of Pi can take it down. */
+  /** Adds the call to Pi's own totals, where this version of Pi can. */
   private countUsage(
     ctx: ExtensionContext,
     answer: { provider: string; model: string; usage: unknown },
@@ -105,7 +106,7 @@ export class Host {
       const session = ctx.sessionManager as unknown as Partial<UsageLog>;
       session.appendUsage?.("foredeck", answer.provider, answer.model, answer.usage);
     } catch {
-      // The totals are then low by one call.
+      // Pi's totals then lack this call.
     }
   }
 }

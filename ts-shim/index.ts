@@ -1,5 +1,5 @@
 /**
- * foredeck inside Pi. All decisions are the engine's (python/foredeck); what is here carries
+ * foredeck inside Pi. The engine (python/foredeck) makes all decisions; this extension carries
  * messages to it, applies its edits, and keeps Pi going without it.
  */
 
@@ -14,13 +14,13 @@ import { registerObserver } from "./observe.ts";
 import { piVersion } from "./pi-version.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
-import { firstCopy, standBack } from "./single.ts";
+import { firstCopy, stepAside } from "./single.ts";
 import { registerTools } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const here = fileURLToPath(import.meta.url);
   const first = firstCopy(pi, here);
-  if (first !== null) return standBack(pi, here, first);
+  if (first !== null) return stepAside(pi, here, first);
   const version = await piVersion();
   const shim = new Shim(pi, version);
   registerSessions(pi, shim);

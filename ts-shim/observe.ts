@@ -1,15 +1,15 @@
 /**
- * Tells the engine of every tool, of every kind, also those that scripts call in code mode, and of
- * the answer that ends a run.
+ * Reports to the engine every tool call, of any kind and also from scripts in code mode, and the
+ * answer that ends a run.
  */
 
 import type { ExtensionAPI, ToolCallEvent, ToolResultEvent } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "./shim.ts";
 
-/** Results larger than this are left to the message list, where the engine meets them anyway. */
+/** Larger results are not reported: the engine meets them in the message list anyway. */
 const MAX_CHARS = 16 * 1024 * 1024;
 
-/** Registers the observer. It changes nothing. */
+/** Registers the observer, which changes nothing. */
 export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
   pi.on("tool_call", (event) => {
     shim.safely("tool_call", () => {
@@ -22,7 +22,7 @@ export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
       if (sizeOf(event) <= MAX_CHARS) shim.engine.notify("tool/observed", observed(event, shim));
     });
   });
-  // The last answer of a run is in no message list until the user goes on, if ever.
+  // The last answer of a run reaches a message list only when the user goes on, if ever.
   pi.on("turn_end", (event) => {
     if (event.message.role !== "assistant" || event.toolResults.length > 0) return;
     shim.event("answer", { message: event.message, entry: event.messageEntryId ?? null });

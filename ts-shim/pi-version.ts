@@ -3,7 +3,7 @@
 /** The first Pi that fires `context_with_system`. */
 const WITH_SYSTEM: readonly number[] = [0, 87, 1];
 
-/** Both scopes that Pi was published under; the host resolves them to itself. */
+/** Both scopes that Pi was published under. Inside Pi either resolves to the running copy. */
 const HOSTS = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"];
 
 /** Pi's version, such as "1.5.2"; "unknown" where it does not say. */
@@ -20,8 +20,8 @@ export async function piVersion(): Promise<string> {
 }
 
 /**
- * Whether Pi fires `context_with_system`. Where that is not certain the answer is no: `context`
- * works everywhere, and an event that never fires would leave the hook out.
+ * Whether Pi fires `context_with_system`. If in doubt, no: `context` works everywhere, and waiting
+ * for an event that never fires would disable the hook.
  */
 export function firesContextWithSystem(version: string): boolean {
   const parts = version

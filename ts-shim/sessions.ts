@@ -1,4 +1,4 @@
-/** Pi's session events: opens sessions with the engine, tells it of changes, ends it. */
+/** Pi's session events: opens sessions with the engine, reports changes to it, ends it. */
 
 import { closeSync, openSync, readSync } from "node:fs";
 import type {
@@ -10,9 +10,12 @@ import { isRecord } from "./context/messages.ts";
 import type { SessionParams } from "./engine/protocol.ts";
 import type { Shim } from "./shim.ts";
 
-/** Names the session of a Pi to the processes that it starts: a subagent is linked by it. */
+/** Passes this Pi's session id to the processes it starts, so that a subagent can be linked. */
 const OWN_SESSION = "FOREDECK_SESSION";
-/** Who started this process, read before its own session is named; Pi loads modules anew. */
+/**
+ * Where the id of the starting session is kept once read: the variable is then overwritten with
+ * this Pi's own session, and Pi loads this module anew for each one.
+ */
 const STARTED_BY = Symbol.for("foredeck.started_by");
 
 /** The session whose agent started this Pi process, or null. */
@@ -53,7 +56,7 @@ function sessionParams(event: SessionStartEvent, ctx: ExtensionContext): Session
   };
 }
 
-/** Pi's own limit for a header line is higher, but no real header comes near this. */
+/** Enough for any real header, though Pi's own limit is higher. */
 const HEADER_BYTES = 64 * 1024;
 
 /** The session id in the first line of a session file, or null. */

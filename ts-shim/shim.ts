@@ -1,9 +1,9 @@
-/** One instance of the extension: what its parts share, and the order in which a session lives. */
+/** One instance of the extension: what its parts share, and the life of a session. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
-import { Engine, type Locating } from "./engine/engine.ts";
+import { Engine, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
 import type { EngineCommand } from "./engine/process.ts";
@@ -14,13 +14,14 @@ import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError } from "./engine/wire.ts";
 import { Host } from "./host.ts";
 
-/** Opening and closing a session, in milliseconds. Neither is waited for by a model call. */
+/** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
 const CLOSE_MS = 1000;
 
-const SETTING_UP = "foredeck sets its engine up, once. Pi works as usual meanwhile.";
-/** Where Pi has no screen it ends with the answer, and the set-up with it. */
-const SETTING_UP_UNSEEN =
+const SETTING_UP =
+  "foredeck is setting up its engine. This happens once; Pi works as usual meanwhile.";
+/** Without a screen Pi exits after its answer, which also ends the set-up. */
+const SETTING_UP_WITHOUT_SCREEN =
   "setting the engine up; until that is done this is plain Pi (pi -p '/foredeck setup' waits for it)";
 
 /**
@@ -43,7 +44,7 @@ export class Shim {
   constructor(pi: ExtensionAPI, piVersion: string) {
     this.piVersion = piVersion;
     this.engine = new Engine({
-      locate: (how) => this.locate(how),
+      locate: (options) => this.locate(options),
       hello: () => this.hello(),
       cwd: () => this.session?.cwd ?? process.cwd(),
       stateDir: () => this.state,
@@ -85,16 +86,16 @@ export class Shim {
     this.engine.start();
   }
 
-  /** A session begins, or is said to begin once more. */
+  /** A session begins. Some of Pi's modes announce the same one twice. */
   begin(params: SessionParams, ctx: ExtensionContext): void {
     this.host.attach(ctx);
-    const again = this.session?.session === params.session;
-    if (!again) this.context.reset();
-    this.session = again ? { ...this.session, ...params } : params;
+    const isSame = this.session?.session === params.session;
+    if (!isSame) this.context.reset();
+    this.session = isSame ? { ...this.session, ...params } : params;
     this.trusted = ctx.isProjectTrusted?.() ?? false;
     if (this.isOff()) this.host.status("foredeck off");
     else if (this.engine.state !== "ready") this.engine.start();
-    else if (!again) this.open();
+    else if (!isSame) this.open();
   }
 
   /** The session ends, and with it this instance: Pi loads another for the next session. */
@@ -111,7 +112,7 @@ export class Shim {
     this.host.detach();
   }
 
-  /** Tells the engine of something that the next request will show anyway. Never throws. */
+  /** Reports something early that the next request will show anyway. Never throws. */
   event(kind: string, fields: Record<string, unknown>): void {
     this.safely(kind, () => {
       this.engine.notify("session/event", { session: this.sessionId(), kind, ...fields });
@@ -131,19 +132,19 @@ export class Shim {
     logLine(this.state, text);
   }
 
-  private async locate(how: Locating): Promise<EngineCommand> {
-    const installed = await locateInstalled(process.env, undefined, how.signal);
+  private async locate(options: LocateOptions): Promise<EngineCommand> {
+    const installed = await locateInstalled(process.env, undefined, options.signal);
     if (installed) return installed;
     return provision({
       stateDir: this.state,
-      signal: how.signal,
-      insist: how.insist,
-      verify: how.failedBefore,
+      signal: options.signal,
+      insist: options.insist,
+      verify: options.failedBefore,
       log: (text) => this.log(text),
       onBuild: () => {
-        how.settingUp();
+        options.settingUp();
         this.host.status("foredeck: setting up");
-        this.host.notify("info", SETTING_UP, SETTING_UP_UNSEEN);
+        this.host.notify("info", SETTING_UP, SETTING_UP_WITHOUT_SCREEN);
       },
     });
   }

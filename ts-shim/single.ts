@@ -1,15 +1,15 @@
 /**
- * One copy of foredeck for each Pi: two would edit the same messages, and Pi does not start when two
- * extensions register the same tools.
+ * Makes sure that only one copy of foredeck works in a Pi: two would edit the same messages, and Pi
+ * refuses to start when two extensions register the same tools.
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 
-/** Copies ask here, with a function that takes the path of the one that was first. */
+/** A copy asks here who was first, with a function that takes the path of that one. */
 const CHANNEL = "foredeck:loaded";
 
 /**
- * Takes the place of the one copy, unless another has it.
+ * Claims to be the working copy, unless another one has done so.
  * @param path where this copy was loaded from
  * @returns the path of the copy that was loaded before, or null
  */
@@ -26,12 +26,12 @@ export function firstCopy(pi: ExtensionAPI, path: string): string | null {
   return first;
 }
 
-/** Tells the user, once in a session, that this copy does nothing. */
-export function standBack(pi: ExtensionAPI, path: string, first: string): void {
-  let said = false;
+/** Tells the user, once, that this copy does nothing. */
+export function stepAside(pi: ExtensionAPI, path: string, first: string): void {
+  let notified = false;
   pi.on("session_start", (_event, ctx) => {
-    if (said) return;
-    said = true;
+    if (notified) return;
+    notified = true;
     const text = `foredeck is loaded twice: ${path} does nothing beside ${first}. Remove one of them (pi list, pi remove).`;
     if (ctx.hasUI) ctx.ui.notify(text, "warning");
     else console.error(text);

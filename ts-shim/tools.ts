@@ -1,8 +1,8 @@
 /**
- * The model's tools. tools.json is the one place that defines them.
+ * The model's tools, which only tools.json defines.
  *
- * They are registered when the extension loads, always the same, engine or not: a tool that comes or
- * goes changes the declarations and with them the prefix that the provider has cached.
+ * They are registered when the extension loads and never change, engine or not: the definitions come
+ * first in every request, so a tool that comes or goes would void the provider's whole cache.
  */
 
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ export interface ToolSpec {
 
 const DEADLINE_MS = 10_000;
 
-/** What a tool answers where the engine cannot: written for the model. */
+/** What a tool answers, for the model to read, where the engine cannot. */
 const AWAY =
   "The context manager is not available right now. Go on without it: " +
   "use read or bash to see content again.";
@@ -33,10 +33,10 @@ export function toolSpecs(): ToolSpec[] {
   return JSON.parse(readFileSync(new URL("./tools.json", import.meta.url), "utf8"));
 }
 
-/** Names of our tools. */
+/** The names of foredeck's own tools. */
 export const TOOL_NAMES: ReadonlySet<string> = new Set(toolSpecs().map(({ name }) => name));
 
-/** Registers the tools. A tool that fails throws, which is how Pi knows that it failed. */
+/** Registers the tools. Throwing is how a tool tells Pi that it failed. */
 export function registerTools(pi: ExtensionAPI, shim: Shim): void {
   for (const spec of toolSpecs()) {
     pi.registerTool({
@@ -59,7 +59,8 @@ async function callTool(
   try {
     const result = await askEngine(shim, call, signal);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
-    // The engine reads its decision from `details` when it meets the result in the message list.
+    // `details` holds the engine's decision. It reads it back from the message list, so that the
+    // decision follows the branch on which the call was made.
     return { text: result.text, details: result.details ?? {} };
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
@@ -70,8 +71,8 @@ async function callTool(
 }
 
 /**
- * The engine's answer. One that dies over the call leaves nothing half done: the engine that comes
- * after it is asked once, in the time that is left.
+ * The engine's answer. An engine that dies over the call leaves nothing half done, so its successor
+ * is asked once more in the time that is left.
  */
 async function askEngine(
   shim: Shim,

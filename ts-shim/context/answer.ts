@@ -1,9 +1,9 @@
 /**
  * Checks an answer to `context/assemble` before any of it is used.
  *
- * Pi sends what an extension returns as it is, and a provider refuses a tool result without its
- * call or altered signed thinking. So an answer with one thing wrong is refused as a whole, and the
- * hook falls back.
+ * Pi sends what an extension returns unchecked, and a provider refuses a tool result without its
+ * call, or altered signed thinking. So one mistake makes the whole answer unusable, and the hook
+ * falls back.
  */
 
 import type { Answer, EditBlock, NoticeLevel } from "../engine/protocol.ts";
@@ -14,7 +14,7 @@ import { type Block, blocksOf, callIds, type HostMessage, isRecord } from "./mes
 export class BadAnswerError extends Error {}
 
 const LEVELS = new Set(["info", "warning", "error"]);
-/** Roles that may be inserted; a tool result only where a call has none. */
+/** Roles that may be inserted; a tool result only for a call that has none. */
 const INSERTABLE = new Set(["user", "custom", "assistant", "toolResult"]);
 
 /**
@@ -55,7 +55,7 @@ export function checkAnswer(
   );
   const book = held.copy();
   book.merge(answer);
-  checkWhole(answer, messages, book);
+  checkCombined(answer, messages, book);
   return { answer, book };
 }
 
@@ -140,8 +140,8 @@ function isName(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 
-/** What only shows when all operations in force are seen together. */
-function checkWhole(answer: Answer, messages: readonly HostMessage[], book: EditBook): void {
+/** Checks what only shows when all operations in force are taken together. */
+function checkCombined(answer: Answer, messages: readonly HostMessage[], book: EditBook): void {
   if (messages.length > 0 && messages.length + book.balance() <= 0) {
     throw new BadAnswerError("nothing would be left to send");
   }
@@ -154,8 +154,8 @@ function checkWhole(answer: Answer, messages: readonly HostMessage[], book: Edit
 }
 
 /**
- * A call and its results stay or go together, and a result of ours answers a call that has none.
- * What the host's own list lacks is no fault of the answer.
+ * A call and its results stay or go together, and an inserted result answers a call without one.
+ * Calls without results in the host's own list are not the answer's fault.
  */
 function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
   const dropped = droppedIds(messages, book);
@@ -167,7 +167,7 @@ function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
     if (torn) throw new BadAnswerError(`drops tear the tool call ${torn} from its result`);
     open.clear();
   };
-  const meet = (message: HostMessage, isOurs: boolean) => {
+  const visit = (message: HostMessage, isOurs: boolean) => {
     if (message.role === "toolResult") {
       const id = String(message.toolCallId);
       if (!open.delete(id) && (isOurs || dropped.has(id))) {
@@ -176,18 +176,18 @@ function checkPairs(messages: readonly HostMessage[], book: EditBook): void {
       return;
     }
     close();
-    if (message.role !== "assistant" || VOID.has(String(message.stopReason))) return;
+    if (message.role !== "assistant" || UNSENT_STOPS.has(String(message.stopReason))) return;
     for (const id of callIds(blocksOf(message))) open.add(id);
   };
   for (let index = 0; index <= messages.length; index++) {
-    for (const message of book.insertsBefore(index) ?? []) meet(message, true);
+    for (const message of book.insertsBefore(index) ?? []) visit(message, true);
     const own = messages[index];
-    if (own && isSent(own) && !book.isDropped(index)) meet(own, false);
+    if (own && isSent(own) && !book.isDropped(index)) visit(own, false);
   }
   close();
 }
 
-/** The roles of messages that Pi sends to a model; it leaves out others, and what the user hid. */
+/** The roles that Pi sends to a model. It leaves out others, and what the user excluded. */
 const SENT = new Set([
   ...["user", "assistant", "toolResult", "custom"],
   ...["bashExecution", "branchSummary", "compactionSummary"],
@@ -197,8 +197,8 @@ function isSent(message: HostMessage): boolean {
   return SENT.has(message.role) && !message.excludeFromContext;
 }
 
-/** Stop reasons of answers that Pi's adapters leave out, calls and all. */
-const VOID = new Set(["error", "aborted"]);
+/** Pi's adapters leave out answers with these stop reasons, calls and all. */
+const UNSENT_STOPS = new Set(["error", "aborted"]);
 
 /** Ids of the calls that are dropped, or whose results are. */
 function droppedIds(messages: readonly HostMessage[], book: EditBook): Set<string> {

@@ -1,6 +1,6 @@
 /**
- * The engine's edits, inserts and drops: held from call to call, applied to the host's messages.
- * Pure; indexes count the host's messages without its system entries.
+ * The engine's edits, inserts and drops: kept from call to call and applied to the host's messages.
+ * Pure. Indexes count the host's messages without its system entries.
  */
 
 import type { EditBlock, Operations } from "../engine/protocol.ts";
@@ -11,7 +11,7 @@ export function isKeep(block: EditBlock): block is { keep: number } {
   return "keep" in block && !("type" in block);
 }
 
-/** All operations in force: those of the last answer, and the earlier ones it left alone. */
+/** All operations in force: those of the last answer and the earlier ones that it kept. */
 export class EditBook {
   private readonly edits = new Map<number, EditBlock[]>();
   private readonly inserts = new Map<number, HostMessage[]>();
@@ -117,7 +117,7 @@ function edited(message: HostMessage, blocks: EditBlock[] | undefined): HostMess
   const own = blocksOf(message);
   const content = blocks.map((block) => (isKeep(block) ? (own[block.keep] as Block) : block));
   if (!hasContent(message)) {
-    // Pi renders these roles from other fields and ignores `content`; as a user message it counts.
+    // For these roles Pi ignores `content` and renders other fields; a user message it sends as is.
     return { role: "user", content, timestamp: message.timestamp };
   }
   message.content = content;

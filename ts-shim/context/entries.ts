@@ -11,9 +11,9 @@ export interface EntrySource {
 
 /** Beyond this many messages Pi's own projection of the whole session is cheaper than walking. */
 const WALK_LIMIT = 200;
-/** Entries without a message (model changes, labels) that a walk passes over, at most. */
+/** Entries without a message (model changes, labels) that a walk skips, at most. */
 const WALK_SLACK = 200;
-/** Entries that a message looks through for its own: Pi may leave a few out of the list. */
+/** Entries to search for the one that a message came from: Pi may leave some out of the list. */
 const LOOK_AHEAD = 50;
 
 /**
@@ -74,7 +74,7 @@ function walkBack(source: EntrySource, wanted: number): Candidate[] | null {
     const candidate = candidateOf(entry);
     if (candidate) found.push(candidate);
     if (found.length >= wanted + LOOK_AHEAD) break;
-    // A compaction stands first in the list, before older entries that it kept.
+    // Pi puts a compaction's summary first in the list, before the older entries that it kept.
     if (entry.type === "compaction") return null;
     entry = typeof entry.parentId === "string" ? source.getEntry(entry.parentId) : undefined;
   }

@@ -1,8 +1,8 @@
 /**
- * Finds out whether another extension changes the conversation before this one sees it.
+ * Detects other extensions that change the conversation before foredeck sees it.
  *
- * That is allowed, and what it leaves is what foredeck works on; but a user who wonders why the
- * model forgets things, or why the cache does not hit, should know that there are two.
+ * That is allowed, and foredeck works on what they leave. But a user who wonders why the model
+ * forgets things, or why the cache misses, should know that there are two.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -37,7 +37,7 @@ export function foreignChanges(source: EntrySource, list: readonly HostMessage[]
   return changes.added + changes.left + changes.changed > 0 ? changes : null;
 }
 
-/** The tools that Pi itself would bring under these names. */
+/** The names of the tools that come with Pi. */
 const PI_TOOLS = new Set(["read", "bash", "edit", "write", "grep", "find", "ls"]);
 
 /** Says which of Pi's own tools another extension has replaced; null for none. */
@@ -48,13 +48,13 @@ export function replacedTools(pi: Pick<ExtensionAPI, "getAllTools" | "getActiveT
   const names = pi.getAllTools().flatMap((tool) => (isReplaced(tool) ? [tool.name] : []));
   if (names.length === 0) return null;
   const list = names.join(", ");
-  return `another extension has put its own ${list} in the place of Pi's: foredeck keeps what it gives`;
+  return `another extension replaces Pi's own ${list}: foredeck keeps the results of the replacement`;
 }
 
-/** Where Pi's own tools come from, and those that a program has brought which runs Pi. */
+/** Sources of Pi's own tools, and of those that a program embedding Pi supplies. */
 const PI_SOURCES = new Set(["builtin", "sdk"]);
 
-/** What to say of it. */
+/** The warning for the user. */
 export function describeChanges({ added, left, changed }: Changes): string {
   const parts = [
     [added, "added"],

@@ -1,6 +1,6 @@
 /**
- * One more cache marker in an Anthropic request. Pi marks the end of each request; the engine says
- * which earlier end it wants to be found, and kept alive, beside that one.
+ * One more cache marker in an Anthropic request. Pi marks the end of each request; the engine names
+ * the end of an earlier one that the provider should keep in its cache as well.
  */
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
@@ -12,7 +12,7 @@ const MAX_MARKERS = 4;
 
 type Json = Record<string, unknown>;
 
-/** Looks whose requests they are, and marks them as the engine has said with its newest answer. */
+/** Inspects requests for changes by others, and sets the marker that the newest answer asks for. */
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
   pi.on("before_provider_request", ({ payload }) => {
     let marked: Json | undefined;

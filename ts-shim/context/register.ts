@@ -1,4 +1,4 @@
-/** Hangs the context hook into Pi, at the one event that fits this version. */
+/** Registers the context hook for the one event that fits this version of Pi. */
 
 import type { ContextEventResult, ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { firesContextWithSystem } from "../pi-version.ts";

@@ -1,11 +1,10 @@
 /**
- * What the engine has seen: the last list that it answered, kept to find what has changed since.
- * Pure.
+ * What the engine has seen: the last list that it answered, to find what has changed since. Pure.
  */
 
 import type { HostMessage } from "./messages.ts";
 
-/** Exact equality of two JSON-like values. A field that is undefined is as good as missing. */
+/** Exact equality of two JSON-like values. An undefined field counts as missing. */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -27,7 +26,7 @@ export function sameMessage(a: HostMessage, b: HostMessage): boolean {
   return a === b || sameFields(a, b, true);
 }
 
-// Runs over the whole conversation at every model call: plain loops, and no look-up per field.
+// Runs over the whole conversation at every model call, hence plain loops and no set of names.
 function sameFields(a: Fields, b: Fields, seenOnly: boolean): boolean {
   let balance = 0;
   for (const key in a) {
@@ -66,8 +65,8 @@ export class AnsweredList {
   }
 
   /**
-   * Keeps a list that was answered. Messages are copied one level deep, so that edits, which set a
-   * new `content`, do not reach the copies: call it before any are applied.
+   * Keeps a list that was answered. Messages are copied one level deep: edits set a new `content`
+   * on the originals, so call this before any are applied.
    * @param prefix what `commonPrefix(list)` gave
    */
   accept(list: readonly HostMessage[], prefix: number): void {

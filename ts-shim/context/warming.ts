@@ -1,9 +1,9 @@
-/** When Pi's cache warmer last sent the newest request once more. */
+/** When Pi's cache warmer last repeated the newest request. */
 
 import type { EntrySource } from "./entries.ts";
 import { isRecord } from "./messages.ts";
 
-/** Entries looked through, at most: those since the newest answer of the model. */
+/** Entries searched, at most: those since the model's newest answer. */
 const WALK_LIMIT = 500;
 
 /**
@@ -21,7 +21,7 @@ export function warmedAt(source: EntrySource): number | undefined {
       entry = typeof entry.parentId === "string" ? source.getEntry?.(entry.parentId) : undefined;
     }
   } catch {
-    // A host that keeps its entries in another way: then the cache counts as not warmed.
+    // A Pi that keeps its entries in another way: the cache then counts as not warmed.
   }
   return undefined;
 }

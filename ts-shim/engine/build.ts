@@ -29,8 +29,8 @@ export function builtCommand(
   return engineWith(readFileSync(file, "utf8"), { PYTHONPATH: join(folder, "lib") });
 }
 
-/** Makes the `foredeck` command of an engine work that was built in `from` and stands in `folder`. */
-export function movedHere(folder: string, from: string): void {
+/** Corrects the paths in the `foredeck` command of an engine that was moved here from `from`. */
+export function relocate(folder: string, from: string): void {
   const command = join(folder, "venv", "bin", "foredeck");
   if (!existsSync(command)) return;
   writeFileSync(command, readFileSync(command, "utf8").replaceAll(from, folder));

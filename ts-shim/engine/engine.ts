@@ -3,31 +3,22 @@
  * a crash, and ended. One per extension instance.
  */
 
-import { isRecord } from "../context/messages.ts";
+import { DEFAULT_DEADLINE_MS, parseInfo } from "./handshake.ts";
+import { EngineHealth, MAX_RESTARTS } from "./health.ts";
 import { type EngineCommand, EngineProcess } from "./process.ts";
-import { type EngineInfo, ErrorCode, PROTOCOL_VERSION } from "./protocol.ts";
+import { type EngineInfo, PROTOCOL_VERSION } from "./protocol.ts";
+import { type EngineState, EngineStatus } from "./status.ts";
 import { within } from "./wait.ts";
 import { GoneError, type PeerHandlers, type RequestOptions, RpcError } from "./wire.ts";
 
-/** How often an engine that keeps crashing is started again, and the pauses before it. */
-export const MAX_RESTARTS = 5;
-/** An engine that has answered so many requests does not keep crashing: its death is the first. */
-const SOUND_ANSWERS = 5;
-const FIRST_PAUSE_MS = 200;
 /** A hanging `initialize` is given up after this long. Cold disks and first imports are slow. */
 const INITIALIZE_MS = 30_000;
-/** So many requests in a row without an answer, and the engine counts as hung. */
-const MAX_MISSED = 3;
 /** Notifications kept while the engine is starting. */
 const MAX_HELD = 200;
 /** How long ending waits for an installer's temporary files to go. */
 const CLEANUP_MS = 1000;
-const DEFAULT_DEADLINE_MS = 3000;
 
-/** `idle`: never started. `pausing`: crashed, to be started again. `away`: not to be had. */
-export type EngineState = "idle" | "setup" | "starting" | "ready" | "pausing" | "away";
-
-export interface Locating {
+export interface LocateOptions {
   /** To be called before setting up starts. */
   settingUp(): void;
   signal: AbortSignal;
@@ -39,7 +30,7 @@ export interface Locating {
 
 export interface EngineHost extends Omit<PeerHandlers, "write"> {
   /** Finds the engine, setting it up if need be. */
-  locate(how: Locating): Promise<EngineCommand>;
+  locate(options: LocateOptions): Promise<EngineCommand>;
   /** Parameters of `initialize` beyond `protocol`. */
   hello(): Record<string, unknown>;
   cwd(): string;
@@ -53,31 +44,25 @@ export interface EngineHost extends Omit<PeerHandlers, "write"> {
 /** Starts the engine and keeps it running. */
 export class Engine {
   private readonly host: EngineHost;
+  private readonly status = new EngineStatus();
+  private readonly health = new EngineHealth();
   private process: EngineProcess | null = null;
-  private current: EngineState = "idle";
-  private waiters: (() => void)[] = [];
   private heldNotifications: [string, unknown][] = [];
   private pause: NodeJS.Timeout | null = null;
   private locating: AbortController | null = null;
-  private restarts = 0;
-  private missed = 0;
-  private answers = 0;
-  private failedBefore = false;
-  private slowStart = false;
   private connecting: Promise<void> = Promise.resolve();
   private connections = 0;
   private deadline = DEFAULT_DEADLINE_MS;
-  private reason = "the engine was not started";
 
   constructor(host: EngineHost) {
     this.host = host;
   }
 
   get state(): EngineState {
-    return this.current;
+    return this.status.state;
   }
 
-  /** Counts connections: state that an earlier engine process held is gone when it changes. */
+  /** Counts connections: when it changes, what an earlier engine process remembered is gone. */
   get generation(): number {
     return this.connections;
   }
@@ -91,15 +76,10 @@ export class Engine {
     return this.process?.pid;
   }
 
-  /** Why there is no engine, for a user to read. */
-  get trouble(): string {
-    return this.reason;
-  }
-
   /** Starts the engine unless it is running or on its way. Returns at once. */
   start(insist = false): void {
-    if (this.current !== "idle" && this.current !== "away") return;
-    this.restarts = 0;
+    if (this.state !== "idle" && this.state !== "away") return;
+    this.health.forgive();
     this.connecting = this.connect(insist);
   }
 
@@ -110,7 +90,7 @@ export class Engine {
     this.locating?.abort();
     if (this.pause) clearTimeout(this.pause);
     this.heldNotifications = [];
-    this.enter("idle", "the engine was ended");
+    this.status.enter("idle", "the engine was ended");
     await process?.stop();
     // An installer that was just ended cleans up after itself.
     await within(this.connecting, { deadlineMs: CLEANUP_MS }).catch(() => {});
@@ -119,85 +99,75 @@ export class Engine {
   /**
    * Resolves when the engine is ready.
    * @param patient wait even while it is being set up, or started again more than once
-   * @throws GoneError at once where it is not on its way, else as soon as its fate is known.
+   * @throws GoneError at once where it is not on its way, else as soon as it is known to fail
    */
   async whenReady(patient = false): Promise<void> {
-    while (this.isComing(patient)) {
-      await new Promise<void>((resolve) => this.waiters.push(resolve));
-    }
-    if (this.current !== "ready") throw new GoneError(this.reason);
+    await this.status.whileTrue(() => this.isComing(patient));
+    if (this.state !== "ready") throw new GoneError(this.status.reason);
   }
 
   /**
-   * Resolves when another engine is ready in place of the one that was the n-th (`generation`).
-   * @throws GoneError where none is on its way.
+   * Resolves when another engine is ready in place of the one with this `generation`.
+   * @throws GoneError where none is on its way
    */
   async whenReplaced(generation: number): Promise<void> {
-    while (this.connections === generation && (this.current === "ready" || this.isStarting())) {
-      await new Promise<void>((resolve) => this.waiters.push(resolve));
-    }
-    if (this.current !== "ready") throw new GoneError(this.reason);
+    await this.status.whileTrue(
+      () => this.connections === generation && (this.state === "ready" || this.status.isStarting),
+    );
+    if (this.state !== "ready") throw new GoneError(this.status.reason);
   }
 
   /** One request. @throws as `Peer.request` does. */
   async request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     const { process } = this;
-    if (!process || this.current !== "ready") throw new GoneError(this.reason);
+    if (!process || this.state !== "ready") throw new GoneError(this.status.reason);
     return process.peer.request(method, params, options);
   }
 
   /** One notification; kept for later while the engine is starting, dropped while it is away. */
   notify(method: string, params: unknown): void {
-    if (this.current === "ready") this.process?.peer.notify(method, params);
-    else if (this.isStarting() && this.heldNotifications.length < MAX_HELD) {
+    if (this.state === "ready") this.process?.peer.notify(method, params);
+    else if (this.status.isStarting && this.heldNotifications.length < MAX_HELD) {
       this.heldNotifications.push([method, params]);
     }
   }
 
-  /** A request got its answer. */
+  /** A model call got its answer. */
   answered(): void {
-    this.missed = 0;
-    this.answers += 1;
-    if (this.answers >= SOUND_ANSWERS) this.restarts = 0;
+    this.health.answered();
   }
 
-  /** A model call has waited its whole time for the engine to start; the next ones do not. */
+  /** A model call waited its whole time for the engine to start; the next ones do not. */
   missedStart(): void {
-    this.slowStart = true;
+    this.health.missedStart();
   }
 
-  /** A request got no answer in time. A few in a row, and the engine is started again. */
+  /** A model call got no answer in time. A few in a row, and the engine is started again. */
   missedDeadline(): void {
-    this.missed += 1;
-    if (this.missed >= MAX_MISSED) this.process?.kill();
+    if (this.health.missedDeadline()) this.process?.kill();
   }
 
-  private isStarting(): boolean {
-    return this.current === "starting" || this.current === "pausing";
-  }
-
-  /** Starting, or about to start again after its first crash; a longer wait is not worth it. */
   private isComing(patient: boolean): boolean {
-    if (patient) return this.isStarting() || this.current === "setup";
-    if (this.slowStart) return false;
-    return this.current === "starting" || (this.current === "pausing" && this.restarts <= 1);
+    const { state } = this;
+    if (patient) return this.status.isStarting || state === "setup";
+    return (state === "starting" || state === "pausing") && this.health.isWorthWaitingFor(state);
   }
 
   private async connect(insist = false): Promise<void> {
-    this.enter("starting", "the engine is starting");
+    this.status.enter("starting", "the engine is starting");
     const locating = new AbortController();
     this.locating = locating;
     try {
       const command = await this.host.locate({
         settingUp: () => {
-          if (!locating.signal.aborted) this.enter("setup", "foredeck is being set up");
+          if (!locating.signal.aborted) this.status.enter("setup", "foredeck is being set up");
         },
         signal: locating.signal,
-        failedBefore: this.failedBefore,
+        failedBefore: this.health.failedBefore,
         insist,
       });
       if (locating.signal.aborted) return;
-      this.enter("starting", "the engine is starting");
+      this.status.enter("starting", "the engine is starting");
       await this.launch(command);
     } catch (error) {
       if (locating.signal.aborted) return;
@@ -213,7 +183,7 @@ export class Engine {
       onExit: (reason, started) => this.onExit(process, reason, started),
     });
     this.process = process;
-    this.failedBefore = true;
+    this.health.launched();
     try {
       const hello = { protocol: PROTOCOL_VERSION, ...this.host.hello() };
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
@@ -221,13 +191,13 @@ export class Engine {
     } catch (error) {
       if (this.process !== process) return;
       // What the engine says about itself will not change by starting it again.
-      if (error instanceof RpcError) this.disown(process, error);
+      if (error instanceof RpcError) this.abandon(process, error);
       else process.kill();
     }
   }
 
-  /** Lets go of an engine that runs but cannot be used. */
-  private disown(process: EngineProcess, error: Error): void {
+  /** Ends an engine that runs but cannot be used. */
+  private abandon(process: EngineProcess, error: Error): void {
     this.process = null;
     void process.stop();
     this.giveUp(error);
@@ -235,14 +205,12 @@ export class Engine {
 
   private onInitialized(info: EngineInfo): void {
     this.deadline = info.deadlineMs;
-    this.missed = 0;
-    this.answers = 0;
-    this.failedBefore = false;
-    this.slowStart = false;
+    this.health.initialized();
     this.connections += 1;
     const held = this.heldNotifications;
     this.heldNotifications = [];
-    this.enter("ready", "");
+    this.status.enter("ready", "");
+    // It opens the session, which the engine must know before it hears of anything in it.
     this.host.onConnected(info);
     for (const [method, params] of held) this.notify(method, params);
   }
@@ -255,33 +223,24 @@ export class Engine {
       return;
     }
     this.host.log(reason);
-    if (this.restarts >= MAX_RESTARTS) {
+    const pauseMs = this.health.nextRestart();
+    if (pauseMs === null) {
       const text = `${reason}; it was started ${MAX_RESTARTS} more times and is left alone now`;
       this.giveUp(new Error(text));
       return;
     }
-    const pause = FIRST_PAUSE_MS * 2 ** this.restarts;
-    this.restarts += 1;
-    this.enter("pausing", reason);
+    this.status.enter("pausing", reason);
     this.pause = setTimeout(() => {
       this.connecting = this.connect();
-    }, pause);
+    }, pauseMs);
     this.pause.unref();
   }
 
   private giveUp(error: Error): void {
     this.heldNotifications = [];
-    this.enter("away", error.message);
+    this.status.enter("away", error.message);
     this.host.log(error.message);
     this.host.onTrouble(error);
-  }
-
-  private enter(state: EngineState, reason: string): void {
-    this.current = state;
-    this.reason = reason;
-    const { waiters } = this;
-    this.waiters = [];
-    for (const wake of waiters) wake();
   }
 
   private handlers(): Omit<PeerHandlers, "write"> {
@@ -291,21 +250,4 @@ export class Engine {
       onNotification: (method, params) => this.host.onNotification(method, params),
     };
   }
-}
-
-function parseInfo(value: unknown): EngineInfo {
-  const info = isRecord(value) ? value : {};
-  if (info.protocol !== PROTOCOL_VERSION) {
-    throw new RpcError(
-      ErrorCode.protocol,
-      `the engine speaks protocol ${String(info.protocol)}, this extension ${PROTOCOL_VERSION}`,
-    );
-  }
-  const { deadline_ms: deadline, warnings } = info;
-  return {
-    engine: String(info.engine ?? "?"),
-    store: String(info.store ?? "?"),
-    deadlineMs: typeof deadline === "number" && deadline > 0 ? deadline : DEFAULT_DEADLINE_MS,
-    warnings: Array.isArray(warnings) ? warnings.filter((text) => typeof text === "string") : [],
-  };
 }

@@ -1,4 +1,4 @@
-/** Remembers that an engine could not be set up, so that not every start tries again. */
+/** Remembers that setting up the engine failed, so that not every start tries again. */
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 
@@ -16,7 +16,7 @@ export function readFailure(target: string, now: number = Date.now()): string | 
   }
 }
 
-/** Notes a failure, or with null that there is none any more. Never throws. */
+/** Records a failure, or clears it with null. Never throws. */
 export function rememberFailure(target: string, text: string | null): void {
   try {
     if (text === null) rmSync(markerOf(target), { force: true });

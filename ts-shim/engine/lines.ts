@@ -10,10 +10,10 @@ export interface LineSink {
 }
 
 /**
- * Collects chunks until a newline and hands out UTF-8 lines. Empty lines are passed over.
+ * Collects chunks until a newline and emits UTF-8 lines. Empty lines are skipped.
  *
- * Splitting bytes before decoding keeps U+2028 and multi-byte characters that a chunk boundary
- * tears apart intact.
+ * Bytes are split before they are decoded: U+2028 is then no line end, and a character that a chunk
+ * boundary cuts in two comes out whole.
  */
 export class LineSplitter {
   private parts: Buffer[] = [];

@@ -6,8 +6,8 @@
  * 3. `.venv` of a checkout of this package.
  * 4. an engine that was set up earlier for exactly these sources (provision.ts).
  *
- * Where there is none it has to be set up, outside the package: an update of the package removes
- * everything in it that is not its own.
+ * Otherwise it has to be set up, outside the package: an update of the package removes everything
+ * inside it that it did not bring.
  */
 
 import { existsSync } from "node:fs";
@@ -41,7 +41,7 @@ async function fromInterpreter(python: string, signal?: AbortSignal): Promise<En
   throw new Error(`FOREDECK_PYTHON (${python}) cannot run foredeck: ${lastLine}`);
 }
 
-/** Splits a command line at blanks, or takes a JSON array; quotes group, backslashes are plain. */
+/** Splits a command line at blanks, or takes a JSON array; quotes group, backslashes are literal. */
 export function parseCommand(text: string): EngineCommand {
   const words = text.trimStart().startsWith("[") ? jsonWords(text) : plainWords(text);
   const [file, ...args] = words;

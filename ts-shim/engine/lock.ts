@@ -1,9 +1,9 @@
-/** A lock file that one process holds at a time, and that a dead one does not hold for ever. */
+/** A lock file for one process at a time, which a dead process does not hold forever. */
 
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { pause } from "./wait.ts";
 
-/** A lock this old is taken over even if its process id is in use: ids come round again. */
+/** A lock this old is taken over even if its process id is in use: ids are reused. */
 const STALE_MS = 15 * 60_000;
 const RETRY_MS = 300;
 
@@ -42,7 +42,7 @@ function isStale(path: string): boolean {
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   if (age > STALE_MS) return true;
   const pid = Number(read(path));
-  // Between making and filling the file its owner's id is not in it yet.
+  // The owner creates the file before it writes its id: without an id the lock is not stale.
   return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
 }
 

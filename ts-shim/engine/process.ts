@@ -28,7 +28,7 @@ export interface SpawnOptions extends Omit<PeerHandlers, "write"> {
 
 /** Bytes that may wait for an engine that does not read, before it counts as gone. */
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
-/** Milliseconds for the end of its input, and for a signal, to end the engine. */
+/** Milliseconds that the engine gets to end by itself, and then after a signal. */
 const GRACE_MS = 2000;
 const SIGNAL_MS = 500;
 

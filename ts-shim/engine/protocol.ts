@@ -1,4 +1,4 @@
-/** Names and shapes that cross the seam. docs/protocol.md is the text; this is its type. */
+/** The shapes that cross the wire, as docs/protocol.md describes them. */
 
 import type { Block, HostMessage } from "../context/messages.ts";
 
@@ -57,11 +57,11 @@ export interface Answer extends Operations {
   call: number;
   status: string | null;
   notices: { level: NoticeLevel; text: string }[];
-  /** Id of the tool call on whose result one more cache marker is to stand. */
+  /** Id of the tool call whose result gets one more cache marker. */
   marker: string | null;
 }
 
-/** What became of a model call, told to the engine with the next request. */
+/** What became of a model call, reported to the engine with the next request. */
 export type Outcome =
   | { call: number; kind: "applied"; reason?: string }
   | {

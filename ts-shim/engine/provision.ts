@@ -1,8 +1,8 @@
 /**
- * Sets the Python engine up on first use, into `<state>/engines/<version>-<hash>/`.
+ * Sets up the Python engine on first use, in `<state>/engines/<version>-<hash>/`.
  *
- * Built in a temporary folder and renamed when it works, so that a half-made engine is never found.
- * A lock file keeps several Pi processes from building at once. What failed is remembered for a
+ * It is built in a temporary folder and renamed once it works, so that a half-built engine is never
+ * found. A lock file keeps several Pi processes from building at once. A failure is remembered for a
  * day: being offline must not cost a minute at every start.
  */
 
@@ -16,7 +16,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { join } from "node:path";
-import { build, builtCommand, movedHere } from "./build.ts";
+import { build, builtCommand, relocate } from "./build.ts";
 import { readFailure, rememberFailure } from "./failure.ts";
 import { withLock } from "./lock.ts";
 import { engineKey, PACKAGE_ROOT } from "./package.ts";
@@ -32,13 +32,13 @@ export interface ProvisionOptions {
   root?: string;
   /** Build although a failure is remembered: the user asked. */
   insist?: boolean;
-  /** Make sure that an engine found still starts: the last one ended before it said a word. */
+  /** Check that an engine found still starts: the last one ended before it answered anything. */
   verify?: boolean;
   /** Called before a build starts. */
   onBuild?(): void;
 }
 
-/** The engine cannot be set up; the text is for the user. `known` says that they were told before. */
+/** The engine cannot be set up; the text is for the user. `known`: they have been told before. */
 export class ProvisionError extends Error {
   readonly known: boolean;
   constructor(message: string, known = false) {
@@ -106,7 +106,7 @@ async function buildInto(
     await build(root, folder, { signal, log });
     rmSync(target, { recursive: true, force: true });
     renameSync(folder, target);
-    movedHere(target, folder);
+    relocate(target, folder);
     rememberFailure(target, null);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);

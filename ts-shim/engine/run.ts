@@ -1,4 +1,4 @@
-/** Runs a short command to its end, without a shell, and without keeping Pi alive for it. */
+/** Runs a short command to completion, without a shell and without keeping Pi alive. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 
@@ -56,7 +56,7 @@ function start(file: string, args: string[], options: RunOptions): ChildProcess 
     env: { ...process.env, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
-    // A group of its own, so that what an installer starts ends with it.
+    // A process group of its own, so that killing an installer also kills what it started.
     detached: process.platform !== "win32",
   });
 }

@@ -32,14 +32,14 @@ export function makePrivate(folder: string): string {
   return folder;
 }
 
-/** The log is set aside once, as `.1`, when it has grown beyond this. */
+/** A log larger than this is renamed to `.1`; one older log is kept. */
 const LOG_LIMIT_BYTES = 5 * 1024 * 1024;
 
 /** The log file, to be given to a child process as its stderr, or null where none can be made. */
 export function openLog(folder: string): number | null {
   try {
     const path = logPath(folder);
-    setAside(path);
+    rotate(path);
     return openSync(path, "a", 0o600);
   } catch {
     return null;
@@ -65,7 +65,7 @@ function logPath(folder: string): string {
   return join(makePrivate(join(folder, "logs")), "engine.log");
 }
 
-function setAside(path: string): void {
+function rotate(path: string): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_LIMIT_BYTES) renameSync(path, `${path}.1`);
 }

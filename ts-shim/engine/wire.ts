@@ -12,7 +12,7 @@ import { ErrorCode } from "./protocol.ts";
 /** Longest line read or written, in bytes (docs/protocol.md, "Transport"). */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
-/** How many lines that are not JSON get an answer; an engine that talks only rubbish gets no more. */
+/** How many lines that are not JSON get an error answer; further ones are ignored in silence. */
 const MAX_COMPLAINTS = 20;
 
 /** The other side answered with an error. */
@@ -166,7 +166,7 @@ export class Peer {
   private onResponse(message: Record<string, unknown>): void {
     const waiting = typeof message.id === "number" ? this.waiting.get(message.id) : undefined;
     if (!waiting) {
-      // The answer to a request that was given up meanwhile, or an error about a line of ours.
+      // Either the late answer to a request that timed out, or an error about a line that we sent.
       if (isRecord(message.error)) this.handlers.log(`error: ${JSON.stringify(message.error)}`);
       return;
     }

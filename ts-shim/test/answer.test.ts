@@ -141,7 +141,7 @@ for (const [name, value] of bad) {
   });
 }
 
-test("operations before from cannot be changed", () => {
+test("operations before `from` cannot be changed", () => {
   assert.throws(() => check({ from: 3, edits: [[2, [{ keep: 0 }]]] }, 4), BadAnswerError);
 });
 
@@ -152,7 +152,7 @@ test("a refused answer leaves the operations in force as they were", () => {
   assert.deepEqual(held.editOf(2), [{ keep: 0 }]);
 });
 
-test("what passes the check keeps every call with its result; random damage never throws otherwise", () => {
+test("an answer that passes keeps every call with its result; a damaged one throws only BadAnswerError", () => {
   let passed = 0;
   forSeeds(2000, (random) => {
     const messages = conversation(random, 1 + random.below(8));

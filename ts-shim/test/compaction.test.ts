@@ -64,11 +64,11 @@ test("a threshold may be cancelled, an overflow never is", async () => {
 });
 
 for (const answer of [undefined, { action: "host" }, { action: "summary" }, { summary: "x" }, []]) {
-  test(`Pi does it itself after ${JSON.stringify(answer)}`, async () => {
+  test(`Pi compacts by itself after ${JSON.stringify(answer)}`, async () => {
     assert.equal(await compact(answer), undefined);
   });
 }
 
-test("Pi does it itself where the engine cannot be had", async () => {
+test("Pi compacts by itself where there is no engine", async () => {
   assert.equal(await compact({ action: "cancel" }, "threshold", "refuse-start"), undefined);
 });

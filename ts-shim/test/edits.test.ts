@@ -63,7 +63,7 @@ test("system entries keep their place and do not count", () => {
   assert.deepEqual(out[4]?.content, [text("B")]);
 });
 
-test("an answer replaces everything at or after its from, and leaves the rest", () => {
+test("an answer replaces everything at or after its `from` and leaves the rest alone", () => {
   const book = new EditBook();
   const inserts: Operations["inserts"] = [[2, [user("x")]]];
   book.merge({
@@ -83,7 +83,7 @@ test("an answer replaces everything at or after its from, and leaves the rest", 
   assert.deepEqual(book.editOf(3), [text("3")]);
 });
 
-test("merged answers give what one answer with all of it gives", () => {
+test("merging answers gives the same as one answer with everything", () => {
   forSeeds(300, (random) => {
     const list = conversation(random, 1 + random.below(12));
     const model = new Map<number, EditBlock[]>();
@@ -121,7 +121,7 @@ test("operations at or after the limit are left out, the others are not", () => 
   });
 });
 
-test("whatever is applied, system entries come out as they went in", () => {
+test("no operation changes system entries", () => {
   forSeeds(200, (random) => {
     const list = conversation(random, 6);
     const mixed = list.flatMap((message) =>
@@ -138,7 +138,7 @@ test("whatever is applied, system entries come out as they went in", () => {
   });
 });
 
-test("inserted messages are fresh each time: later hands may change what went out", () => {
+test("inserted messages are copied each time, since others may change what went out", () => {
   const book = new EditBook();
   book.merge({ from: 0, edits: [], inserts: [[0, [user("head")]]], drops: [] });
   const first = applyEdits([user("a")], book)[0] as HostMessage;

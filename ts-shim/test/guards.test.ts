@@ -15,7 +15,7 @@ const posix = { skip: process.platform === "win32" ? "no FIFOs on Windows" : fal
 const cwd = () => folder;
 const read = (path: string) => refusal("read", { path }, cwd);
 
-test("read of a FIFO is refused, however it is named", posix, () => {
+test("reading a FIFO is refused, however its path is written", posix, () => {
   const fifo = join(folder, "a b.pipe");
   execFileSync("mkfifo", [fifo]);
   symlinkSync(fifo, join(folder, "link"));
@@ -26,7 +26,7 @@ test("read of a FIFO is refused, however it is named", posix, () => {
   assert.equal(refusal("bash", { command: `cat '${fifo}'` }, cwd), undefined);
 });
 
-test("read of a device or a socket is refused", posix, async () => {
+test("reading a device or a socket is refused", posix, async () => {
   assert.match(read("/dev/zero") ?? "", /device/);
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(join(folder, "s.sock"), resolve));
@@ -34,7 +34,7 @@ test("read of a device or a socket is refused", posix, async () => {
   server.close();
 });
 
-test("files, folders, what is not there and what makes no sense are left to Pi", () => {
+test("files, folders, missing paths and nonsense are left to Pi", () => {
   writeFileSync(join(folder, "file"), "x");
   mkdirSync(join(folder, "sub"));
   symlinkSync(join(folder, "loop"), join(folder, "loop"));
@@ -59,7 +59,7 @@ test("files, folders, what is not there and what makes no sense are left to Pi",
 const MARKER = "<activate @12: 4120 chars folded by foredeck>";
 const OLD_MARKER = "<@12: 4,120 chars, folded by foredeck>";
 
-test("our marker in an argument is refused wherever it stands, with what to do", () => {
+test("a fold marker in an argument is refused wherever it is, with advice", () => {
   for (const input of [
     { path: "a.ts", content: MARKER },
     { path: "a.ts", content: `function a() {}\n${MARKER}\n` },
@@ -78,7 +78,7 @@ test("our marker in an argument is refused wherever it stands, with what to do",
   assert.ok(refusal("write", { content: OLD_MARKER }, cwd)?.includes(OLD_MARKER));
 });
 
-test("text that only resembles the marker passes; our own tools resolve it themselves", () => {
+test("text that only resembles a marker passes; foredeck's own tools resolve markers themselves", () => {
   for (const content of [
     "folded by foredeck",
     "<@12> folded by foredeck>",

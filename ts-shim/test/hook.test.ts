@@ -31,7 +31,7 @@ function outcomes(at: number): Record<string, unknown>[] {
   return harness.requests("context/assemble")[at]?.params.outcomes as Record<string, unknown>[];
 }
 
-test("edits reach the list; the second request sends only what is new", async () => {
+test("edits reach the list, and the second request sends only what is new", async () => {
   start("good");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
@@ -64,7 +64,7 @@ test("the handshake, the open session and the status line", async () => {
   assert.deepEqual(harness.notices, ["a warning"]);
 });
 
-test("a begin that comes twice opens once; another session starts from nothing", async () => {
+test("a session that begins twice is opened once; another session starts afresh", async () => {
   start("good");
   harness.begin();
   await harness.call(first);
@@ -91,7 +91,7 @@ test("system entries are recorded, not counted, and not touched", async () => {
   assert.deepEqual(params?.messages, first);
 });
 
-test("a message list that was replaced is sent from where it differs", async () => {
+test("a replaced message list is sent from where it differs", async () => {
   start("good");
   await harness.call(second);
   const replaced = [...first, user("other way")];
@@ -99,7 +99,7 @@ test("a message list that was replaced is sent from where it differs", async () 
   assert.equal(harness.requests("context/assemble")[1]?.params.keep, 3);
 });
 
-test("timeout: the edits in force on what they were made for, newer messages raw; then it recovers", async () => {
+test("on a timeout earlier messages keep their edits and newer ones go out raw; then it recovers", async () => {
   start("hang-once", { FOREDECK_DEADLINE_MS: "2000" });
   await harness.shim.engine.whenReady();
   assert.deepEqual(texts(await harness.call(first)), ["A"], "nothing was ever answered");
@@ -122,7 +122,7 @@ test("timeout: the edits in force on what they were made for, newer messages raw
   assert.equal(harness.notices.filter((text) => text.includes("in time")).length, 1);
 });
 
-test("progress shows where a long history is taken in", async () => {
+test("the status line shows progress while a long history is taken in", async () => {
   start("good");
   const long = Array.from({ length: 501 }, (_, number) => user(`message ${number}`));
   await harness.call(long);
@@ -130,7 +130,7 @@ test("progress shows where a long history is taken in", async () => {
   assert.match(harness.statuses.at(-1) ?? "", /^fd \d/);
 });
 
-test("a death over a request: the engine that comes after it is asked in the same call", async () => {
+test("if the engine dies over a request, its successor is asked within the same call", async () => {
   start("crash");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
@@ -144,7 +144,7 @@ test("a death over a request: the engine that comes after it is asked in the sam
   assert.deepEqual(harness.notices, []);
 });
 
-test("deaths over every request: the edited prefix goes out, the next engine gets everything", async () => {
+test("if every engine dies over it, the edited prefix goes out and the next engine gets everything", async () => {
   start("crash-twice");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "B"]);
@@ -168,13 +168,13 @@ test("an answer that does not fit the list is refused, and the user is told once
   assert.equal(harness.notices.length, 1);
 });
 
-test("rubbish between the answers does no harm", async () => {
+test("garbage between the answers does no harm", async () => {
   start("rubbish");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
 });
 
-test("out of sync: asks again with everything, within the same call", async () => {
+test("when out of sync it asks again with everything, within the same call", async () => {
   start("forgetful");
   await harness.call(first);
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
@@ -184,13 +184,13 @@ test("out of sync: asks again with everything, within the same call", async () =
   assert.equal(harness.notices.length, 0);
 });
 
-test("an engine that does not know the session is told of it again", async () => {
+test("an engine that does not know the session has it opened again", async () => {
   start("unknown");
   assert.deepEqual(texts(await harness.call(first)), ["@2|A"]);
   assert.equal(harness.requests("session/open").length, 2);
 });
 
-test("Esc ends the wait at once and is reported", async () => {
+test("Esc ends the wait at once and is reported to the engine", async () => {
   start("hang-once");
   await harness.shim.engine.whenReady();
   const waiting = harness.call(first);
@@ -202,7 +202,7 @@ test("Esc ends the wait at once and is reported", async () => {
   assert.equal(harness.notices.length, 0);
 });
 
-test("a late answer is not taken for the next one's", async () => {
+test("a late answer is not taken for the next one", async () => {
   start("late", { FOREDECK_DEADLINE_MS: "2000" });
   await harness.shim.engine.whenReady();
   assert.deepEqual(texts(await harness.call(first)), ["A"]);
@@ -210,7 +210,7 @@ test("a late answer is not taken for the next one's", async () => {
   assert.deepEqual(texts(await harness.call(second)), ["@2|A", "@4|B"]);
 });
 
-test("off and on: the list goes out as it is, the engine is told afterwards", async () => {
+test("while off, the list goes out unchanged and the engine hears of it afterwards", async () => {
   start("good");
   await harness.call(first);
   harness.shim.switchOff();
@@ -226,7 +226,7 @@ test("off and on: the list goes out as it is, the engine is told afterwards", as
   assert.equal(harness.requests("context/assemble")[1]?.params.keep, 3);
 });
 
-test("an engine that cannot be started: plain Pi, told once", async () => {
+test("without an engine Pi goes on as usual, and the user is told once", async () => {
   start("good", { FOREDECK_ENGINE: '["/nonexistent/foredeck", "engine"]' });
   assert.deepEqual(texts(await harness.call(first)), ["A"]);
   await until(() => harness.shim.engine.state === "away", "given up");
@@ -234,7 +234,7 @@ test("an engine that cannot be started: plain Pi, told once", async () => {
   assert.equal(harness.notices.length, 1);
 });
 
-test("a host whose parts throw still gets a list", async () => {
+test("a Pi whose objects throw still gets a list", async () => {
   start("good");
   const broken = {
     get model() {

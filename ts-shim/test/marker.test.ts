@@ -25,7 +25,7 @@ function request(marked = 2) {
   };
 }
 
-test("the result that the engine names is marked as Pi marks the end", () => {
+test("the result that the engine names gets the marker that Pi puts at the end", () => {
   const before = request();
   const after = withMarker(before, "a") as ReturnType<typeof request>;
   assert.deepEqual(after.messages[2]?.content, [
@@ -39,13 +39,13 @@ test("the result that the engine names is marked as Pi marks the end", () => {
   assert.deepEqual(before, request(), "Pi's own request is not changed");
 });
 
-test("there are never more than four markers, nor two on one block", () => {
+test("there are never more than four markers, or two on one block", () => {
   assert.ok(withMarker(request(3), "a"));
   assert.equal(withMarker(request(4), "a"), undefined);
   assert.equal(withMarker(request(), "c"), undefined);
 });
 
-test("what is no marked Anthropic request of this conversation stays as it is", () => {
+test("requests without Pi's marker, or without that result, stay as they are", () => {
   const unmarked = request();
   unmarked.messages.push({ role: "assistant", content: [{ type: "text", id: "x" }] });
   const openai = { messages: [{ role: "tool", tool_call_id: "a", content: "A" }] };
@@ -56,7 +56,7 @@ test("what is no marked Anthropic request of this conversation stays as it is", 
   assert.equal(withMarker(request(), null), undefined);
 });
 
-test("a warming request since the newest answer is found, an older one is not", () => {
+test("only a warming request since the newest answer is found", () => {
   const warm = { type: "usage", kind: "cache_warm", timestamp: "2026-01-01T00:00:05.000Z" };
   const said = { type: "message", message: { role: "assistant" } };
   const asked = { type: "message", message: { role: "user" } };

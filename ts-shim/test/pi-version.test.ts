@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firesContextWithSystem, piVersion } from "../pi-version.ts";
 
-test("context_with_system is used from 0.87.1 on, and only where the version is known", () => {
+test("context_with_system is used from 0.87.1 on, if the version is known", () => {
   for (const version of ["0.87.1", "0.87.2-dev", "0.88.0", "1.0.0", "1.5.2", "10.0.0"]) {
     assert.ok(firesContextWithSystem(version), version);
   }
@@ -11,6 +11,6 @@ test("context_with_system is used from 0.87.1 on, and only where the version is 
   }
 });
 
-test("the version of the Pi that is installed here is found", async () => {
+test("the installed version of Pi is found", async () => {
   assert.match(await piVersion(), /^\d+\.\d+\.\d+/);
 });

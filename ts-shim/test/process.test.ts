@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { MAX_RESTARTS } from "../engine/engine.ts";
+import { MAX_RESTARTS } from "../engine/health.ts";
 import { result, user } from "./support/conversation.ts";
 import { Harness, isAlive, until } from "./support/harness.ts";
 
@@ -17,7 +17,7 @@ function start(mode: string, env?: Record<string, string>): Harness {
   return harness;
 }
 
-test("the end of a session closes it and ends the engine", async () => {
+test("ending a session closes it and ends the engine", async () => {
   start("good");
   await harness.shim.engine.whenReady();
   const pid = harness.shim.engine.pid as number;
@@ -28,7 +28,7 @@ test("the end of a session closes it and ends the engine", async () => {
   assert.deepEqual(methods.slice(-2), ["session/close", "shutdown"]);
 });
 
-test("an engine that ignores every request to end is killed", async () => {
+test("an engine that refuses to end is killed", async () => {
   start("stubborn");
   await harness.shim.engine.whenReady();
   const pid = harness.shim.engine.pid as number;
@@ -62,7 +62,7 @@ test("an engine that refuses to start is not started again; its reason is shown"
   assert.match(harness.notices.join(), /config\.toml: unknown key/);
 });
 
-test("another protocol version is said, not tried again", async () => {
+test("another protocol version is reported and not tried again", async () => {
   start("wrong-protocol");
   await assert.rejects(harness.shim.engine.whenReady(true), /protocol 99/);
   assert.equal(harness.requests("initialize").length, 1);
@@ -88,7 +88,7 @@ test("notifications sent while the engine starts arrive after the session was op
   assert.ok(methods.indexOf("session/open") < methods.indexOf("tool/observed"));
 });
 
-test("reverse calls are answered and notifications shown", async () => {
+test("the engine's requests are answered and its notifications shown", async () => {
   start("reverse");
   const answered = () => harness.requests().filter(({ method }) => method === undefined);
   await until(() => answered().length === 2, "both answered");
@@ -101,7 +101,7 @@ test("reverse calls are answered and notifications shown", async () => {
   assert.ok(harness.statuses.includes("fd reverse"));
 });
 
-test("what went wrong is in the log, not on the screen", async () => {
+test("details of a failure go to the log, not to the screen", async () => {
   start("bad");
   await harness.call([user("x"), result("a", "A")]);
   const log = readFileSync(join(harness.folder, "logs", "engine.log"), "utf8");
@@ -121,7 +121,7 @@ for (const mode of ["good", "hang-at-start"]) {
   });
 }
 
-test("when Pi is killed outright the engine ends too", async () => {
+test("the engine ends when Pi is killed", async () => {
   harness = new Harness("good");
   const child = spawn(process.execPath, [HOLDER], { env: process.env });
   await until(() => harness.requests("session/open").length === 1, "connected");

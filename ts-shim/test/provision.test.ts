@@ -112,7 +112,7 @@ test(
   },
 );
 
-test("a module in the working folder is not taken for foredeck", needsPython, async () => {
+test("a module in the working folder cannot take foredeck's place", needsPython, async () => {
   mkdirSync(join(folder, "foredeck", "cli"), { recursive: true });
   writeFileSync(join(folder, "foredeck", "__init__.py"), "");
   writeFileSync(join(folder, "foredeck", "cli", "main.py"), "");
@@ -123,7 +123,7 @@ test("a module in the working folder is not taken for foredeck", needsPython, as
   assert.equal(ok, false);
 });
 
-test("without any Python: the command to type; remembered, unless the user insists", async () => {
+test("without Python the user gets a command to type; the failure is remembered unless they insist", async () => {
   process.env.PATH = join(folder, "empty");
   const how = options(samplePackage());
   await assert.rejects(provision(how), (error: unknown) => {
@@ -138,7 +138,7 @@ test("without any Python: the command to type; remembered, unless the user insis
   assert.deepEqual(left, [`${engineKey(how.root)}.failed`]);
 });
 
-test("an install that fails says why and leaves no half-made engine", needsPython, async () => {
+test("a failed install says why and leaves no half-built engine", needsPython, async () => {
   const root = samplePackage();
   writeFileSync(join(root, "backend.py"), "raise RuntimeError('no such thing')");
   const how = options(root);
@@ -147,15 +147,19 @@ test("an install that fails says why and leaves no half-made engine", needsPytho
   assert.deepEqual(readdirSync(join(how.stateDir, "engines")), [`${engineKey(root)}.failed`]);
 });
 
-test("an aborted build leaves nothing and is not remembered as failed", needsPython, async () => {
-  const how = options(samplePackage());
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(), 300);
-  await assert.rejects(provision({ ...how, signal: controller.signal }));
-  assert.deepEqual(readdirSync(join(how.stateDir, "engines")), []);
-});
+test(
+  "an aborted build leaves nothing behind and does not count as a failure",
+  needsPython,
+  async () => {
+    const how = options(samplePackage());
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 300);
+    await assert.rejects(provision({ ...how, signal: controller.signal }));
+    assert.deepEqual(readdirSync(join(how.stateDir, "engines")), []);
+  },
+);
 
-test("the key changes with the sources and with nothing else", () => {
+test("the engine's key changes with its sources and nothing else", () => {
   const root = samplePackage();
   const key = engineKey(root);
   assert.match(key, /^1\.2\.3-[0-9a-f]{12}$/);
@@ -170,7 +174,7 @@ test("the key changes with the sources and with nothing else", () => {
   assert.notEqual(engineKey(root), key);
 });
 
-test("a lock is held by one at a time, and a dead process holds none", async () => {
+test("one process holds a lock at a time, and a dead one holds none", async () => {
   const path = join(folder, "lock");
   const { signal } = new AbortController();
   const order: string[] = [];
@@ -206,7 +210,7 @@ test("failures are remembered for a day", () => {
   assert.equal(readFailure(target), null);
 });
 
-test("the engine is looked for in the given order", async () => {
+test("the engine is looked for in the documented order", async () => {
   const root = samplePackage();
   assert.equal(await locateInstalled({}, root), null);
   const scripts = join(root, ".venv", process.platform === "win32" ? "Scripts" : "bin");
@@ -236,7 +240,7 @@ test("FOREDECK_ENGINE is a command line or a JSON array", () => {
   for (const bad of ["[", "[1]", "[]", " "]) assert.throws(() => parseCommand(bad), bad);
 });
 
-test("the advice names the command of the system at hand", () => {
+test("the advice names this system's own installer", () => {
   assert.match(pythonAdvice("linux", 'ID=ubuntu\nID_LIKE="debian"'), /sudo apt install python3/);
   assert.match(pythonAdvice("linux", "ID=fedora"), /sudo dnf install/);
   assert.match(pythonAdvice("linux", "ID=nixos"), /astral\.sh\/uv/);

@@ -23,7 +23,7 @@ function look(...requests: unknown[]): string | null {
   return found;
 }
 
-test("a request that goes on from the one before was changed by nobody", () => {
+test("a request that continues the last one was changed by nobody", () => {
   assert.equal(look(first), null);
   assert.equal(look(first, second), null);
 });
@@ -38,7 +38,7 @@ test("results of later calls join the newest message", () => {
   );
 });
 
-test("what is taken back, changed or left out is told by its place", () => {
+test("what was removed, changed or left out is reported by its position", () => {
   const nudged = { ...first, messages: [user("think"), ...first.messages] };
   assert.equal(look(nudged, second), "messages from number 1 on");
   assert.equal(look(second, first), "messages from number 2 on");
@@ -46,7 +46,7 @@ test("what is taken back, changed or left out is told by its place", () => {
   assert.equal(look(first, other), "system prompt, tools");
 });
 
-test("other wires are read as well", () => {
+test("requests to other APIs are compared as well", () => {
   for (const name of ["input", "contents"]) {
     const one = { model: "m", [name]: [{ a: 1 }, { b: 2 }] };
     assert.equal(look(one, { model: "m", [name]: [{ a: 1 }, { b: 2 }, { c: 3 }] }), null);
@@ -54,7 +54,7 @@ test("other wires are read as well", () => {
   }
 });
 
-test("what cannot be compared is left alone", () => {
+test("requests that cannot be compared are ignored", () => {
   const sent = new SentRequests();
   assert.equal(sent.inspect(second), null, "not announced");
   sent.expect(true);

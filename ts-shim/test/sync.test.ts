@@ -6,7 +6,7 @@ import { AnsweredList, LastSent, sameMessage, sameValue } from "../context/sync.
 import { assistant, call, conversation, result, user } from "./support/conversation.ts";
 import { forSeeds } from "./support/random.ts";
 
-test("equal is what JSON says is equal", () => {
+test("values are equal where their JSON is", () => {
   assert.ok(sameValue({ a: [1, { b: null }], c: "x" }, { c: "x", a: [1, { b: null }] }));
   assert.ok(!sameValue({ a: 1 }, { a: 1, b: 2 }));
   assert.ok(!sameValue({ a: 1, b: 2 }, { a: 1 }));
@@ -16,7 +16,7 @@ test("equal is what JSON says is equal", () => {
   assert.ok(!sameValue("1", 1));
 });
 
-test("details and usage of a message do not count, everything else does", () => {
+test("everything in a message counts but its details and usage", () => {
   const base = { ...result("a", "A"), details: { diff: "x" } };
   assert.ok(sameMessage(base, { ...base, details: { diff: "y" } }));
   assert.ok(sameMessage(base, result("a", "A")));
@@ -34,7 +34,7 @@ test("details and usage of a message do not count, everything else does", () => 
   );
 });
 
-test("the common prefix is found wherever the lists part", () => {
+test("the common prefix is found wherever the lists diverge", () => {
   forSeeds(300, (random) => {
     const list = conversation(random, 1 + random.below(10));
     const answered = new AnsweredList();
@@ -50,7 +50,7 @@ test("the common prefix is found wherever the lists part", () => {
   });
 });
 
-test("accepted messages do not change when edits give them new content", () => {
+test("accepted messages keep their content when edits replace it", () => {
   const answered = new AnsweredList();
   const list = [user("a"), result("x", "X")];
   answered.accept(list, 0);
@@ -66,7 +66,7 @@ test("accepting a shorter list forgets the rest", () => {
   assert.equal(answered.commonPrefix([user("a"), user("d"), user("c")]), 2);
 });
 
-test("a value goes out once, and again when it has changed", () => {
+test("a value is sent once, and again when it changes", () => {
   const sent = new LastSent();
   assert.deepEqual(sent.ifChanged(["a"]), ["a"]);
   sent.accept(["a"]);
@@ -94,7 +94,7 @@ function session(entries: Record<string, unknown>[]) {
   };
 }
 
-test("entry ids are those of the entries that the messages came from", () => {
+test("messages get the ids of the entries they came from", () => {
   const list = [user("a", 1), assistant([call("x")], 2), result("x", "X", 3), user("b", 4)];
   const [first, second, third, fourth] = list;
   const source = session([
@@ -111,7 +111,7 @@ test("entry ids are those of the entries that the messages came from", () => {
   assert.deepEqual(entryIds(source, list, 4), []);
 });
 
-test("a message that another extension made has no entry; one left out has no message", () => {
+test("a message that another extension made has no id; an entry that it left out is skipped", () => {
   const source = session([
     { type: "message", message: user("a", 1) },
     { type: "message", message: user("left out", 2) },
@@ -124,7 +124,7 @@ test("a message that another extension made has no entry; one left out has no me
   ]);
 });
 
-test("custom messages and summaries are known by the time of their entry", () => {
+test("custom messages and summaries are matched by the time of their entry", () => {
   const timestamp = "2026-01-01T00:00:00.000Z";
   const time = new Date(timestamp).getTime();
   const source = session([
@@ -138,7 +138,7 @@ test("custom messages and summaries are known by the time of their entry", () =>
   assert.deepEqual(entryIds(source, list, 0), ["e0", "e1"]);
 });
 
-test("after a compaction, and for long tails, Pi's projection decides", () => {
+test("after a compaction, and for many new messages, Pi's projection decides", () => {
   const timestamp = "2026-01-01T00:00:00.000Z";
   const summary = { role: "compactionSummary", timestamp: new Date(timestamp).getTime() };
   const compacted = session([
@@ -154,7 +154,7 @@ test("after a compaction, and for long tails, Pi's projection decides", () => {
   );
 });
 
-test("hosts that cannot tell, or throw, give null", () => {
+test("a Pi that cannot tell, or throws, gives null", () => {
   assert.deepEqual(entryIds({}, [user("a")], 0), [null]);
   const broken = {
     getLeafEntry: () => {

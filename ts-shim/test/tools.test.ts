@@ -1,6 +1,20 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { afterEach, test } from "node:test";
 import { TOOL_NAMES, toolSpecs } from "../tools.ts";
+import type { Harness } from "./support/harness.ts";
+import { registered } from "./support/pi.ts";
+
+let running: Harness | null = null;
+afterEach(async () => {
+  await running?.close();
+  running = null;
+});
+
+function start(mode: string) {
+  const started = registered(mode);
+  running = started.harness;
+  return started;
+}
 
 test("the four tools are defined", () => {
   assert.deepEqual([...TOOL_NAMES], ["activate", "deactivate", "pin", "unpin"]);
@@ -11,4 +25,34 @@ test("the four tools are defined", () => {
       required: ["id"],
     });
   }
+});
+
+test("a tool returns the engine's text and keeps its details", async () => {
+  const { tools, harness } = start("good");
+  assert.deepEqual(await tools.pin?.execute("toolu_1", { id: "@1" }), {
+    content: [{ type: "text", text: "did pin" }],
+    details: { foredeck: { object: "x" } },
+  });
+  const [request] = harness.requests("tool/call");
+  assert.deepEqual(request?.params, {
+    session: "s1",
+    id: "toolu_1",
+    tool: "pin",
+    input: { id: "@1" },
+  });
+});
+
+test("a tool that fails throws the engine's message for the model", async () => {
+  const { tools } = start("good");
+  await assert.rejects(async () => tools.activate?.execute("t", { id: "@404" }), {
+    message: "there is no @404; nearest: @40",
+  });
+});
+
+test("without an engine, or switched off, a tool tells the model to go on without it", async () => {
+  const { tools, harness } = start("refuse-start");
+  await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /use read or bash/);
+  harness.shim.switchOff();
+  await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /switched/);
+  harness.shim.switchOn();
 });

@@ -34,7 +34,7 @@ function peer(handlers: Partial<PeerHandlers> = {}, limit?: number) {
   return { peer: it, sent, logged, say };
 }
 
-test("answers go to the requests they belong to, in any order", async () => {
+test("answers in any order reach their requests", async () => {
   const { peer: it, sent, say } = peer();
   const first = it.request("a", {}, LONG);
   const second = it.request("b", {}, LONG);
@@ -54,7 +54,7 @@ test("an error answer carries its code and text", async () => {
   });
 });
 
-test("U+2028, U+0085, lone surrogates and emoji come through whole, torn at any byte", () => {
+test("U+2028, U+0085, lone surrogates and emoji survive being split at any byte", () => {
   const text = "a\u2028b\u2029c\u0085d\ud800e 😀 \r f";
   const line = Buffer.from(
     `${JSON.stringify({ jsonrpc: "2.0", method: "m", params: { text } })}\n`,
@@ -72,7 +72,7 @@ test("U+2028, U+0085, lone surrogates and emoji come through whole, torn at any 
   });
 });
 
-test("rubbish is answered or logged, and the next good line works", async () => {
+test("garbage is answered or logged, and the next good line works", async () => {
   const { peer: it, sent, logged, say } = peer();
   const request = it.request("a", {}, LONG);
   for (const rubbish of [
@@ -99,13 +99,13 @@ test("rubbish is answered or logged, and the next good line works", async () => 
   assert.equal(complaints.length, 4);
 });
 
-test("endless rubbish gets a bounded number of complaints", () => {
+test("endless garbage gets a bounded number of complaints", () => {
   const { peer: it, sent, logged } = peer();
   for (let i = 0; i < 5000; i++) it.receive(Buffer.from("rubbish\n"));
   assert.ok(sent.length <= 20 && logged.length <= 20);
 });
 
-test("a line over the limit is skipped, in memory too, and the next one is read", () => {
+test("a line over the limit is skipped without being held in memory", () => {
   const seen: string[] = [];
   const { peer: it, logged, say } = peer({ onNotification: (method) => seen.push(method) }, 1000);
   for (let i = 0; i < 50; i++) it.receive(Buffer.alloc(100, 0x61));
@@ -115,7 +115,7 @@ test("a line over the limit is skipped, in memory too, and the next one is read"
   assert.match(logged.join(), /5000 bytes/);
 });
 
-test("a deadline ends the wait, cancels on the other side, and the late answer harms nothing", async () => {
+test("a deadline ends the wait and cancels the request; a late answer does no harm", async () => {
   const { peer: it, sent, say } = peer();
   await assert.rejects(it.request("slow", {}, { deadlineMs: 5 }), DeadlineError);
   assert.deepEqual(sent[1], { jsonrpc: "2.0", method: "$/cancel", params: { id: sent[0]?.id } });
@@ -126,7 +126,7 @@ test("a deadline ends the wait, cancels on the other side, and the late answer h
   assert.equal(await next, "ok");
 });
 
-test("an abort signal ends the wait and cancels; one that fired before sends nothing", async () => {
+test("an abort ends the wait and cancels; one that came earlier sends nothing", async () => {
   const { peer: it, sent } = peer();
   const controller = new AbortController();
   const request = it.request("a", {}, { ...LONG, signal: controller.signal });
@@ -137,7 +137,7 @@ test("an abort signal ends the wait and cancels; one that fired before sends not
   assert.equal(sent.length, 2);
 });
 
-test("closing fails what waits and what comes", async () => {
+test("closing fails all requests, waiting and later ones", async () => {
   const { peer: it } = peer();
   const request = it.request("a", {}, LONG);
   it.close(new GoneError("it crashed"));
@@ -146,7 +146,7 @@ test("closing fails what waits and what comes", async () => {
   it.notify("c", {});
 });
 
-test("a write that fails fails the request", async () => {
+test("a failed write fails its request", async () => {
   const { peer: it } = peer({
     write: () => {
       throw new Error("EPIPE");
@@ -155,7 +155,7 @@ test("a write that fails fails the request", async () => {
   await assert.rejects(it.request("a", {}, LONG), /EPIPE/);
 });
 
-test("what cannot be written as JSON fails its request and no other", async () => {
+test("a request that is not JSON fails alone", async () => {
   const { peer: it, sent, say } = peer();
   await assert.rejects(it.request("a", { big: 1n }, LONG), GoneError);
   it.notify("b", { big: 1n });
@@ -164,7 +164,7 @@ test("what cannot be written as JSON fails its request and no other", async () =
   assert.equal(await next, 1);
 });
 
-test("requests of the engine are served, their errors too", async () => {
+test("the engine's requests get results and errors", async () => {
   const { sent, say } = peer({
     onRequest: async (method, params) => {
       if (method === "fail") throw new RpcError(-32601, "no such method");

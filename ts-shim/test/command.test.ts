@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { Harness } from "./support/harness.ts";
+import { registered } from "./support/pi.ts";
+
+let running: Harness | null = null;
+afterEach(async () => {
+  await running?.close();
+  running = null;
+});
+
+function start(mode: string) {
+  const started = registered(mode);
+  running = started.harness;
+  return started;
+}
+
+test("/foredeck lists objects, forwards commands, switches off and on, and explains itself", async () => {
+  const { command, harness } = start("good");
+  assert.match(await command(""), /command list $/m);
+  assert.match(await command("name @12 parser"), /command name @12 parser/);
+  assert.match(await command("why  @12"), /command why @12/);
+  assert.match(await command("off"), /is off/);
+  assert.ok(harness.shim.isOff());
+  assert.match(await command("on"), /is on/);
+  assert.ok(!harness.shim.isOff());
+  assert.match(await command("setup"), /running/);
+  assert.match(await command("help"), /\/foredeck why/);
+  assert.match(await command("nonsense"), /There is no \/foredeck nonsense/);
+});
+
+test("/foredeck without an engine says what is wrong", async () => {
+  const { command } = start("refuse-start");
+  assert.match(await command(""), /not running.*unknown key/);
+  assert.match(await command("setup"), /unknown key/);
+});
+
+test("/foredeck completes its verbs", () => {
+  const { commands } = start("good");
+  const complete = (prefix: string) =>
+    commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
+  assert.deepEqual(complete("o"), ["off", "on"]);
+  assert.equal(complete("off"), undefined);
+  assert.deepEqual(complete("wh"), ["why"]);
+  assert.equal(complete("x"), undefined);
+});

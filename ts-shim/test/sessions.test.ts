@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, test } from "node:test";
+import { sessionIdIn } from "../sessions.ts";
+import { type Harness, until } from "./support/harness.ts";
+import { registered } from "./support/pi.ts";
+
+let running: Harness | null = null;
+afterEach(async () => {
+  await running?.close();
+  running = null;
+});
+
+function start(mode: string) {
+  const started = registered(mode);
+  running = started.harness;
+  return started;
+}
+
+test("session events are reported", async () => {
+  const { fire, harness } = start("good");
+  await harness.shim.engine.whenReady();
+  await fire("session_tree", { newLeafId: "b", oldLeafId: "a" });
+  await fire("session_compact", { compactionEntry: { id: "c", summary: "s" }, reason: "manual" });
+  await fire("model_select", { model: { provider: "p", id: "m2" } });
+  await until(() => harness.requests("session/event").length === 3, "reported");
+  assert.deepEqual(
+    harness.requests("session/event").map(({ params }) => params),
+    [
+      { session: "s1", kind: "tree", new_leaf: "b", old_leaf: "a" },
+      { session: "s1", kind: "compact", entry: "c", reason: "manual", summary: "s", by: "model" },
+      { session: "s1", kind: "model", provider: "p", id: "m2" },
+    ],
+  );
+});
+
+test("session_start opens a session with its file and parent; session_shutdown closes it", async () => {
+  const { fire, harness } = start("good");
+  const parent = join(harness.folder, "parent.jsonl");
+  writeFileSync(parent, '{"type":"session","id":"p1"}\n{"type":"message"}\n');
+  const sessionManager = {
+    getSessionId: () => "s2",
+    getSessionFile: () => "/s2.jsonl",
+    getHeader: () => ({ parentSession: parent }),
+  };
+  await harness.shim.engine.whenReady();
+  const ctx = { ...(harness.ctx as object), sessionManager };
+  await fire("session_start", { reason: "fork" }, ctx);
+  await fire("session_start", { reason: "fork" }, ctx);
+  await fire("session_shutdown", { reason: "quit" });
+  const opened = harness.requests("session/open").map(({ params }) => params);
+  assert.equal(opened.length, 2);
+  assert.deepEqual(opened[1], {
+    session: "s2",
+    file: "/s2.jsonl",
+    cwd: harness.folder,
+    reason: "fork",
+    parent: "p1",
+    started_by: null,
+  });
+  assert.deepEqual(harness.requests("session/close")[0]?.params, { session: "s2", reason: "quit" });
+});
+
+test("a parent that cannot be read counts as none", () => {
+  assert.equal(sessionIdIn("/nonexistent"), null);
+  assert.equal(sessionIdIn(process.execPath), null);
+  assert.equal(sessionIdIn("/"), null);
+});

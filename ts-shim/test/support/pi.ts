@@ -1,0 +1,61 @@
+/** A stand-in for the side of Pi with which an extension registers, and a shim registered with it. */
+
+import { registerCommand } from "../../command.ts";
+import { registerCompaction } from "../../compaction.ts";
+import { registerObserver } from "../../observe.ts";
+import { registerSessions } from "../../sessions.ts";
+import { registerTools } from "../../tools.ts";
+import { Harness } from "./harness.ts";
+
+type Handler = (...args: unknown[]) => unknown;
+interface Tool {
+  name: string;
+  execute(id: string, input: unknown, signal?: AbortSignal): Promise<Record<string, unknown>>;
+}
+interface Command {
+  handler(args: string, ctx: unknown): Promise<void>;
+  getArgumentCompletions(prefix: string): { value: string }[] | null;
+}
+
+/** Keeps what is registered. `fire` calls the first handler of an event. */
+export function recorder() {
+  const events: Record<string, Handler[]> = {};
+  const tools: Record<string, Tool> = {};
+  const commands: Record<string, Command> = {};
+  const listeners: ((data: unknown) => void)[] = [];
+  const pi = {
+    events: {
+      emit: (_channel: string, data: unknown) => {
+        for (const listener of listeners) listener(data);
+      },
+      on: (_channel: string, listener: (data: unknown) => void) => listeners.push(listener),
+    },
+    on: (event: string, handler: Handler) => {
+      events[event] = [...(events[event] ?? []), handler];
+    },
+    registerTool: (tool: Tool) => {
+      tools[tool.name] = tool;
+    },
+    registerCommand: (name: string, command: Command) => {
+      commands[name] = command;
+    },
+  };
+  const fire = (event: string, ...args: unknown[]) => events[event]?.[0]?.(...args);
+  return { pi: pi as never, events, tools, commands, fire };
+}
+
+/** A shim with an engine in this mode, whose session has begun, with all its parts registered. */
+export function registered(mode: string) {
+  const harness = new Harness(mode);
+  harness.begin();
+  const recorded = recorder();
+  const parts = [registerTools, registerObserver, registerSessions, registerCommand];
+  for (const register of [...parts, registerCompaction]) register(recorded.pi, harness.shim);
+  /** Types `/foredeck ARGS` and returns what was shown. */
+  const command = async (args: string) => {
+    const before = harness.notices.length;
+    await recorded.commands.foredeck?.handler(args, harness.ctx);
+    return harness.notices.slice(before).join("\n");
+  };
+  return { ...recorded, harness, command };
+}
