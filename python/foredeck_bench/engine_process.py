@@ -180,7 +180,7 @@ class Caller:
             params["outcomes"] = [{"call": self._applied, "kind": "applied"}]
         return params
 
-    def answered(self, answer: dict[str, Any]) -> None:
+    def answered(self, answer: Mapping[str, Any]) -> None:
         """The answer went out as it is."""
         self._applied = answer["call"]
 

@@ -14,11 +14,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
 from foredeck.model.canonical import hash_value
 from foredeck.store.forgetting import plan_forgetting
 from foredeck.store.protocol import Store
@@ -106,8 +107,8 @@ class _Growth:
             engine.open_session(self._opened(work.id, "startup"))
             for first, step in enumerate(steps):
                 for told in step.observed:
-                    engine.observe({"session": work.id, **told})
-                params = caller.request(step.messages, step.time_ms)
+                    engine.observe(ToolObservedParams.model_validate({"session": work.id, **told}))
+                params = AssembleParams.model_validate(caller.request(step.messages, step.time_ms))
                 at = time.process_time()
                 caller.answered(engine.assemble(params))
                 done = time.process_time()
@@ -135,20 +136,17 @@ class _Growth:
     def _resume(self, caller: Caller) -> float:
         """Seconds to take up an old session; nothing is asked that would make it longer."""
         again = Caller(caller.session, caller.messages)
-        params = again.request([], self._work.time_ms)
+        params = AssembleParams.model_validate(again.request([], self._work.time_ms))
         began = time.process_time()
         with closing(Engine(self._config)) as engine:
             engine.open_session(self._opened(caller.session, "resume"))
             engine.assemble(params)
             return time.process_time() - began
 
-    def _opened(self, session: str, reason: str) -> dict[str, Any]:
-        return {
-            "session": session,
-            "file": None,
-            "cwd": str(self._work.folder),
-            "reason": reason,
-        }
+    def _opened(self, session: str, reason: Literal["startup", "resume"]) -> SessionOpenParams:
+        return SessionOpenParams(
+            session=session, file=None, cwd=str(self._work.folder), reason=reason, parent=None
+        )
 
     # ------------------------------------------------------------ forgetting
 

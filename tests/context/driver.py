@@ -20,6 +20,13 @@ from foredeck.engine.engine import Engine
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    SessionOpenParams,
+    ToolCallParams,
+    ToolObservedParams,
+)
 from foredeck.replay.host import recorded_source
 from foredeck.store.protocol import Store
 from foredeck.stores import open_store
@@ -200,13 +207,13 @@ class Host:
             config = Config(home=self.home, **self.settings)
             self._engine = Engine(config, recorded=None if self._disk else recorded_source)
             self._engine.open_session(
-                {
-                    "session": self.session_id,
-                    "file": None,
-                    "cwd": self.cwd,
-                    "reason": "startup",
-                    "parent": self.parent,
-                }
+                SessionOpenParams(
+                    session=self.session_id,
+                    file=None,
+                    cwd=self.cwd,
+                    reason="startup",
+                    parent=self.parent,
+                )
             )
         return self._engine
 
@@ -226,8 +233,9 @@ class Host:
 
     def tool(self, id: str, tool: str, /, **arguments: Any) -> Message:
         """Run a context tool; gives the result message that Pi would add. May raise ToolError."""
-        params = {"session": self.session_id, "id": id, "tool": tool, "input": arguments}
-        answer = self.engine.tool_call(params)
+        answer = self.engine.tool_call(
+            ToolCallParams(session=self.session_id, id=id, tool=tool, input=arguments)
+        )
         return {
             "role": "toolResult",
             "toolCallId": id,
@@ -240,16 +248,15 @@ class Host:
     def observe(self, message: Message, tool_input: dict[str, Any]) -> None:
         """Tell the engine that a tool has run, before its result is in the list."""
         self.engine.observe(
-            {
-                "session": self.session_id,
-                "id": message["toolCallId"],
-                "parent": None,
-                "tool": message["toolName"],
-                "input": tool_input,
-                "content": message["content"],
-                "details": message.get("details"),
-                "is_error": message["isError"],
-            }
+            ToolObservedParams(
+                session=self.session_id,
+                id=message["toolCallId"],
+                tool=message["toolName"],
+                input=tool_input,
+                content=message["content"],
+                details=message.get("details"),
+                is_error=message["isError"],
+            )
         )
 
     def restart(self, **settings: Any) -> None:
@@ -278,25 +285,27 @@ class Host:
             min(len(self._answered), len(self.messages)),
         )
 
-    def _request(self, keep: int) -> dict[str, Any]:
+    def _request(self, keep: int) -> AssembleResult:
         told = (self.system, self.tools)
         fresh = keep == 0 or self._told != told
         return self.engine.assemble(
-            {
-                "session": self.session_id,
-                "keep": keep,
-                "messages": self.messages[keep:],
-                "entries": self.entries[keep:],
-                "system": self.system if fresh else None,
-                "tools": self.tools if fresh else None,
-                "model": self.model,
-                "time_ms": self.now_ms,
-                "warmed_ms": self.warmed_ms,
-                "outcomes": list(self._outcomes),
-            }
+            AssembleParams.model_validate(
+                {
+                    "session": self.session_id,
+                    "keep": keep,
+                    "messages": self.messages[keep:],
+                    "entries": self.entries[keep:],
+                    "system": self.system if fresh else None,
+                    "tools": self.tools if fresh else None,
+                    "model": self.model,
+                    "time_ms": self.now_ms,
+                    "warmed_ms": self.warmed_ms,
+                    "outcomes": self._outcomes,
+                }
+            )
         )
 
-    def _ask(self) -> dict[str, Any]:
+    def _ask(self) -> AssembleResult:
         keep = self._prefix() if self._holds else 0
         try:
             answer = self._request(keep)

@@ -17,6 +17,7 @@ from foredeck.accounting.shapes import Shapes
 from foredeck.context.cache.cached import HEAD, NOTHING, Entries, Reach, rule_of
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model
+from foredeck.hosts.protocol import AssembleParams, AssembleResult
 
 SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]
 
@@ -216,7 +217,7 @@ def test_a_model_without_prices_is_told_of_once(host: Host, monkeypatch: Any) ->
     told: list[str] = []
     ask_engine = host.engine.assemble
 
-    def assemble(params: dict[str, Any]) -> dict[str, Any]:
+    def assemble(params: AssembleParams) -> AssembleResult:
         answer = ask_engine(params)
         told.extend(notice["text"] for notice in answer["notices"])
         return answer

@@ -19,22 +19,24 @@ from foredeck.context.window.summary import Stretch, summarise
 from foredeck.context.window.transcript import Names, split_turns
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.hosts.protocol import SessionCompactParams, SessionCompactResult, SessionEventParams
 
 
-def compact(host: Host, reason: str = "threshold", keep: int = 2, **more: Any) -> dict[str, Any]:
+def compact(
+    host: Host, reason: str = "threshold", keep: int = 2, **more: Any
+) -> SessionCompactResult:
     """Ask as the shim does, about all but the last `keep` messages."""
-    return host.engine.compact(
-        {
-            "session": host.session_id,
-            "reason": reason,
-            "messages": host.messages[: len(host.messages) - keep],
-            "tokens": 190_000,
-            "reserve": 16_384,
-            "model": host.model,
-            "time_ms": host.now_ms,
-            **more,
-        }
-    )
+    params = {
+        "session": host.session_id,
+        "reason": reason,
+        "messages": host.messages[: len(host.messages) - keep],
+        "tokens": 190_000,
+        "reserve": 16_384,
+        "model": host.model,
+        "time_ms": host.now_ms,
+        **more,
+    }
+    return host.engine.compact(SessionCompactParams.model_validate(params))
 
 
 def work(host: Host) -> None:
@@ -131,7 +133,9 @@ def test_what_is_pinned_is_named_after_a_summary_by_the_model(host: Host, restar
     if restart:
         host.restart()
     assert compact(host, "manual") == {"action": "host"}
-    host.engine.session_event({"session": "s", "kind": "compact", "summary": "All was well."})
+    host.engine.session_event(
+        SessionEventParams(session="s", kind="compact", summary="All was well.")
+    )
     host.compact("All was well.", keep=1)
     host.add(user("Go on."))
     sent = host.call()
@@ -160,7 +164,9 @@ def test_the_same_messages_get_the_same_summary(new_host: NewHost) -> None:
 def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     work(host)
     assert compact(host, "manual") == {"action": "host"}
-    host.engine.session_event({"session": "s", "kind": "compact", "summary": "All was well."})
+    host.engine.session_event(
+        SessionEventParams(session="s", kind="compact", summary="All was well.")
+    )
     host.compact("All was well.", keep=2)
     host.add(user("Go on."))
     sent = host.call()

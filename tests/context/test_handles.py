@@ -10,6 +10,7 @@ from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, use
 from foredeck.context.state.handles import resolve
 from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandParams
 from foredeck.sources import file_id
 
 ID = file_id("replay", "/repo/src/main.py")
@@ -64,7 +65,7 @@ def test_a_file_is_named_by_the_end_of_its_path(known: Host) -> None:
 
 
 def test_a_nickname_is_a_name(known: Host) -> None:
-    known.engine.command({"session": "s", "name": "name", "args": "@7 readme"})
+    known.engine.command(CommandParams(session="s", name="name", args="@7 readme"))
     assert named(known, "readme") == (7, None, None)
     assert named(known, "readme v1") == (7, 1, None)
 

@@ -14,6 +14,7 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.tools.pins import pin_of
+from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -387,9 +388,9 @@ def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> No
 def test_the_last_answer_is_stored_when_it_is_given_and_once(host: Host, restart: bool) -> None:
     ask(host, "A question.")
     finish(host, "The answer.")
-    told = {"session": "s", "kind": "answer", "message": host.messages[-1], "entry": "s-e2"}
-    host.engine.session_event(told)
-    host.engine.session_event(told)
+    event = SessionEventParams(session="s", kind="answer", message=host.messages[-1], entry="s-e2")
+    host.engine.session_event(event)
+    host.engine.session_event(event)
     (turn,) = host.store.query("turn")
     assert (turn.fields["user_turn"], turn.fields["answers"]) == (1, call_id("s", 1))
     assert load_message(turn.fields["assistant"], host.store.blob)["content"][0]["text"] == (

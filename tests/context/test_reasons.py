@@ -11,13 +11,14 @@ from context.messages import assistant, lines, user
 from context.scenes import ask, bash, context_tool, finish, old_output
 from foredeck.context.status import status_line
 from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandParams
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 
 def told(host: Host, name: str, args: str = "") -> str:
     """What the user reads."""
-    params = {"session": host.session_id, "name": name, "args": args}
+    params = CommandParams(session=host.session_id, name=name, args=args)
     return str(host.engine.command(params)["text"])
 
 

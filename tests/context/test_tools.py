@@ -14,6 +14,7 @@ from context.scenes import ask, bash, context_tool, finish, old_output, use
 from context.sent import Sent
 from context.working import Work
 from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandParams
 
 TEXT = lines(30)
 
@@ -435,7 +436,7 @@ def test_the_users_list_shows_states_and_why(host: Host) -> None:
     context_tool(host, "t", "pin", "@3")
 
     def command(name: str, args: str = "") -> str:
-        params = {"session": "s", "name": name, "args": args}
+        params = CommandParams(session="s", name=name, args=args)
         return str(host.engine.command(params)["text"])
 
     head, *rest = command("list").split("\n")

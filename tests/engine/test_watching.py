@@ -13,6 +13,13 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    SessionOpenParams,
+    ToolObservedParams,
+    ToolStartedParams,
+)
 from foredeck.store.protocol import Head
 
 WAIT_S = 120.0
@@ -28,7 +35,11 @@ class Watched:
 
     def _open(self) -> Engine:
         engine = Engine(Config(home=self.folder / "home"), call_soon=self.soon.put)
-        engine.open_session({"session": "s", "cwd": str(self.folder), "file": None})
+        engine.open_session(
+            SessionOpenParams(
+                session="s", cwd=str(self.folder), file=None, reason="startup", parent=None
+            )
+        )
         return engine
 
     def turn(self) -> None:
@@ -41,15 +52,16 @@ class Watched:
             assert time.monotonic() < end
             self.turn()
 
-    def tell(self, what: str, id: str, tool: str, **more: Any) -> None:
-        params = {"session": "s", "id": id, "tool": tool, **more}
-        getattr(self.engine, what)(params)
+    def starts(self, id: str, tool: str, path: str) -> None:
+        self.engine.tool_started(ToolStartedParams(session="s", id=id, tool=tool, path=path))
 
     def ran(self, id: str, tool: str, path: str, said: str) -> None:
         content = [{"type": "text", "text": said}]
-        self.tell("observe", id, tool, input={"path": path}, content=content)
+        self.engine.observe(
+            ToolObservedParams(session="s", id=id, tool=tool, input={"path": path}, content=content)
+        )
 
-    def assemble(self, *then: str) -> dict[str, Any]:
+    def assemble(self, *then: str) -> AssembleResult:
         """A request after the file was read, and what the user has said since."""
         call = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "a.txt"}}
         answer = {"role": "toolResult", "toolCallId": "t1", "toolName": "read"}
@@ -62,7 +74,7 @@ class Watched:
         messages = [{**message, "timestamp": n} for n, message in enumerate(messages)]
         entries = [f"e{n}" for n in range(len(messages))]
         params = {"session": "s", "keep": 0, "messages": messages, "entries": entries}
-        return self.engine.assemble({**params, "time_ms": 1})
+        return self.engine.assemble(AssembleParams.model_validate({**params, "time_ms": 1}))
 
     def write_long_ago(self, path: str, text: str) -> None:
         """A file that is at rest as soon as it is there."""
@@ -103,7 +115,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 @pytest.mark.parametrize("path", ["a.txt", "./sub/../a.txt", "@a.txt"])
 def test_what_a_running_tool_writes_is_the_agents(watched: Watched, path: str) -> None:
-    watched.tell("tool_started", "t2", "edit", path=path)
+    watched.starts("t2", "edit", path)
     watched.write_long_ago("a.txt", "two")
     watched.turn()
     assert watched.authors("a.txt") == ["system"]
@@ -112,14 +124,14 @@ def test_what_a_running_tool_writes_is_the_agents(watched: Watched, path: str) -
 
 
 def test_what_nobody_announced_is_not_the_agents(watched: Watched) -> None:
-    watched.tell("tool_started", "t2", "read", path="a.txt")
-    watched.tell("tool_started", "t3", "edit", path="b.txt")
+    watched.starts("t2", "read", "a.txt")
+    watched.starts("t3", "edit", path="b.txt")
     (watched.folder / "a.txt").write_text("two")
     watched.turn_until(lambda: watched.authors("a.txt") == ["system", "system"])
 
 
 def test_a_tool_that_never_ends_hides_nothing(watched: Watched) -> None:
-    watched.tell("tool_started", "t2", "edit", path="a.txt")
+    watched.starts("t2", "edit", path="a.txt")
     watched.write_long_ago("a.txt", "two")
     watched.turn()
     assert watched.authors("a.txt") == ["system"]

@@ -9,6 +9,7 @@ import pytest
 from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.edits import apply_edits, to_messages, to_wire
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
+from foredeck.hosts.protocol import AssembleParams, OutcomeParams
 
 
 def user(text: str) -> dict[str, Any]:
@@ -91,9 +92,16 @@ def test_a_message_of_ours_takes_the_time_of_the_one_before_it() -> None:
 # Requests
 
 
-def test_a_request_without_optional_fields_is_understood() -> None:
-    request = to_request({"session": "s", "messages": [user("x")]}, {})
-    assert (request.keep, len(request.items), request.time_ms) == (0, 1, 0)
+def assemble(*messages: dict[str, Any], **more: Any) -> AssembleParams:
+    """The parameters of a request for these messages."""
+    entries = [None] * len(messages)
+    params = {"session": "s", "keep": 0, "messages": [*messages], "entries": entries, "time_ms": 5}
+    return AssembleParams.model_validate({**params, **more})
+
+
+def test_a_request_without_optional_members_is_understood() -> None:
+    request = to_request(assemble(user("x")), {})
+    assert (request.keep, len(request.items), request.time_ms) == (0, 1, 5)
     assert (request.model, request.outcomes, request.system, request.tools) == (
         None,
         [],
@@ -102,17 +110,27 @@ def test_a_request_without_optional_fields_is_understood() -> None:
     )
 
 
-def test_missing_entry_ids_are_unknown_ones() -> None:
-    request = to_request({"messages": [user("x"), user("y")], "entries": ["e1"]}, {})
+def test_each_message_keeps_its_entry_id_where_one_is_known() -> None:
+    request = to_request(assemble(user("x"), user("y"), entries=["e1", None]), {})
     assert [item.key.entry for item in request.items] == ["e1", None]
+
+
+def test_times_with_fractions_are_taken_as_whole_milliseconds() -> None:
+    request = to_request(assemble(user("x"), time_ms=7.9, warmed_ms=3.2), {})
+    assert (request.time_ms, request.warmed_ms) == (7, 3)
+
+
+def test_the_hosts_messages_are_passed_on_uncopied() -> None:
+    message = user("x")
+    assert assemble(message).messages[0] is message
 
 
 def test_messages_that_are_stored_are_not_packed_again() -> None:
     blobs: dict[str, bytes] = {}
-    known = to_request({"messages": [user("x")]}, blobs).items[0].key.address
+    known = to_request(assemble(user("x")), blobs).items[0].key.address
     assert set(blobs) == {known}
     more: dict[str, bytes] = {}
-    to_request({"messages": [user("x"), user("y")]}, more, frozenset({known}))
+    to_request(assemble(user("x"), user("y")), more, frozenset({known}))
     assert known not in more
     assert len(more) == 1
 
@@ -140,5 +158,5 @@ def test_no_model_is_no_model() -> None:
 
 
 def test_an_outcome_without_figures_has_none() -> None:
-    outcome = to_outcome({"call": None, "kind": "fallback"})
+    outcome = to_outcome(OutcomeParams(call=None, kind="fallback"))
     assert (outcome.call, outcome.edited, outcome.messages, outcome.reason) == (None, 0, 0, "")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.hosts.protocol import ToolCallParams
 from foredeck.replay.host import Host, Options
 from foredeck.replay.run import replay
 from foredeck.stores import open_store
@@ -118,7 +119,7 @@ def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) 
         assert "line 0\\nline 0" not in shown
         assert host.engine is not None
         answer = host.engine.tool_call(
-            {"session": transcript.id, "tool": "activate", "input": {"id": handle}, "id": "t"}
+            ToolCallParams(session=transcript.id, tool="activate", input={"id": handle}, id="t")
         )
     assert "line 0\\nline 0" in answer["text"]
     assert answer["text"].endswith("result:\nok")

@@ -14,7 +14,27 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config, ensure_home
 from foredeck.errors import OutOfSync, StoreUnavailable, ToolError, UnknownSession
-from foredeck.rpc.api import CallSoon, Notify, Params
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    CommandParams,
+    CommandResult,
+    InitializeParams,
+    InitializeResult,
+    NoResult,
+    SessionCloseParams,
+    SessionCompactParams,
+    SessionCompactResult,
+    SessionEventParams,
+    SessionOpenParams,
+    SessionOpenResult,
+    SessionParams,
+    ToolCallParams,
+    ToolCallResult,
+    ToolObservedParams,
+    ToolStartedParams,
+)
+from foredeck.rpc.api import CallSoon, Notify
 
 
 class SmallEngine:
@@ -31,8 +51,8 @@ class SmallEngine:
         self.calls = 0
         self.journal = ensure_home(config.home) / "journal"
 
-    def initialize(self, params: Params) -> Params:
-        if params["shim"] == "broken":
+    def initialize(self, params: InitializeParams) -> InitializeResult:
+        if params.shim == "broken":
             raise StoreUnavailable("the store is broken")
         self.write("initialize")
         return {
@@ -43,50 +63,51 @@ class SmallEngine:
             "warnings": [],
         }
 
-    def open_session(self, params: Params) -> Params:
-        self.session = params["session"]
+    def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
+        self.session = params.session
         self.messages = []
         self.write(f"open {self.session}")
         return {"session": self.session, "calls": self.calls, "objects": 0, "resumed": False}
 
-    def assemble(self, params: Params) -> Params:
+    def assemble(self, params: AssembleParams) -> AssembleResult:
         self._require(params)
-        if params["keep"] > len(self.messages):
+        if params.keep > len(self.messages):
             raise OutOfSync("send everything")
-        self.messages[params["keep"] :] = params["messages"]
+        self.messages[params.keep :] = params.messages
         self.calls += 1
         self.write(f"assemble {self.calls}")
         return {
             "call": self.calls,
-            "from": params["keep"],
+            "from": params.keep,
             "edits": [],
             "inserts": [],
             "drops": [],
+            "marker": None,
             "status": {"text": ""},
             "notices": [],
         }
 
-    def compact(self, params: Params) -> Params:
+    def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         self._require(params)
         return {"action": "host"}
 
-    def tool_call(self, params: Params) -> Params:
+    def tool_call(self, params: ToolCallParams) -> ToolCallResult:
         self._require(params)
-        if params["tool"] != "activate":
-            raise ToolError(f"there is no tool {params['tool']}")
-        self.write(f"tool {params['id']}")
-        return {"text": "done", "details": {"foredeck": params["input"]}}
+        if params.tool != "activate":
+            raise ToolError(f"there is no tool {params.tool}")
+        self.write(f"tool {params.id}")
+        return {"text": "done", "details": {"foredeck": params.input}}
 
-    def tool_started(self, params: Params) -> None:
+    def tool_started(self, params: ToolStartedParams) -> None:
         self._require(params)
 
-    def observe(self, params: Params) -> None:
+    def observe(self, params: ToolObservedParams) -> None:
         self._require(params)
-        self.write(f"observe {params['id']}")
+        self.write(f"observe {params.id}")
 
-    def command(self, params: Params) -> Params:
+    def command(self, params: CommandParams) -> CommandResult:
         """Each name is one way to behave."""
-        name, args = params["name"], params.get("args", "")
+        name, args = params.name, params.args
         if name == "echo":
             return {"text": args}
         if name == "sleep":
@@ -108,10 +129,10 @@ class SmallEngine:
             return {"text": float("nan")}
         return {"text": ""}
 
-    def session_event(self, params: Params) -> None:
-        self.write(f"event {params['kind']}")
+    def session_event(self, params: SessionEventParams) -> None:
+        self.write(f"event {params.kind}")
 
-    def close_session(self, params: Params) -> Params:
+    def close_session(self, params: SessionCloseParams) -> NoResult:
         self._require(params)
         self.session = None
         return {}
@@ -123,9 +144,9 @@ class SmallEngine:
         with self.journal.open("a") as file:
             file.write(f"{line}\n")
 
-    def _require(self, params: Params) -> None:
-        if params["session"] != self.session:
-            raise UnknownSession(f"no session {params['session']} is open")
+    def _require(self, params: SessionParams) -> None:
+        if params.session != self.session:
+            raise UnknownSession(f"no session {params.session} is open")
 
 
 def read_journal(home: Path) -> list[str]:

@@ -11,9 +11,15 @@ from small_engine import SmallEngine, read_journal
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
-from foredeck.rpc import messages
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    InitializeParams,
+    SessionOpenParams,
+)
 from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
-from foredeck.rpc.methods import EngineMethods
+from foredeck.rpc.methods import ROUTES, EngineMethods
+from foredeck.rpc.parsing import parse_params
 
 GOOD: dict[str, dict[str, Any]] = {
     "session/open": {
@@ -44,7 +50,7 @@ GOOD: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def methods(tmp_path: Path) -> EngineMethods:
-    def open_engine(_params: messages.Initialize) -> SmallEngine:
+    def open_engine(_params: InitializeParams) -> SmallEngine:
         return SmallEngine(Config(home=tmp_path), notify=lambda _level, _text: None)
 
     return EngineMethods(open_engine, end=lambda _reason: None)
@@ -61,26 +67,14 @@ async def test_every_method_of_the_protocol_is_served(methods: EngineMethods) ->
     assert set(methods.table()) == {"initialize", *GOOD}
 
 
-@pytest.mark.parametrize("name", sorted(set(GOOD) - {"ping", "shutdown"}))
-async def test_every_required_member_is_asked_for(methods: EngineMethods, name: str) -> None:
-    await call(methods, "initialize", INITIALIZE)
-    await call(methods, "session/open", GOOD["session/open"])
-    model = {
-        "session/open": messages.SessionOpen,
-        "context/assemble": messages.Assemble,
-        "session/compact": messages.SessionCompact,
-        "tool/call": messages.ToolCall,
-        "tool/started": messages.ToolStarted,
-        "tool/observed": messages.ToolObserved,
-        "command": messages.Command,
-        "session/event": messages.SessionEvent,
-        "session/close": messages.SessionClose,
-    }[name]
+@pytest.mark.parametrize("name", sorted(ROUTES))
+def test_every_required_member_is_asked_for(name: str) -> None:
+    model = ROUTES[name].params
     for member, field in model.model_fields.items():
         if field.is_required():
             without = {key: value for key, value in GOOD[name].items() if key != member}
             with pytest.raises(InvalidParamsError, match=member):
-                await call(methods, name, without)
+                parse_params(model, without)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +87,7 @@ async def test_every_required_member_is_asked_for(methods: EngineMethods, name: 
         {"messages": ["text"]},
         {"entries": []},
         {"entries": [1]},
+        {"warmed_ms": "0"},
         {"session": ""},
         {"session": None},
         {"model": "m"},
@@ -103,7 +98,7 @@ async def test_every_required_member_is_asked_for(methods: EngineMethods, name: 
 )
 def test_wrong_shapes_of_assemble_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidParamsError, match="Invalid params: "):
-        messages.check(messages.Assemble, {**GOOD["context/assemble"], **change})
+        parse_params(AssembleParams, {**GOOD["context/assemble"], **change})
 
 
 @pytest.mark.parametrize(
@@ -129,34 +124,36 @@ def test_wrong_shapes_of_assemble_are_refused(change: dict[str, Any]) -> None:
     ],
 )
 def test_shapes_of_the_protocol_are_accepted(change: dict[str, Any]) -> None:
-    messages.check(messages.Assemble, {**GOOD["context/assemble"], **change})
+    parse_params(AssembleParams, {**GOOD["context/assemble"], **change})
 
 
 def test_an_error_names_the_first_members_and_never_their_values() -> None:
     with pytest.raises(InvalidParamsError) as caught:
-        messages.check(messages.SessionOpen, {"session": 1, "reason": "secret words"})
+        parse_params(SessionOpenParams, {"session": 1, "reason": "secret words"})
     text = str(caught.value)
     assert text.startswith("Invalid params: session: ")
     assert "and 2 more" in text
     assert "secret words" not in text
 
 
-async def test_the_engine_gets_the_params_as_they_came(tmp_path: Path) -> None:
-    seen: list[Any] = []
+async def test_the_engine_gets_the_hosts_messages_as_they_came(tmp_path: Path) -> None:
+    seen: list[AssembleParams] = []
 
     class Keeps(SmallEngine):
-        def assemble(self, params: dict[str, Any]) -> dict[str, Any]:
+        def assemble(self, params: AssembleParams) -> AssembleResult:
             seen.append(params)
-            return {}
+            return super().assemble(params)
 
     keeps = EngineMethods(
         lambda _params: Keeps(Config(home=tmp_path), notify=lambda _level, _text: None),
         end=lambda _reason: None,
     )
     await call(keeps, "initialize", INITIALIZE)
-    params = {**GOOD["context/assemble"], "unknown": 1}
+    await call(keeps, "session/open", GOOD["session/open"])
+    params = {**GOOD["context/assemble"], "warmed_ms": 7, "unknown": 1}
     await call(keeps, "context/assemble", params)
-    assert seen[0] is params
+    assert seen[0].messages[0] is params["messages"][0]
+    assert seen[0].warmed_ms == 7
 
 
 async def test_a_failed_initialize_closes_the_engine(

@@ -1,7 +1,7 @@
 """The engine: one per Pi process. Wires store, sources, context and the host's adapter.
 
-Its methods are the requests of docs/protocol.md, with their parameters as plain dicts. They are
-synchronous and must be called from one thread.
+Its methods are those of docs/protocol.md, with their parameters parsed. They are synchronous and
+must be called from one thread.
 """
 
 from __future__ import annotations
@@ -41,14 +41,34 @@ from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
-from foredeck.hosts.pi.requests import Params, to_request, to_wish
-from foredeck.model.compactions import Writer
+from foredeck.hosts.pi.requests import to_blocks, to_request, to_tool_event, to_wish
+from foredeck.hosts.protocol import (
+    PROTOCOL_VERSION,
+    AssembleParams,
+    AssembleResult,
+    CommandParams,
+    CommandResult,
+    HostObject,
+    InitializeParams,
+    InitializeResult,
+    NoResult,
+    SessionCloseParams,
+    SessionCompactParams,
+    SessionCompactResult,
+    SessionEventParams,
+    SessionOpenParams,
+    SessionOpenResult,
+    ToolCallParams,
+    ToolCallResult,
+    ToolObservedParams,
+    ToolStartedParams,
+    UserMessage,
+)
 from foredeck.sources import FileSource, ToolEvent
 from foredeck.store.protocol import Store
 from foredeck.store.quarantine import inode_of
 from foredeck.stores import open_beside, open_filesystems, open_source, open_store, store_file
 
-PROTOCOL = 1
 Notify = Callable[[str, str], None]
 """Tells the user something: a level (`info`, `warning`, `error`) and a text."""
 
@@ -83,13 +103,14 @@ class Engine:
         self._session: Session | None = None
         self._assembler: Assembler | None = None
         self._watch: SessionWatch | None = None
-        self._asked: dict[str, Any] = {}
+        self._opened: SessionOpenParams | None = None
+        self._calls_at_open: int | None = None
 
-    def initialize(self, params: Params) -> dict[str, Any]:
-        """Say who we are; the wire has compared the protocols already."""
+    def initialize(self, params: InitializeParams) -> InitializeResult:
+        """Say who we are; the versions of the protocol have been compared already."""
         del params
         return {
-            "protocol": PROTOCOL,
+            "protocol": PROTOCOL_VERSION,
             "engine": __version__,
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
@@ -115,36 +136,35 @@ class Engine:
             self._store.close()
         self._store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
         self._inode = inode_of(store_file(self._config))
-        self._asked.pop("calls", None)
+        self._calls_at_open = None
         self._notify("error", text)
 
-    def open_session(self, params: Params) -> dict[str, Any]:
+    def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """Open a session, the one before is closed. Idempotent."""
-        id = str(params["session"])
-        if self._session is None or self._session.id != id:
-            self._asked = dict(params)
+        if self._session is None or self._session.id != params.session:
+            self._opened, self._calls_at_open = params, params.calls
             with without_collecting():
-                self._open()
-        session = self._current(params)
+                self._open(params)
+        session = self._current(params.session)
         return {
-            "session": id,
+            "session": session.id,
             "calls": session.log.newest,
             "objects": len(session.index),
             "resumed": session.calls_at_opening > 0,
         }
 
-    def assemble(self, params: Params) -> dict[str, Any]:
+    def assemble(self, params: AssembleParams) -> AssembleResult:
         """What the model shall see of a message list; committed before this returns."""
-        if params.get("keep"):
+        if params.keep:
             return self._assemble(params)
         with without_collecting():
             return self._assemble(params)
 
-    def _assemble(self, params: Params) -> dict[str, Any]:
+    def _assemble(self, params: AssembleParams) -> AssembleResult:
         # Opened for what there is to catch up with, and once more where that has failed.
-        self._current(params)
+        self._current(params.session)
         self._catch_up(params)
-        session = self._current(params)
+        session = self._current(params.session)
         try:
             answer = self._assembler_of(session).assemble(
                 to_request(params, session.workspace.blobs, session.log.known)
@@ -183,7 +203,7 @@ class Engine:
         decision: Mapping[str, Any] = session.log.records[session.branch.call]["decision"]
         return decision
 
-    def tool_call(self, params: Params) -> dict[str, Any]:
+    def tool_call(self, params: ToolCallParams) -> ToolCallResult:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""
         try:
             return self._tool_call(params)
@@ -192,46 +212,37 @@ class Engine:
             self._forget()
             return self._tool_call(params)
 
-    def _tool_call(self, params: Params) -> dict[str, Any]:
-        session = self._current(params)
+    def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
+        session = self._current(params.session)
         tools = ContextTools(session, max_chars=self._config.limits.activate_chars)
-        answer = tools.run(str(params["tool"]), dict(params.get("input") or {}), str(params["id"]))
+        answer = tools.run(params.tool, params.input, params.id)
         return {"text": answer.text, "details": {"foredeck": answer.decision}}
 
-    def tool_started(self, params: Params) -> None:
+    def tool_started(self, params: ToolStartedParams) -> None:
         """A tool that names a file is about to run: what it writes there is its own doing."""
-        session = self._current(params)
-        event = ToolEvent(str(params["tool"]), {"path": params["path"]}, "", cwd=session.cwd)
+        session = self._current(params.session)
+        event = ToolEvent(params.tool, {"path": params.path}, "", cwd=session.cwd)
         if self._watch is not None:
-            self._watch.hold(str(params["id"]), event)
+            self._watch.hold(params.id, event)
 
-    def observe(self, params: Params) -> None:
+    def observe(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
-        session = self._current(params)
-        blocks = [b for b in params.get("content") or () if isinstance(b, dict)]
-        event = ToolEvent(
-            str(params["tool"]),
-            dict(params.get("input") or {}),
-            "\n".join(b.get("text") or "" for b in blocks if b.get("type") == "text"),
-            params.get("details"),
-            bool(params.get("is_error")),
-            session.cwd,
-        )
-        call_id = str(params["id"])
+        session = self._current(params.session)
+        event = to_tool_event(params, session.cwd)
         try:
-            observe(session, event, call_id, blocks, full_output(event.details))
+            observe(session, event, params.id, to_blocks(params), full_output(event.details))
         except Exception:
             self._forget()
             raise
         if self._watch is not None:
-            self._watch.release(call_id)
+            self._watch.release(params.id)
         self._follow()
 
-    def command(self, params: Params) -> dict[str, Any]:
+    def command(self, params: CommandParams) -> CommandResult:
         """What the user typed after `/foredeck`."""
-        session = self._current(params)
-        name, arguments = str(params.get("name") or "list"), str(params.get("args") or "").strip()
-        match name:
+        session = self._current(params.session)
+        arguments = params.args.strip()
+        match params.name:
             case "list":
                 return {"text": describe_session(session)}
             case "name":
@@ -241,11 +252,13 @@ class Engine:
                 return {"text": why(session, arguments, assembler.policy, assembler.uses)}
             case "cost":
                 return {"text": cost_so_far(session)}
-        raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why, cost.")
+        raise ToolError(
+            f"foredeck has no command {params.name!r}. Commands: list, name, why, cost."
+        )
 
-    def compact(self, params: Params) -> dict[str, Any]:
+    def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""
-        session = self._current(params)
+        session = self._current(params.session)
         wish = to_wish(params)
         try:
             verdict = self._assembler_of(session).compact(wish, manner_of(self._config))
@@ -258,17 +271,15 @@ class Engine:
         details = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
         return {"action": verdict.action, "summary": made.summary, "details": details}
 
-    def session_event(self, params: Params) -> None:
+    def session_event(self, params: SessionEventParams) -> None:
         """Something that the next request will show anyway."""
-        log.debug("session event %s", params.get("kind"))
-        if params.get("kind") == "compact" and params.get("summary"):
-            by: Writer = "extension" if params.get("by") == "extension" else "model"
-            finish(self._current(params), str(params["summary"]), by)
-        message = params.get("message")
-        if params.get("kind") == "answer" and isinstance(message, dict):
-            self._take_answer(self._current(params), message, params.get("entry"))
+        log.debug("session event %s", params.kind)
+        if params.kind == "compact" and params.summary:
+            finish(self._current(params.session), params.summary, params.by)
+        if params.kind == "answer" and params.message is not None:
+            self._take_answer(self._current(params.session), params.message, params.entry)
 
-    def _take_answer(self, session: Session, message: dict[str, Any], entry: str | None) -> None:
+    def _take_answer(self, session: Session, message: HostObject, entry: str | None) -> None:
         try:
             take_answer(session, to_item(message, entry, session.workspace.blobs))
         except Exception:
@@ -289,12 +300,12 @@ class Engine:
         if self._watch is not None:
             self._watch.remind()
 
-    def close_session(self, params: Params) -> dict[str, Any]:
+    def close_session(self, params: SessionCloseParams) -> NoResult:
         """Let go of a session; everything about it is in the store."""
-        if self._session is not None and self._session.id == params.get("session"):
+        if self._session is not None and self._session.id == params.session:
             self._keep()
             self._forget()
-            self._asked = {}
+            self._opened = None
         return {}
 
     def close(self) -> None:
@@ -303,22 +314,21 @@ class Engine:
         self._forget()
         self._store.close()
 
-    def _open(self) -> None:
-        asked = self._asked
-        cwd = str(asked.get("cwd") or "")
+    def _open(self, params: SessionOpenParams) -> None:
         try:
-            self._session = self._load(asked, cwd)
+            self._session = self._load(params)
         except StoreDamaged as damage:
             self._begin_beside(damage)
-            self._session = self._load(asked, cwd)
-        if asked.get("calls") is None:
-            asked["calls"] = self._session.calls_at_opening
-        self._session.calls_at_opening = int(asked["calls"])
+            self._session = self._load(params)
+        if self._calls_at_open is None:
+            self._calls_at_open = self._session.calls_at_opening
+        self._session.calls_at_opening = self._calls_at_open
         self._assembler = None
         self.reconcile()
         self._follow()
 
-    def _load(self, asked: Params, cwd: str) -> Session:
+    def _load(self, params: SessionOpenParams) -> Session:
+        cwd = params.cwd
         filesystems = open_filesystems(self._config, cwd)
         if self._recorded is not None:
             source = self._recorded(self._store, cwd)
@@ -327,14 +337,14 @@ class Engine:
         session = open_session(
             self._store,
             source,
-            str(asked["session"]),
+            params.session,
             cwd=cwd,
-            host_file=asked.get("file"),
-            parent=asked.get("parent"),
-            started_by=asked.get("started_by"),
+            host_file=params.file,
+            parent=params.parent,
+            started_by=params.started_by,
             recall=_recorded(source) if self._recorded else None,
         )
-        lost = unreadable_lines(asked.get("file") or "") if not session.log.newest else 0
+        lost = unreadable_lines(params.file or "") if not session.log.newest else 0
         if lost:
             session.pending.user_messages.append(told_of_lines(lost))
         session.notify = partial(self._notify, "info")
@@ -348,12 +358,11 @@ class Engine:
             )
         return session
 
-    def _catch_up(self, params: Params) -> None:
+    def _catch_up(self, params: AssembleParams) -> None:
         """Before the user's word is answered: what they saved a moment ago counts."""
         if self._watch is not None:
             self._watch.release()
-        messages = params.get("messages") or [{}]
-        asked = messages[-1].get("role") == "user"
+        asked = bool(params.messages) and params.messages[-1].get("role") == "user"
         late = set() if self._session is None else set(self._session.pending.unsettled)
         if asked and self._watch is not None:
             late.update(self._watch.differing())
@@ -382,13 +391,13 @@ class Engine:
             self._watch.stop()
         self._session, self._assembler, self._watch = None, None, None
 
-    def _current(self, params: Params) -> Session:
-        if self._session is None and self._asked.get("session") == params.get("session"):
-            self._open()
-        session = self._session
-        if session is None or session.id != params.get("session"):
-            raise UnknownSession(f"Session {params.get('session')!r} is not open.")
-        return session
+    def _current(self, id: str) -> Session:
+        opened = self._opened
+        if self._session is None and opened is not None and opened.session == id:
+            self._open(opened)
+        if self._session is None or self._session.id != id:
+            raise UnknownSession(f"Session {id!r} is not open.")
+        return self._session
 
     def _assembler_of(self, session: Session) -> Assembler:
         if self._assembler is None:
@@ -409,7 +418,7 @@ def _recorded(source: FileSource) -> Recall:
     return lambda event, pending: source.after_tool(event, pending=pending)
 
 
-def _notices(session: Session) -> list[dict[str, str]]:
+def _notices(session: Session) -> list[UserMessage]:
     """What the user is told with an answer, once."""
     texts = session.pending.take_user_messages()
     told = unpriced(session)

@@ -15,6 +15,7 @@ from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.hosts.protocol import AssembleParams, AssembleResult, SessionOpenParams
 from foredeck.replay.stores import replay_store
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
 from foredeck.store.protocol import Store
@@ -84,7 +85,7 @@ class Host:
         """One recorded call: the messages that would have gone out, and what was decided."""
         engine = self.engine or self._start()
         recorded = self._transcript.messages
-        answer = engine.assemble(
+        params = AssembleParams.model_validate(
             {
                 "session": self._transcript.id,
                 "keep": self._held,
@@ -102,6 +103,7 @@ class Host:
                 "outcomes": self._outcomes(),
             }
         )
+        answer = engine.assemble(params)
         self._merge(answer)
         self._held, self._applied = call.seen, answer["call"]
         self.marker = answer["marker"] or ""
@@ -137,11 +139,17 @@ class Host:
         config = self._options.config(self._home)
         self.engine = Engine(config, recorded=recorded_source, store=replay_store(config))
         self.engine.open_session(
-            {"session": self._transcript.id, "cwd": self._transcript.cwd, "reason": "startup"}
+            SessionOpenParams(
+                session=self._transcript.id,
+                file=None,
+                cwd=self._transcript.cwd,
+                reason="startup",
+                parent=None,
+            )
         )
         return self.engine
 
-    def _merge(self, answer: dict[str, Any]) -> None:
+    def _merge(self, answer: AssembleResult) -> None:
         start = answer["from"]
         self._edits = {i: b for i, b in self._edits.items() if i < start} | dict(answer["edits"])
         kept = {i: m for i, m in self._inserts.items() if i < start}

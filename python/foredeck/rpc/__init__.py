@@ -3,6 +3,6 @@
 framing, codec     bytes to lines to JSON values
 transport          what carries lines: stdio (real), memory (in one process)
 peer               requests, order, cancellation, answers; dispatch and reverse calls
-messages, methods  the protocol's params and methods, mapped to an `api.EngineApi`
+methods, parsing   the protocol's methods, their params parsed, mapped to an `api.EngineApi`
 server             `foredeck engine`
 """

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from foredeck.config import Config
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    AssembleResult,
+    CommandParams,
+    CommandResult,
+    InitializeParams,
+    InitializeResult,
+    NoResult,
+    SessionCloseParams,
+    SessionCompactParams,
+    SessionCompactResult,
+    SessionEventParams,
+    SessionOpenParams,
+    SessionOpenResult,
+    ToolCallParams,
+    ToolCallResult,
+    ToolObservedParams,
+    ToolStartedParams,
+)
 
-Params = dict[str, Any]
 Notify = Callable[[str, str], None]
 """`notify(level, text)`: say something to the user; level is "info", "warning" or "error"."""
-
 
 CallSoon = Callable[[Callable[[], None]], object]
 """Runs a function on the event loop, between two requests; may be called from any thread."""
@@ -20,39 +37,38 @@ class EngineApi(Protocol):
     """One engine, serving one host process.
 
     Every method is synchronous and called on the event loop, one at a time, in order of arrival,
-    and either does all of its work or none. Params and results have the shapes of docs/protocol.md;
-    the shape of params has been checked down to, not including, the host's messages. A
-    `ForedeckError` becomes that error's code and text, any other exception an internal error.
+    and either does all of its work or none. A `ForedeckError` becomes that error's code and text,
+    any other exception an internal error.
     """
 
-    def initialize(self, params: Params) -> Params:
+    def initialize(self, params: InitializeParams) -> InitializeResult:
         """Called once, first. The store may be opened later."""
 
-    def open_session(self, params: Params) -> Params:
+    def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """`session/open`: idempotent; closes the session that was open."""
 
-    def assemble(self, params: Params) -> Params:
+    def assemble(self, params: AssembleParams) -> AssembleResult:
         """`context/assemble`: commits the call record, then gives the edits."""
 
-    def compact(self, params: Params) -> Params:
-        """`session/compact`: the host wants to put chat away."""
+    def compact(self, params: SessionCompactParams) -> SessionCompactResult:
+        """`session/compact`: the host wants to replace messages by a summary."""
 
-    def tool_call(self, params: Params) -> Params:
-        """`tool/call`: a tool of ours; ToolError is written for the model."""
+    def tool_call(self, params: ToolCallParams) -> ToolCallResult:
+        """`tool/call`: a context tool; a `ToolError` is written for the model."""
 
-    def tool_started(self, params: Params) -> None:
+    def tool_started(self, params: ToolStartedParams) -> None:
         """`tool/started`: a tool that names a file is about to run."""
 
-    def observe(self, params: Params) -> None:
+    def observe(self, params: ToolObservedParams) -> None:
         """`tool/observed`: a tool has run."""
 
-    def command(self, params: Params) -> Params:
+    def command(self, params: CommandParams) -> CommandResult:
         """`command`: what the user typed after /foredeck."""
 
-    def session_event(self, params: Params) -> None:
+    def session_event(self, params: SessionEventParams) -> None:
         """`session/event`: something that the next request will show anyway."""
 
-    def close_session(self, params: Params) -> Params:
+    def close_session(self, params: SessionCloseParams) -> NoResult:
         """`session/close`."""
 
     def close(self) -> None:

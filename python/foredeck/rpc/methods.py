@@ -1,32 +1,79 @@
-"""The methods of the protocol, mapped to the engine's."""
+"""The methods of the protocol: which parameters each takes, and what of the engine it calls."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 
-from foredeck.rpc import messages
-from foredeck.rpc.api import EngineApi, Params
+from foredeck.hosts.protocol import (
+    PROTOCOL_VERSION,
+    AssembleParams,
+    CommandParams,
+    InitializeParams,
+    JsonObject,
+    NoParams,
+    Params,
+    SessionCloseParams,
+    SessionCompactParams,
+    SessionEventParams,
+    SessionOpenParams,
+    ToolCallParams,
+    ToolObservedParams,
+    ToolStartedParams,
+)
+from foredeck.rpc.api import EngineApi
 from foredeck.rpc.dispatch import Handler, Method
 from foredeck.rpc.errors import InvalidRequestError, ProtocolError
+from foredeck.rpc.parsing import parse_params
 
-log = logging.getLogger(__name__)
+P = TypeVar("P", bound=Params)
 
-PROTOCOL = 1
+
+@dataclass(frozen=True, slots=True)
+class Route(Generic[P]):
+    """One method that the engine serves; `call` gives None where nothing is to be said.
+
+    `kind` and `blocks_calls`: as of `dispatch.Method`.
+    """
+
+    params: type[P]
+    call: Callable[[EngineApi, P], Mapping[str, Any] | None]
+    kind: Literal["request", "notification"] = "request"
+    blocks_calls: bool = False
+
+
+ROUTES: dict[str, Route[Any]] = {
+    "session/open": Route(SessionOpenParams, lambda engine, params: engine.open_session(params)),
+    "context/assemble": Route(
+        AssembleParams, lambda engine, params: engine.assemble(params), blocks_calls=True
+    ),
+    "session/compact": Route(SessionCompactParams, lambda engine, params: engine.compact(params)),
+    "tool/call": Route(ToolCallParams, lambda engine, params: engine.tool_call(params)),
+    "command": Route(CommandParams, lambda engine, params: engine.command(params)),
+    "session/close": Route(SessionCloseParams, lambda engine, params: engine.close_session(params)),
+    "tool/started": Route(
+        ToolStartedParams, lambda engine, params: engine.tool_started(params), "notification"
+    ),
+    "tool/observed": Route(
+        ToolObservedParams, lambda engine, params: engine.observe(params), "notification"
+    ),
+    "session/event": Route(
+        SessionEventParams, lambda engine, params: engine.session_event(params), "notification"
+    ),
+}
+"""What the engine itself serves; `EngineMethods` adds what concerns the process."""
 
 
 class EngineMethods:
     """Serves the protocol with one engine, which is made when `initialize` asks for it.
 
-    `open_engine` makes it from the checked params of `initialize`; `end` is called when the host
-    asks for the shutdown. All on the event loop.
+    `open_engine` makes it from the parameters of `initialize`; `end` is called when the host asks
+    for the shutdown. All on the event loop.
     """
 
     def __init__(
-        self,
-        open_engine: Callable[[messages.Initialize], EngineApi],
-        end: Callable[[str], None],
+        self, open_engine: Callable[[InitializeParams], EngineApi], end: Callable[[str], None]
     ) -> None:
         self._open_engine = open_engine
         self._end = end
@@ -36,17 +83,12 @@ class EngineMethods:
         """All methods by name."""
         return {
             "initialize": Method(self._initialize),
-            "session/open": self._request(messages.SessionOpen, "open_session"),
-            "context/assemble": self._request(messages.Assemble, "assemble", blocks_calls=True),
-            "session/compact": self._request(messages.SessionCompact, "compact"),
-            "tool/call": self._request(messages.ToolCall, "tool_call"),
-            "command": self._request(messages.Command, "command"),
-            "session/close": self._request(messages.SessionClose, "close_session"),
-            "tool/started": self._notification(messages.ToolStarted, "tool_started"),
-            "tool/observed": self._notification(messages.ToolObserved, "observe"),
-            "session/event": self._notification(messages.SessionEvent, "session_event"),
             "ping": Method(self._ping, ordered=False),
             "shutdown": Method(self._shutdown),
+            **{
+                name: Method(self._handler(route), kind=route.kind, blocks_calls=route.blocks_calls)
+                for name, route in ROUTES.items()
+            },
         }
 
     def close(self) -> None:
@@ -55,19 +97,10 @@ class EngineMethods:
         if engine is not None:
             engine.close()
 
-    def _request(
-        self, model: type[messages.Params], name: str, *, blocks_calls: bool = False
-    ) -> Method:
-        return Method(self._handler(model, name), blocks_calls=blocks_calls)
-
-    def _notification(self, model: type[messages.Params], name: str) -> Method:
-        return Method(self._handler(model, name), kind="notification")
-
-    def _handler(self, model: type[messages.Params], name: str) -> Handler:
-        async def serve(params: Params) -> Any:
-            function = getattr(self._require_engine(), name)
-            messages.check(model, params)
-            result = function(params)
+    def _handler(self, route: Route[Any]) -> Handler:
+        async def serve(params: JsonObject) -> Mapping[str, Any]:
+            engine = self._require_engine()
+            result = route.call(engine, parse_params(route.params, params))
             return {} if result is None else result
 
         return serve
@@ -77,29 +110,29 @@ class EngineMethods:
             raise InvalidRequestError("Invalid request: send initialize first")
         return self._engine
 
-    async def _initialize(self, params: Params) -> Params:
+    async def _initialize(self, params: JsonObject) -> Mapping[str, Any]:
         if self._engine is not None:
             raise InvalidRequestError("Invalid request: this engine is initialized already")
-        checked = messages.check(messages.Initialize, params)
-        if checked.protocol != PROTOCOL:
+        parsed = parse_params(InitializeParams, params)
+        if parsed.protocol != PROTOCOL_VERSION:
             raise ProtocolError(
-                f"the shim speaks protocol {checked.protocol}, this engine {PROTOCOL}: "
+                f"the shim speaks protocol {parsed.protocol}, this engine {PROTOCOL_VERSION}: "
                 "update both to the same version of foredeck"
             )
-        engine = self._open_engine(checked)
+        engine = self._open_engine(parsed)
         try:
-            answer = engine.initialize(params)
+            answer = engine.initialize(parsed)
         except BaseException:
             engine.close()
             raise
         self._engine = engine
         return answer
 
-    async def _ping(self, params: Params) -> Params:
-        messages.check(messages.Nothing, params)
+    async def _ping(self, params: JsonObject) -> Mapping[str, Any]:
+        parse_params(NoParams, params)
         return {}
 
-    async def _shutdown(self, params: Params) -> Params:
-        messages.check(messages.Nothing, params)
+    async def _shutdown(self, params: JsonObject) -> Mapping[str, Any]:
+        parse_params(NoParams, params)
         self._end("the host asked for it")
         return {}

@@ -13,8 +13,8 @@ from types import FrameType
 
 from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
+from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.api import EngineApi, EngineFactory
-from foredeck.rpc.messages import Initialize
 from foredeck.rpc.methods import EngineMethods
 from foredeck.rpc.parent import ParentWatch
 from foredeck.rpc.peer import Peer
@@ -69,7 +69,7 @@ class _Server:
             parent.stop()
         return code
 
-    def _open_engine(self, params: Initialize) -> EngineApi:
+    def _open_engine(self, params: InitializeParams) -> EngineApi:
         config = load_config(
             project=Path(params.cwd), trusted=params.trusted, flags=self._flags
         ).config

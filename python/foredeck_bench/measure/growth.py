@@ -14,6 +14,7 @@ from typing import Any, cast
 from foredeck.config import Config
 from foredeck.delivery import deliver
 from foredeck.engine.engine import Engine
+from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.stores import open_store
 from foredeck_bench.engine_process import Caller
@@ -117,9 +118,11 @@ class _Run:
     def step(self, step: Step) -> None:
         began = time.perf_counter()
         for told in step.observed:
-            self._engine.observe({"session": self._caller.session, **told})
+            self._engine.observe(
+                ToolObservedParams.model_validate({"session": self._caller.session, **told})
+            )
         self._growth.observe.append(time.perf_counter() - began)
-        params = self._caller.request(step.messages, step.time_ms)
+        params = AssembleParams.model_validate(self._caller.request(step.messages, step.time_ms))
         self._store.commits.clear()
         self._policy.seconds = 0.0
         began = time.perf_counter()
@@ -165,12 +168,15 @@ def _resume(config: Config, work: WorkSession, messages: list[Any]) -> float:
     with closing(Engine(config)) as engine:
         engine.open_session(_opened(work))
         new = [{**asked, "timestamp": time_ms}]
-        engine.assemble(Caller(work.id, messages).request(new, time_ms))
+        params = Caller(work.id, messages).request(new, time_ms)
+        engine.assemble(AssembleParams.model_validate(params))
         return time.perf_counter() - began
 
 
-def _opened(work: WorkSession) -> dict[str, Any]:
-    return {"session": work.id, "file": None, "cwd": str(work.folder), "reason": "resume"}
+def _opened(work: WorkSession) -> SessionOpenParams:
+    return SessionOpenParams(
+        session=work.id, file=None, cwd=str(work.folder), reason="resume", parent=None
+    )
 
 
 def folder_bytes(folder: Path) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import apply_recipe
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.protocol import MessageEdits
 
 
-def to_wire(answer: Answer, times: Sequence[int]) -> dict[str, Any]:
-    """The answer of `context/assemble`, without status and notices (docs/protocol.md).
+def to_wire(answer: Answer, times: Sequence[int]) -> MessageEdits:
+    """The answer to `context/assemble`, but for its status and notices.
 
     `times`: time stamps of the host's messages; a message of ours takes that of its neighbour.
     """

@@ -1,4 +1,4 @@
-"""Protocol parameters (docs/protocol.md) to neutral requests."""
+"""Requests of the protocol (docs/protocol.md) as the context layer takes them: neutral."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ from typing import Any
 
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Block, Item
 from foredeck.context.state.request import Model, Outcome, Request
 from foredeck.context.window.compacting import Wish
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    OutcomeParams,
+    SessionCompactParams,
+    ToolObservedParams,
+)
 from foredeck.model.compactions import AskedBy
-
-Params = Mapping[str, Any]
+from foredeck.sources import ToolEvent
 
 _LONG_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
 """What the long retention means where the model record does not say, by the wire's beginning."""
 
 
 def to_request(
-    params: Params, blobs: dict[str, bytes], stored: Container[str] = frozenset()
+    params: AssembleParams, blobs: dict[str, bytes], stored: Container[str] = frozenset()
 ) -> Request:
     """The request behind `context/assemble`; messages to be stored go to `blobs`.
 
     `stored`: addresses of messages that need not be. A resumed session sends thousands of them.
     """
-    messages = params.get("messages") or []
-    entries = params.get("entries") or []
-    system = params.get("system")
-    padded = [*entries, *([None] * (len(messages) - len(entries)))]
     return Request(
-        keep=params.get("keep") or 0,
+        keep=params.keep,
         items=[
             _item(message, entry, blobs, stored)
-            for message, entry in zip(messages, padded, strict=False)
+            for message, entry in zip(params.messages, params.entries, strict=True)
         ],
-        time_ms=int(params.get("time_ms") or 0),
-        model=to_model(params.get("model")),
-        outcomes=[to_outcome(outcome) for outcome in params.get("outcomes") or ()],
-        system=None if system is None else written_out(system),
-        tools=params.get("tools"),
-        warmed_ms=int(params.get("warmed_ms") or 0),
+        time_ms=int(params.time_ms),
+        model=to_model(params.model),
+        outcomes=[to_outcome(outcome) for outcome in params.outcomes],
+        system=None if params.system is None else written_out(params.system),
+        tools=params.tools,
+        warmed_ms=int(params.warmed_ms or 0),
     )
 
 
@@ -57,24 +58,30 @@ def _item(
     return item
 
 
-def to_wish(params: Params) -> Wish:
-    """The request behind `session/compact`; what it tells of messages is not stored as such."""
+_ASKED_BY: dict[str, AskedBy] = {
+    "manual": "user",
+    "overflow": "overflow",
+    "threshold": "threshold",
+}
+
+
+def to_wish(params: SessionCompactParams) -> Wish:
+    """The request behind `session/compact`; its messages are stored by what asks for them."""
     unused: dict[str, bytes] = {}
-    reasons: dict[str, AskedBy] = {"manual": "user", "overflow": "overflow"}
     return Wish(
-        by=reasons.get(str(params.get("reason")), "threshold"),
-        items=[to_item(message, None, unused) for message in params.get("messages") or ()],
-        previous=str(params.get("previous") or ""),
-        instructions=str(params.get("instructions") or ""),
-        tokens=int(params.get("tokens") or 0),
-        reserve=int(params.get("reserve") or 0),
-        new_chars=int(params.get("new_chars") or 0),
-        time_ms=int(params.get("time_ms") or 0),
-        model=to_model(params.get("model")),
+        by=_ASKED_BY[params.reason],
+        items=[to_item(message, None, unused) for message in params.messages],
+        previous=params.previous or "",
+        instructions=params.instructions or "",
+        tokens=params.tokens,
+        reserve=params.reserve,
+        new_chars=params.new_chars,
+        time_ms=int(params.time_ms),
+        model=to_model(params.model),
     )
 
 
-def to_model(model: Params | None) -> Model | None:
+def to_model(model: Mapping[str, Any] | None) -> Model | None:
     """Pi's model record, with the cache retention that Pi asks the provider for."""
     if not model:
         return None
@@ -98,7 +105,7 @@ def to_model(model: Params | None) -> Model | None:
     )
 
 
-def _ttl_s(model: Params, api: str) -> float | None:
+def _ttl_s(model: Mapping[str, Any], api: str) -> float | None:
     """For how long the provider keeps a prompt: as the record says, else as its documents do."""
     tier = "long" if model.get("retention") == "long" else "short"
     lifetimes = model.get("promptCache")
@@ -108,15 +115,32 @@ def _ttl_s(model: Params, api: str) -> float | None:
     return next((s for wire, s in _LONG_S.items() if tier == "long" and api.startswith(wire)), None)
 
 
-def to_outcome(outcome: Params) -> Outcome:
+def to_outcome(outcome: OutcomeParams) -> Outcome:
     """One entry of `outcomes`."""
-    call = outcome.get("call")
     return Outcome(
-        kind=outcome["kind"],
-        call=int(call) if call is not None else None,
-        edited=int(outcome.get("edited") or 0),
-        ending=bool(outcome.get("ending")),
-        messages=int(outcome.get("messages") or 0),
-        time_ms=int(outcome.get("time_ms") or 0),
-        reason=str(outcome.get("reason") or ""),
+        kind=outcome.kind,
+        call=outcome.call,
+        edited=outcome.edited or 0,
+        ending=outcome.ending,
+        messages=outcome.messages or 0,
+        time_ms=int(outcome.time_ms or 0),
+        reason=outcome.reason or "",
+    )
+
+
+def to_blocks(params: ToolObservedParams) -> list[Block]:
+    """The content blocks of a tool's result."""
+    return [block for block in params.content or () if isinstance(block, dict)]
+
+
+def to_tool_event(params: ToolObservedParams, cwd: str) -> ToolEvent:
+    """What a tool was asked and has answered; `cwd` is the session's folder."""
+    texts = [block.get("text") or "" for block in to_blocks(params) if block.get("type") == "text"]
+    return ToolEvent(
+        params.tool,
+        params.input or {},
+        "\n".join(texts),
+        params.details,
+        params.is_error,
+        cwd,
     )

@@ -1,0 +1,268 @@
+"""What crosses the seam between a host's shim and the engine (docs/protocol.md).
+
+The parameters of each method are pydantic models: the wire is parsed into them once, and the
+engine takes them as they are. Members that no model knows are ignored, so that a newer shim can
+speak to an older engine. What the engine answers is typed dicts, which cost nothing to make.
+
+Messages, tool definitions and model records are the host's own, in its own shape: only that they
+are objects is checked. They are neither copied nor walked, which keeps long sessions fast.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
+
+PROTOCOL_VERSION = 1
+
+JsonObject = dict[str, Any]
+HostObject = InstanceOf[JsonObject]
+"""An object in the host's own shape, passed on as it came."""
+Count = Annotated[int, Field(ge=0)]
+Milliseconds = int | float
+"""Since 1970, as JavaScript counts: not always a whole number."""
+Name = Annotated[str, Field(min_length=1)]
+
+
+class Params(BaseModel):
+    """Base of all parameters. JSON types are taken at their word: `"1"` is not a number."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
+
+
+class NoParams(Params):
+    """`ping`, `shutdown`."""
+
+
+class HostProgram(Params):
+    """The program that the shim runs in."""
+
+    name: str
+    version: str
+
+
+class InitializeParams(Params):
+    """`initialize`: versions, the project's folder, and whether the host trusts it."""
+
+    protocol: int
+    shim: str
+    host: HostProgram
+    cwd: Name
+    trusted: bool
+    pid: int | None = None
+
+
+class SessionParams(Params):
+    """Base of what concerns one session."""
+
+    session: Name
+
+
+class SessionOpenParams(SessionParams):
+    """`session/open`: a session has started or come back."""
+
+    file: str | None
+    """The host's own file of the session; None where it keeps none."""
+    cwd: Name
+    reason: Literal["startup", "reload", "new", "resume", "fork"]
+    parent: str | None
+    """The session that this one is a copy of."""
+    started_by: str | None = None
+    """The session whose agent started this host process; None where none did."""
+    calls: Count | None = None
+    """How many calls the session had when this host process first opened it; None that first
+    time."""
+
+
+class OutcomeParams(Params):
+    """What became of one model call. `edited` and `messages` count messages of the host."""
+
+    call: int | None
+    """The call whose edits were in force; None where none were."""
+    kind: Literal["applied", "fallback", "aborted", "off"]
+    edited: Count | None = None
+    """Messages before this index went out with those edits."""
+    ending: bool = False
+    """Whether what is inserted before message `edited` went out too."""
+    messages: Count | None = None
+    time_ms: Milliseconds | None = None
+    reason: str | None = None
+
+
+class AssembleParams(SessionParams):
+    """`context/assemble`: the new tail of the host's messages."""
+
+    keep: Count
+    """How many messages of the last answered request still stand before the new ones."""
+    messages: list[HostObject]
+    entries: list[str | None]
+    """The host's entry id of each message; None where it is not known."""
+    system: list[HostObject] | None = None
+    tools: list[HostObject] | None = None
+    model: HostObject | None = None
+    time_ms: Milliseconds
+    warmed_ms: Milliseconds | None = None
+    """When the host last sent the newest request once more to keep the provider's cache warm."""
+    outcomes: list[OutcomeParams] = []
+
+    @model_validator(mode="after")
+    def _has_one_entry_per_message(self) -> Self:
+        if len(self.entries) != len(self.messages):
+            raise ValueError(f"{len(self.entries)} entries for {len(self.messages)} messages")
+        return self
+
+
+class SessionCompactParams(SessionParams):
+    """`session/compact`: the host wants to replace `messages` by a summary."""
+
+    reason: Literal["manual", "threshold", "overflow"]
+    messages: list[HostObject]
+    previous: str | None = None
+    """The summary that stands before these messages."""
+    instructions: str | None = None
+    tokens: Count = 0
+    """The prompt as the host counts it."""
+    reserve: Count = 0
+    """Tokens that the host leaves for an answer."""
+    new_chars: Count = 0
+    """Characters of messages that no `context/assemble` has brought yet."""
+    model: HostObject | None = None
+    time_ms: Milliseconds
+
+
+class ToolCallParams(SessionParams):
+    """`tool/call`: the model calls a context tool."""
+
+    id: Name
+    tool: Name
+    input: HostObject
+
+
+class ToolStartedParams(SessionParams):
+    """`tool/started`: a tool that names a file is about to run."""
+
+    id: Name
+    tool: Name
+    path: str
+
+
+class ToolObservedParams(SessionParams):
+    """`tool/observed`: a tool of the host, or of another extension, has run."""
+
+    id: Name
+    parent: str | None = None
+    """The call of code mode inside which this one ran; None for the model's own calls."""
+    tool: Name
+    input: HostObject | None = None
+    content: list[Any] | None = None
+    """The host's content blocks."""
+    details: Any = None
+    is_error: bool = False
+
+
+class CommandParams(SessionParams):
+    """`command`: what the user typed after `/foredeck`."""
+
+    name: Name
+    args: str = ""
+
+
+class SessionEventParams(SessionParams):
+    """`session/event`: something that the next request will show anyway."""
+
+    kind: Name
+    """`tree`, `compact`, `model` or `answer`; a kind that is not known is passed over."""
+    summary: str | None = None
+    """`compact`: the summary, where the engine has not written it."""
+    by: Literal["model", "extension"] = "model"
+    """`compact`: who wrote the summary."""
+    message: HostObject | None = None
+    """`answer`: the answer that ends a run."""
+    entry: str | None = None
+    """The host's entry id of the message or compaction."""
+
+
+class SessionCloseParams(SessionParams):
+    """`session/close`: the host lets go of the session."""
+
+    reason: str | None = None
+
+
+class InitializeResult(TypedDict):
+    """Who the engine is. `warnings` are texts for the user."""
+
+    protocol: int
+    engine: str
+    store: str
+    deadline_ms: int
+    warnings: list[str]
+
+
+class SessionOpenResult(TypedDict):
+    """The session as stored: its calls and objects, and whether it had any when it was opened."""
+
+    session: str
+    calls: int
+    objects: int
+    resumed: bool
+
+
+class StatusLine(TypedDict):
+    """The host's status line."""
+
+    text: str
+
+
+class UserMessage(TypedDict):
+    """Something that the user is told once."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+MessageEdits = TypedDict(
+    "MessageEdits",
+    {
+        "call": int,
+        "from": int,
+        "edits": list[list[Any]],
+        "inserts": list[list[Any]],
+        "drops": list[int],
+        "marker": str | None,
+    },
+)
+"""How the host changes its list of messages: `edits` of `[index, blocks]`, `inserts` of `[index,
+messages]`; those at or after `from` replace all earlier ones there."""
+
+
+class AssembleResult(MessageEdits):
+    """The answer to `context/assemble`."""
+
+    status: StatusLine
+    notices: list[UserMessage]
+
+
+class SessionCompactResult(TypedDict):
+    """`summary` and `details` are there where the action is `summary`."""
+
+    action: Literal["cancel", "host", "summary"]
+    summary: NotRequired[str]
+    details: NotRequired[JsonObject]
+
+
+class ToolCallResult(TypedDict):
+    """The text for the model, and the details that the host keeps on the tool's result."""
+
+    text: str
+    details: JsonObject
+
+
+class CommandResult(TypedDict):
+    """What the user reads."""
+
+    text: str
+
+
+class NoResult(TypedDict):
+    """An empty object."""
