@@ -12,8 +12,8 @@ ROOT = Path(foredeck.__file__).parent
 
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
-    *("errors", "model", "config", "store", "sources", "context"),
-    *("hosts", "xtdb", "stores", "delivery", "engine", "rpc", "accounting", "replay", "cli"),
+    *("errors", "finding", "model", "config", "store", "sources", "context"),
+    *("hosts", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
 )
 
 #: The same within `context`.
@@ -25,11 +25,15 @@ CONTEXT = (
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
     *("clock", "protocol", "location", "fields", "verify", "references", "whole"),
-    *("sqlite", "derived", "quarantine", "copying", "portable", "forgetting"),
+    *("kind", "registry", "sqlite", "derived", "quarantine", "opening", "copying", "portable"),
+    "forgetting",
 )
 
 #: The same within `xtdb`.
-XTDB = ("database", "node", "journal")
+XTDB = (
+    *("database", "node", "journal", "opening", "delivery", "scratch", "checks"),
+    *("commands", "place", "kind"),
+)
 
 
 def imported(module: Path) -> Iterator[str]:

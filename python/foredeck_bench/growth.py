@@ -21,9 +21,9 @@ from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
 from foredeck.model.canonical import hash_value
-from foredeck.store.forgetting import plan_forgetting
+from foredeck.store.forgetting import forget, plan_forgetting
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.stores import forget, open_store
 from foredeck_bench.engine_process import Caller
 from foredeck_bench.figures import quantile
 from foredeck_bench.measure.growth import folder_bytes

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from foredeck.cli.checks import watcher
-from foredeck.cli.checks.finding import Finding
 from foredeck.cli.checks.programs import check_programs
 from foredeck.cli.checks.state import check_state
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.finding import Finding
 from foredeck.store.sqlite.adapter import open_sqlite
 
 

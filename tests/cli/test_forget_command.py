@@ -17,8 +17,8 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.derived import read_derived, write_derived
-from foredeck.stores import open_copy, open_database
 from foredeck.xtdb.journal.store import JournaledStore
+from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
 from store.xtdb_node import installed_home, runtime
 

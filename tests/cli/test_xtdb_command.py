@@ -16,7 +16,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.config import load_config
-from foredeck.stores import open_store
+from foredeck.store.opening import open_store
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.node.process import stop
 from foredeck.xtdb.node.runtime import Runtime
@@ -186,7 +186,7 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setenv("FOREDECK_STORE", "xtdb")
         undelivered.setattr(JournaledStore, "start", lambda _self: None)
         # Nothing is fetched either, so there is nothing to wait for.
-        undelivered.setattr("foredeck.stores._COMMAND_PATIENCE", 0.0)
+        undelivered.setattr("foredeck.xtdb.opening._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
     assert told(capsys, "status")[1]["journal"]["entries"] == 1
@@ -236,7 +236,7 @@ def test_sync_says_what_still_waits(
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))
     monkeypatch.setenv("FOREDECK_XTDB_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr("foredeck.delivery._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("foredeck.xtdb.delivery._AWAY_SECONDS", 0.0)
     let_one_wait(capsys, monkeypatch)
     assert main(["xtdb", "sync"]) == 3
     assert "1 transactions wait in the local copy" in capsys.readouterr().err

@@ -28,8 +28,8 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
 )
 from foredeck.replay.host import recorded_source
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.stores import open_store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
 TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]

@@ -46,7 +46,7 @@ def stepping(new_host: NewHost, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(**options: Any) -> Host:
         host = new_host(**options)
         clocked = partial(open_sqlite, clock=lambda: host.now_ms)
-        monkeypatch.setattr("foredeck.stores.open_sqlite", clocked)
+        monkeypatch.setattr("foredeck.store.sqlite.kind.open_sqlite", clocked)
         return host
 
     return make

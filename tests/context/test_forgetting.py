@@ -19,13 +19,12 @@ from context.scenes import ask, bash, finish, use
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
-from foredeck.store.forgetting import Forgetting, plan_forgetting
+from foredeck.store.forgetting import Forgetting, forget, plan_forgetting
 from foredeck.store.protocol import Batch
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite import codec, writing
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.sqlite.transaction import immediate
-from foredeck.stores import forget
 from store.documents import note
 
 TEXTS = [

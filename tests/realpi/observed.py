@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Head, Store
-from foredeck.stores import open_store
 from foredeck_bench.scripted import Recorded, ScriptedModel
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.reasoning import normalized

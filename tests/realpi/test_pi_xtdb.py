@@ -15,11 +15,12 @@ from faults import TEXT, WORK
 from foredeck.config import Config
 from foredeck.errors import StoreError
 from foredeck.model.documents import Document
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.stores import copy_file, open_database, open_store
 from foredeck.xtdb.node.process import NodeFolder, stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
 from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck.xtdb.opening import copy_file, open_database
 from foredeck_bench.scripted import Request, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version

@@ -13,7 +13,7 @@ from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.protocol import ToolCallParams
 from foredeck.replay.host import Host, Options
 from foredeck.replay.run import replay
-from foredeck.stores import open_store
+from foredeck.store.opening import open_store
 from replay.recordings import Recording, call, text
 
 SETTINGS = ("seed_window.per_turn=2", "rebase.guard=0.5")

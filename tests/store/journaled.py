@@ -45,10 +45,15 @@ class Machine:
     link: Link
     bounds: Bounds = BOUNDS
 
-    def __call__(self, tell: Told | None = None, *, lazy: bool = False) -> JournaledStore:
+    def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> JournaledStore:
         """One more store on it."""
         return open_journaled(
-            self.file, self.link, self.bounds, tell=tell, lazy=lazy, busy_timeout_ms=30_000
+            self.file,
+            self.link,
+            self.bounds,
+            notify=notify or Told(),
+            lazy=lazy,
+            busy_timeout_ms=30_000,
         )
 
 
@@ -71,9 +76,9 @@ def direct(link: ServerLink) -> XtdbStore:
     )
 
 
-def own_link(home: Path, *, timeout_ms: int = 30_000, tell: Told | None = None) -> OwnLink:
+def own_link(home: Path, *, timeout_ms: int = 30_000, notify: Told | None = None) -> OwnLink:
     """The way to the node of a state folder, with data that last."""
-    return OwnLink(home, "rocksdb", "foredeck", timeout_ms, tell or Told())
+    return OwnLink(home, "rocksdb", "foredeck", timeout_ms, notify or Told())
 
 
 def until(done: Callable[[], object]) -> None:

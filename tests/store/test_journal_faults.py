@@ -14,10 +14,10 @@ import pytest
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged
+from foredeck.store.opening import open_beside, open_store
 from foredeck.store.protocol import Token
 from foredeck.store.quarantine import inode_of
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.stores import copy_file, open_beside, open_copy, open_store
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.link import OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore
@@ -25,6 +25,7 @@ from foredeck.xtdb.journal.tables import read_figures
 from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
+from foredeck.xtdb.opening import copy_file, open_copy
 
 from .contract import contents
 from .documents import batch, file, note
@@ -80,7 +81,7 @@ class TestOwnNode:
 
     def test_a_node_that_is_killed_under_load_is_started_again(self, own_home: Path) -> None:
         told = Told()
-        machine = Machine(own_home / "copy.db", own_link(own_home, tell=told))
+        machine = Machine(own_home / "copy.db", own_link(own_home, notify=told))
         folder = own_node_folder(own_home)
         try:
             with closing(machine(told)) as store:
@@ -171,8 +172,8 @@ class TestOwnNode:
 class _Behind(OwnLink):
     """The first connection goes through a proxy."""
 
-    def __init__(self, home: Path, tell: Told) -> None:
-        super().__init__(home, "rocksdb", "foredeck", 30_000, tell)
+    def __init__(self, home: Path, notify: Told) -> None:
+        super().__init__(home, "rocksdb", "foredeck", 30_000, notify)
         self.proxy: FlakyProxy | None = None
 
     def _open(self, url: str, timeout_ms: int) -> XtdbStore:

@@ -26,8 +26,7 @@ class NotConfirmed(ForedeckError):
 
 
 def _forget(args: Namespace) -> int:
-    from foredeck.store.forgetting import plan_forgetting
-    from foredeck.stores import forget
+    from foredeck.store.forgetting import forget, plan_forgetting
 
     config = resolve_config(args).config
     with opened_store(args) as store, Progress("looking through the store") as progress:
@@ -87,13 +86,13 @@ def _told(plan: Forgetting, what: str) -> str:
 
 
 def _vacuum(args: Namespace) -> int:
+    from foredeck.store.opening import store_file
     from foredeck.store.sqlite.adapter import open_sqlite
-    from foredeck.stores import copy_file
 
     config = resolve_config(args).config
     with opened_store(args):  # it must be there
         pass
-    file = copy_file(config) if config.store == "xtdb" else config.sqlite_file
+    file = store_file(config)
     with closing(open_sqlite(file)) as store:
         before, after = store.vacuum()
     if args.json:

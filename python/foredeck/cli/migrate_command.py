@@ -5,73 +5,52 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.errors import ConfigError, Corrupt, StoreUnavailable
+from foredeck.errors import ConfigError, Corrupt
+from foredeck.store.registry import STORES, store_kind
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.store.copying import Totals
+    from foredeck.store.kind import StorePlace
     from foredeck.store.whole import WholeStore
 
-_PATIENCE_MS = 60_000
-"""How long one request may take: nobody waits for it but the one who watches."""
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One store: which kind, and where if that was said."""
-
-    kind: str
-    where: str
-
-    @classmethod
-    def of(cls, text: str) -> Place:
-        """From `sqlite[:PATH]` or `xtdb[:URL]`. Raises `ConfigError` for anything else."""
-        kind, colon, where = text.partition(":")
-        if kind not in ("sqlite", "xtdb") or (colon and not where):
-            raise ConfigError(f"{text!r} is no store: it is sqlite[:PATH] or xtdb[:URL]")
-        if kind == "xtdb" and where and not where.startswith(("http://", "https://")):
-            raise ConfigError(f"{text!r}: an address begins with http:// or https://")
-        return cls(kind, where)
-
-    def shown(self, config: Config) -> str:
-        """Where it is, in full."""
-        if self.kind == "sqlite":
-            return f"sqlite:{self.file(config)}"
-        where = self.where or config.xtdb.url or f"{config.home / 'xtdb'}"
-        return f"xtdb:{where.rstrip('/')} ({config.xtdb.namespace})"
-
-    def file(self, config: Config) -> Path:
-        """The file of an SQLite store."""
-        return Path(self.where).expanduser().absolute() if self.where else config.sqlite_file
+def _place(text: str, config: Config) -> StorePlace:
+    """The store at an address, `NAME` or `NAME:WHERE`. Raises `ConfigError`."""
+    name, colon, where = text.partition(":")
+    if name not in STORES or (colon and not where):
+        known = " or ".join(f"{name}[:{store.address}]" for name, store in STORES.items())
+        raise ConfigError(f"{text!r} is no store: it is {known}")
+    return store_kind(name).place(config, where)
 
 
 def _run(args: Namespace) -> int:
     from foredeck.config import ensure_home
 
     config = resolve_config(args).config
-    source, target = Place.of(args.source), Place.of(args.target)
-    if source.shown(config) == target.shown(config):
+    source, target = _place(args.source, config), _place(args.target, config)
+    if source.describe() == target.describe():
         raise ConfigError(f"{args.source} and {args.target} are the same store")
     ensure_home(config.home)
     began = time.monotonic()
     with ExitStack() as stack:
-        stack.callback(_look_anew, target, config)
-        original = stack.enter_context(closing(_open(source, config, make=False)))
-        copied = stack.enter_context(closing(_open(target, config, make=True)))
+        # Also where copying is interrupted: what has come by then is in the target.
+        stack.callback(target.after_copy)
+        original = stack.enter_context(closing(source.open(create=False)))
+        copied = stack.enter_context(closing(target.open(create=True)))
         new, found, later = _move(original, copied)
     told = {
-        "from": source.shown(config),
-        "to": target.shown(config),
+        "from": source.describe(),
+        "to": target.describe(),
         "new_transactions": new,
         **asdict(found),
         "later_transactions": later,
@@ -109,49 +88,6 @@ def _print_text(args: Namespace, told: dict[str, object], found: Totals) -> None
     if told["later_transactions"]:
         print(f"{told['later_transactions']:,} came in meanwhile: run it again to copy them, too.")
     print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")
-
-
-# Opening
-
-
-def _open(place: Place, config: Config, *, make: bool) -> WholeStore:
-    return (
-        _open_sqlite(place, config, make) if place.kind == "sqlite" else _open_xtdb(place, config)
-    )
-
-
-def _open_sqlite(place: Place, config: Config, make: bool) -> WholeStore:
-    from foredeck.store.sqlite.adapter import open_sqlite
-
-    file = place.file(config)
-    if not make and not file.exists():
-        raise StoreUnavailable(f"there is nothing to copy: {file} does not exist")
-    return open_sqlite(file, synchronous=config.sqlite.synchronous, busy_timeout_ms=_PATIENCE_MS)
-
-
-def _open_xtdb(place: Place, config: Config) -> WholeStore:
-    """The database itself. What waits for it in the local copy is delivered first."""
-    from foredeck.stores import open_database
-
-    meant = _meant(place, config)
-    deliver_first(meant)
-    return open_database(meant)
-
-
-def _look_anew(target: Place, config: Config) -> None:
-    """What was copied, also where that was interrupted, is not in the local copy of the target."""
-    from foredeck.delivery import look_anew
-    from foredeck.stores import copy_file
-
-    if target.kind == "xtdb":
-        look_anew([copy_file(_meant(target, config))])
-
-
-def _meant(place: Place, config: Config) -> Config:
-    xtdb = config.xtdb.model_copy(
-        update={"url": place.where or config.xtdb.url, "timeout_ms": _PATIENCE_MS}
-    )
-    return config.model_copy(update={"xtdb": xtdb, "store": "xtdb"})
 
 
 def _configure(parser: ArgumentParser) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
+from foredeck.store.registry import STORES
+
 _BENCH = "foredeck_bench"
 
 
@@ -34,14 +36,13 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and say what to do about each finding",
     "config": "print every setting with its value and where it came from",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
-    "xtdb": "install, start, stop and look after the XTDB node",
     "migrate": "copy everything from one store to another, SQLite or XTDB",
-    "query": "ask the store in XTDB a Datalog query",
+    **{name: text for store in STORES.values() for name, text in store.commands.items()},
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
     **_bench_commands(),
 }
-"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND,
-those of `foredeck bench` in foredeck_bench.commands."""
+"""`{name: one-line summary}`. A command NAME lives in foredeck.cli.NAME_command as COMMAND, one of
+a store in the store's package, those of `foredeck bench` in foredeck_bench.commands."""
 
 _SHARED = {
     "history": "history",
@@ -84,4 +85,7 @@ def _module_of(name: str) -> str:
         return f"{_BENCH}.commands.measure"
     if name.startswith("bench "):
         return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
+    for store in STORES.values():
+        if name in store.commands:
+            return f"{store.package}.commands.{name}_command"
     return f"foredeck.cli.{_SHARED.get(name, name)}_command"

@@ -13,6 +13,7 @@ from foredeck.cli.output import coloured, counted, print_json, short_count, tabl
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+from foredeck.store.registry import STORES
 
 _NAME_WIDTH = 44
 
@@ -175,7 +176,7 @@ def _configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--store",
-        choices=("sqlite", "xtdb"),
+        choices=tuple(STORES),
         default="sqlite",
         help="keep the objects in SQLite (default), or in an XTDB node of the run's own",
     )

@@ -32,10 +32,13 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
     Raises `StoreUnavailable` where there is none yet, or it is no store of ours.
     """
+    from foredeck.store.registry import store_kind
+
     config = resolve_config(args).config
-    if config.store == "sqlite" and not config.sqlite_file.exists():
+    kind = store_kind(config.store)
+    if not kind.exists(config):
         raise StoreUnavailable(
-            f"nothing is stored yet: {config.sqlite_file} does not exist. It is made when Pi runs "
+            f"nothing is stored yet: {kind.file(config)} does not exist. It is made when Pi runs "
             "with foredeck; --home or FOREDECK_HOME name another state folder."
         )
     with _opened(config) as store:
@@ -55,11 +58,11 @@ def made_store(args: Namespace) -> Iterator[LocalStore]:
 
 @contextmanager
 def _opened(config: Config) -> Iterator[LocalStore]:
-    from foredeck.stores import open_store
+    from foredeck.store.opening import open_store
 
-    with closing(open_store(config, tell=_tell, lazy=True)) as store:
+    with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
 
 
-def _tell(level: str, text: str) -> None:
+def _print_notice(level: str, text: str) -> None:
     print(f"foredeck: {level}: {text}", file=sys.stderr)

@@ -65,9 +65,10 @@ from foredeck.hosts.protocol import (
     UserMessage,
 )
 from foredeck.sources import FileSource, ToolEvent
+from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.store.opening import open_beside, open_store, store_file
 from foredeck.store.protocol import Store
 from foredeck.store.quarantine import inode_of
-from foredeck.stores import open_beside, open_filesystems, open_source, open_store, store_file
 
 Notify = Callable[[str, str], None]
 """Tells the user something: a level (`info`, `warning`, `error`) and a text."""
@@ -98,7 +99,7 @@ class Engine:
         self._notify = notify or (lambda _level, _text: None)
         self._warnings: list[str] = []
         self._is_given = store is not None
-        self._inode = inode_of(config.sqlite_file)
+        self._inode = inode_of(store_file(config))
         self._store = store or self._open_store()
         self._session: Session | None = None
         self._assembler: Assembler | None = None
@@ -120,9 +121,9 @@ class Engine:
     def _open_store(self) -> Store:
         """The configured store; a fresh one where that is damaged."""
         try:
-            store = open_store(self._config, tell=self._notify)
+            store = open_store(self._config, notify=self._notify)
         except StoreDamaged as damage:
-            store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
+            store, text = open_beside(self._config, damage, self._inode, notify=self._notify)
             self._warnings.append(text)
         self._inode = inode_of(store_file(self._config))
         return store
@@ -134,7 +135,7 @@ class Engine:
             raise damage
         with suppress(StoreError):
             self._store.close()
-        self._store, text = open_beside(self._config, damage, self._inode, tell=self._notify)
+        self._store, text = open_beside(self._config, damage, self._inode, notify=self._notify)
         self._inode = inode_of(store_file(self._config))
         self._calls_at_open = None
         self._notify("error", text)

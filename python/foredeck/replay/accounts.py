@@ -18,8 +18,8 @@ from foredeck.accounting.stored import StoredCall, stored_calls
 from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.host import Host, Options
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.stores import open_store
 
 Step = Callable[[], None]
 

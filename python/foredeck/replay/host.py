@@ -16,9 +16,9 @@ from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams, AssembleResult, SessionOpenParams
-from foredeck.replay.stores import replay_store
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
 from foredeck.store.protocol import Store
+from foredeck.store.registry import store_kind
 
 REPLAY_FILESYSTEM = "replay"
 
@@ -137,7 +137,9 @@ class Host:
 
     def _start(self) -> Engine:
         config = self._options.config(self._home)
-        self.engine = Engine(config, recorded=recorded_source, store=replay_store(config))
+        # With no local copy in front of it, so that a replay shows what a database gives back.
+        store = store_kind(config.store).open_whole(config)
+        self.engine = Engine(config, recorded=recorded_source, store=store)
         self.engine.open_session(
             SessionOpenParams(
                 session=self._transcript.id,

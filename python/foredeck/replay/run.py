@@ -23,7 +23,7 @@ from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.hosts.pi.validity import find_faults
 from foredeck.replay.host import Host, Options
-from foredeck.replay.stores import replay_store, replay_stores
+from foredeck.store.registry import store_kind
 
 _PREFIX = "foredeck-replay-"
 
@@ -117,7 +117,7 @@ def _restarts_before(number: int, every: int | None) -> bool:
 
 def _take_records(result: SessionResult, session: str, config: Config) -> None:
     """What the call records tell: decisions, and how things stood at the last call."""
-    with closing(replay_store(config)) as store:
+    with closing(store_kind(config.store).open_whole(config)) as store:
         records = sorted(
             (head.fields for head in store.query("call", {"session": session})),
             key=lambda fields: fields["ordinal"],
@@ -203,7 +203,7 @@ def replay(
     _check(paths, options, keep)
     comparison = Comparison(options.rule())
     sessions: list[SessionResult] = []
-    with replay_stores(options.store) as settings_of:
+    with store_kind(options.store).empty_stores() as settings_of:
         for number, path in enumerate(paths, start=1):
             if progress is not None:
                 progress(number, len(paths), path.name)
@@ -221,7 +221,7 @@ def _check(paths: list[Path], options: Options, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
     if options.restart_every is not None and options.restart_every < 1:
         raise ReplayError("The engine can be restarted every 1 call or more.")
-    if keep is not None and options.store != "sqlite":
+    if keep is not None and not store_kind(options.store).is_one_file:
         raise ReplayError("--keep leaves SQLite stores behind; a store in XTDB ends with the run.")
     if keep is not None or options.prompts is not None:
         _check_stems(paths)

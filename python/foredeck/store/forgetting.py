@@ -7,16 +7,19 @@ fork goes on from. The act itself is erasing (`erase` of the stores); nothing el
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from foredeck.config import Config
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id
-from foredeck.model.records import nickname_id
+from foredeck.model.records import ForgottenDocument, forgotten_id, nickname_id
+from foredeck.store.derived import drop_derived
 from foredeck.store.portable.scope import documents_of
-from foredeck.store.protocol import Advance, Head, LocalStore, Looked, Store
+from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message, references
+from foredeck.store.registry import store_kind
 
 CHUNK = 500
 
@@ -80,6 +83,39 @@ def _leave_to_the_last(found: dict[str, set[str]]) -> None:
     for session in reversed(list(found)):
         found[session] -= later
         later |= found[session]
+
+
+def forget(
+    config: Config,
+    store: Store,
+    plans: Sequence[Forgetting],
+    advance: Callable[[str], None] = lambda _session: None,
+) -> None:
+    """Erase what the plans of one call of `plan_forgetting` name, and leave tombstones; `advance`
+    is called with each session before it goes.
+
+    Raises `Conflict` where somebody has taken up some of it since the plan, and `StoreUnavailable`,
+    also where commits wait for a database: what arrived there after the erasure would stay.
+    """
+    kind = store_kind(config.store)
+    kind.check_settled(config)
+    # The tombstones are written first, so that an interrupted erasure is known for what it is; a
+    # session's own object goes last: as long as it is there the same can be done again.
+    store.commit(Batch(puts=[_tombstone(plan).seal() for plan in plans]))
+    for plan in plans:
+        advance(plan.session)
+        ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
+        kind.erase(config, ids, plan.blobs, plan.looked)
+        drop_derived(config.home, plan.session)
+
+
+def _tombstone(plan: Forgetting) -> ForgottenDocument:
+    return ForgottenDocument(
+        id=forgotten_id(plan.session),
+        session=plan.session,
+        documents=len(plan.documents),
+        blobs=len(plan.blobs),
+    )
 
 
 def size_of(store: Store, session: str) -> int:

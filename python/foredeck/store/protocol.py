@@ -21,7 +21,14 @@ Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)
 Scalar = str | int | bool
 Advance = Callable[[], None]
-"""Called again and again during long work."""
+"""Called again and again during long work, so that progress can be shown."""
+
+Notify = Callable[[str, str], None]
+"""Tells the user something: a level (`info`, `warning`, `error`) and a text."""
+
+
+def silent(_level: str, _text: str) -> None:
+    """A `Notify` for those who have nobody to tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A damaged SQLite store is moved aside and kept, and a fresh one takes its place."""
+"""A damaged SQLite store is moved out of the way and kept; a fresh one takes its place."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from pathlib import Path
 _COMPANIONS = ("", "-wal", "-shm")
 
 
-def put_aside(path: Path, inode: int | None = None) -> Path | None:
-    """Rename the store at `path` and what belongs to it; the new name.
+def quarantine(path: Path, inode: int | None = None) -> Path | None:
+    """Rename the store at `path` and the files that belong to it; the new name.
 
     None where another process has done so already: `inode` is that of the damaged file, and the
-    one at `path` is another by now. Raises OSError where it cannot be renamed.
+    one at `path` is another by now. Raises `OSError` where it cannot be renamed.
     """
-    with _alone(path):
+    with _exclusively(path):
         try:
             found = path.stat().st_ino
         except FileNotFoundError:
             return None
         if inode is not None and found != inode:
             return None
-        aside = _free_name(path)
+        target = _free_name(path)
+        # The log goes along: a fresh store beside a stale -wal would be damaged at once.
         for companion in _COMPANIONS:
             source = path.with_name(path.name + companion)
             if source.exists():
-                source.rename(aside.with_name(aside.name + companion))
-        return aside
+                source.rename(target.with_name(target.name + companion))
+        return target
 
 
 def inode_of(path: Path) -> int | None:
-    """What tells a file from one that was put in its place; None where there is none."""
+    """What tells a file from one that has taken its place; None where there is none."""
     try:
         return path.stat().st_ino
     except OSError:
@@ -44,12 +45,13 @@ def inode_of(path: Path) -> int | None:
 def _free_name(path: Path) -> Path:
     day = time.strftime("%Y-%m-%d")
     names = (f"{path.name}.damaged-{day}{f'-{n}' if n else ''}" for n in range(1000))
-    return next(aside for name in names if not (aside := path.with_name(name)).exists())
+    return next(free for name in names if not (free := path.with_name(name)).exists())
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time: two that find the same damage must not both rename."""
+def _exclusively(path: Path) -> Iterator[None]:
+    """One process at a time: of two that find the same damage only one may rename, or the second
+    would move the fresh store of the first."""
     if sys.platform == "win32":
         yield
         return

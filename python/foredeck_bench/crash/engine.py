@@ -16,8 +16,8 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.rpc.api import CallSoon, EngineApi, Notify
 from foredeck.rpc.server import serve
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.stores import open_store
 from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
 
 

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foredeck.config import Config, load_config
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.stores import open_store
+from foredeck.store.registry import store_kind
 from foredeck_bench.crash.tally import Tally
 
 NODE_TIMEOUT_MS = 60_000
@@ -67,15 +68,13 @@ def opened(home: Path, store: str) -> Iterator[Store]:
 
 def check_database(home: Path, store: str, tally: Tally) -> None:
     """Whether XTDB, once it has been given what still waits, holds what the local copy holds."""
-    if store != "xtdb":
+    found = store_kind(store).deliver_and_compare(_config(home, store))
+    if found is None:
         return
-    from foredeck.delivery import compare_copy, deliver
-
-    left = deliver(_config(home, store))
-    if left.refused:
-        tally.fault("missing", f"XTDB has refused {left.refused}: {left.reason}", left.refused)
-    found, more = compare_copy(_config(home, store))
-    if not found.equal:
+    if found.quarantined:
+        text = f"XTDB refused {found.quarantined}: {found.reason}"
+        tally.fault("missing", text, found.quarantined)
+    if found.differs:
         tally.fault("missing", f"XTDB and the local copy differ: {found.differs}")
-    if more > 0:
-        tally.fault("doubled", f"XTDB has {more} transactions more", more)
+    if found.extra > 0:
+        tally.fault("doubled", f"XTDB has {found.extra} transactions more", found.extra)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from foredeck.config import Config, load_config
 from foredeck.errors import Corrupt
+from foredeck.store.registry import store_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,13 @@ class DemoStore:
         Raises `StoreUnavailable` where XTDB does not take it, `Corrupt` where it has something
         else than the local copy.
         """
-        if self.config.store != "xtdb":
+        found = store_kind(self.config.store).deliver_and_compare(self.config)
+        if found is None:
             return None
-        from foredeck.delivery import compare_copy, deliver
-
-        deliver(self.config)
-        found, more = compare_copy(self.config)
-        if not found.equal or more:
-            raise Corrupt(f"XTDB and the local copy differ: {found.differs or f'{more} more'}")
-        held = found.original
-        return (
-            f"XTDB holds {held.transactions} transactions: {held.objects} objects in "
-            f"{held.versions} versions and {held.blobs} blobs, all equal to the local copy."
-        )
+        if found.differs or found.extra:
+            differs = found.differs or f"{found.extra} more"
+            raise Corrupt(f"XTDB and the local copy differ: {differs}")
+        return f"{found.holds}, all equal to the local copy."
 
 
 @contextmanager

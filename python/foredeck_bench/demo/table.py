@@ -16,7 +16,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.model.records import CallDocument
-from foredeck.stores import open_store
+from foredeck.store.opening import open_store
 from foredeck_bench.scripted.cache import block_tokens, estimate_tokens
 
 CHARS_PER_TOKEN = 4

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from foredeck.config import Config
-from foredeck.delivery import deliver
 from foredeck.engine.engine import Engine
 from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
+from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
-from foredeck.stores import open_store
+from foredeck.xtdb.delivery import deliver
 from foredeck_bench.engine_process import Caller
 from foredeck_bench.measure.policy import TimedPolicy
 from foredeck_bench.work_session import START_MS, Step, WorkSession

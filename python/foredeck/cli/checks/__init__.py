@@ -1,5 +1,5 @@
 """What `foredeck doctor` checks: each module gives findings about one part of the machine."""
 
-from foredeck.cli.checks.finding import Finding, Status
+from foredeck.finding import Finding, Status
 
 __all__ = ["Finding", "Status"]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from foredeck.cli.checks.finding import Finding, ok
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.stores import open_store
+from foredeck.finding import Finding, ok
+from foredeck.store.opening import open_store
+from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 def check_calibration(config: Config) -> Iterator[Finding]:
     """What a sound store holds of it. A node that does not run is not started for this."""
-    if config.store == "sqlite" and not config.sqlite_file.exists():
+    kind = store_kind(config.store)
+    if not kind.exists(config):
         yield _none()
         return
-    if config.store == "xtdb" and config.xtdb.url is None and not _own_node_runs(config):
+    if not kind.is_awake(config):
         return
     with closing(open_store(config, lazy=True)) as store:
         heads = store.query("calibration")
@@ -29,12 +31,6 @@ def check_calibration(config: Config) -> Iterator[Finding]:
         for fields in (head.fields for head in heads)
     )
     yield ok("calibration", "\n".join(lines)) if lines else _none()
-
-
-def _own_node_runs(config: Config) -> bool:
-    from foredeck.xtdb.node.supervise import own_node_folder
-
-    return own_node_folder(config.home).running() is not None
 
 
 def _none() -> Finding:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from foredeck.cli.checks.finding import Finding, note, ok, problem
+from foredeck.finding import Finding, note, ok, problem
 
 PYTHON_MIN = (3, 11)
 NODE_MIN = (22, 19)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from foredeck.cli.checks.finding import Finding, note, ok, problem
-from foredeck.cli.checks.xtdb import check_journal, check_xtdb
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, looser_than_private
-from foredeck.errors import ConfigError, StoreUnavailable
+from foredeck.errors import ConfigError
+from foredeck.finding import Finding, ok, problem
 from foredeck.store.location import is_network_filesystem
-from foredeck.store.sqlite.schema import check_ours
+from foredeck.store.registry import store_kind
+from foredeck.store.sqlite.checking import ELSEWHERE
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
-_ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
 
 
 def check_config(args: Namespace) -> tuple[Config, Finding]:
@@ -39,7 +37,7 @@ def check_state(config: Config) -> Iterator[Finding]:
     if not home.exists():
         yield _home_to_be(home)
     elif not home.is_dir():
-        advice = _ELSEWHERE
+        advice = ELSEWHERE
         yield problem("home", f"{home} is not a folder", advice)
         return
     else:
@@ -47,11 +45,7 @@ def check_state(config: Config) -> Iterator[Finding]:
         yield _writable(home)
     yield _space(home)
     yield _file_system(home)
-    if config.store == "sqlite":
-        yield _store(config.sqlite_file)
-    else:
-        yield check_xtdb(config)
-        yield check_journal(config)
+    yield from store_kind(config.store).findings(config)
 
 
 def _home_to_be(home: Path) -> Finding:
@@ -100,32 +94,6 @@ def _file_system(home: Path) -> Finding:
             "Set FOREDECK_HOME to a folder on a local disk.",
         )
     return ok("file system", "local")
-
-
-def _store(file: Path) -> Finding:
-    if not file.exists():
-        return ok("store", f"{file} (made at first use)")
-    advice = "Move it away with its -wal and -shm files to start anew; keep it to report the error."
-    try:
-        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
-        try:
-            answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            check_ours(connection)
-        finally:
-            connection.close()
-    except StoreUnavailable as error:
-        return problem("store", f"{file}: {error}", _ELSEWHERE)
-    except sqlite3.OperationalError as error:
-        return problem("store", f"{file} cannot be opened: {error}", f"Check who may read {file}.")
-    except sqlite3.DatabaseError as error:
-        return problem("store", f"{file} is damaged: {error}", advice)
-    if answer != "ok":
-        return problem("store", f"{file} is damaged: {answer}", advice)
-    size = file.stat().st_size / (1024 * 1024)
-    loose = looser_than_private(file) and looser_than_private(file.parent)
-    if loose:
-        return note("store", f"other users can read {file}", f"Run: chmod 600 {file}")
-    return ok("store", f"{file}, {size:,.1f} MiB, no damage found")
 
 
 def _existing(path: Path) -> Path:

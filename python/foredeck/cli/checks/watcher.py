@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from foredeck.cli.checks.finding import Finding, note, ok, problem
+from foredeck.finding import Finding, note, ok, problem
 
 WATCHES_MIN = 8192
 INSTANCES_MIN = 64

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from foredeck.errors import StoreError, StoreUnavailable
+from foredeck.store.protocol import Notify
 from foredeck.xtdb.node.process import GivenUp, never, stop
 from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
 from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
@@ -111,18 +111,18 @@ class OwnLink:
         topology: str,
         namespace: str,
         timeout_ms: int,
-        tell: Callable[[str, str], None],
+        notify: Notify,
     ) -> None:
-        """`tell` says something to the user: a level and a text."""
+        """`notify` tells the user that a node which had ended was started again."""
         self.shared = topology in SHARED
         self._home = home
         self._namespace = namespace
         self._timeout_ms = timeout_ms
-        self._tell = tell
+        self._notify = notify
         self._folder = own_node_folder(home)
         self._supervisor = Supervisor(home, topology)
         self._ran = False
-        self._told = False
+        self._notified = False
 
     def is_new(self) -> bool:
         """See `Link.is_new`."""
@@ -151,9 +151,9 @@ class OwnLink:
 
     def _revive(self, given_up: GivenUp) -> str:
         url = self._supervisor.revive(given_up)
-        if not self._told:
-            self._told = True
-            self._tell(
+        if not self._notified:
+            self._notified = True
+            self._notify(
                 "warning",
                 "The XTDB node had ended and was started again; nothing is lost. Its log may say "
                 f"why: {self._folder.log_file}",

@@ -17,12 +17,23 @@ from typing import TYPE_CHECKING, TypeVar
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Advance, Batch, Change, Head, Looked, Origin, Scalar, Token
+from foredeck.store.protocol import (
+    Advance,
+    Batch,
+    Change,
+    Head,
+    Looked,
+    Notify,
+    Origin,
+    Scalar,
+    Token,
+    silent,
+)
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.fetching import fetch
 from foredeck.xtdb.journal.link import Link
 from foredeck.xtdb.journal.tables import Bounds, Figures, Journal
-from foredeck.xtdb.journal.worker import Tell, Worker
+from foredeck.xtdb.journal.worker import Worker
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
@@ -49,7 +60,7 @@ def open_journaled(
     link: Link,
     bounds: Bounds,
     *,
-    tell: Tell | None = None,
+    notify: Notify = silent,
     lazy: bool = False,
     patience: float = PATIENCE,
     busy_timeout_ms: int = 800,
@@ -57,7 +68,7 @@ def open_journaled(
 ) -> JournaledStore:
     """Open the local copy in `file`, made where there is none, of the store that `link` reaches.
 
-    XTDB may be away; what was committed is delivered when it is back. `tell` says to the user
+    XTDB may be away; what was committed is delivered when it is back. `notify` tells the user
     that it is away and that it is back. `lazy`: XTDB is not spoken to before that is needed.
     `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
@@ -72,9 +83,8 @@ def open_journaled(
         clock=clock,
         within=journal.add,
     )
-    say = tell or (lambda _level, _text: None)
-    worker = Worker(file, bounds, link, say, busy_timeout_ms)
-    store = JournaledStore(copy, journal, worker, link, say, patience, busy_timeout_ms)
+    worker = Worker(file, bounds, link, notify, busy_timeout_ms)
+    store = JournaledStore(copy, journal, worker, link, notify, patience, busy_timeout_ms)
     if not lazy or not store.has_all:
         store.start()
     return store
@@ -93,12 +103,12 @@ class JournaledStore:
         journal: Journal,
         worker: Worker,
         link: Link,
-        tell: Tell,
+        notify: Notify,
         patience: float,
         busy_timeout_ms: int,
     ) -> None:
         self._copy = copy
-        self._tell = tell
+        self._notify = notify
         self._settle_until = time.monotonic() + patience
         self._busy_timeout_ms = busy_timeout_ms
         self._journal = journal
@@ -321,7 +331,9 @@ class JournaledStore:
             left = self._settle_until - time.monotonic()
             if not self._worker.wait_for_changes(max(0.0, left)):
                 self._link.check_error(self._worker.lost_by)
-                self._tell("warning", "XTDB does not answer yet: only this machine's copy is read.")
+                self._notify(
+                    "warning", "XTDB does not answer yet: only this machine's copy is read."
+                )
 
     def _asked(self, ask: Callable[[XtdbStore], T]) -> T | None:
         """What XTDB answers; None where it is away."""

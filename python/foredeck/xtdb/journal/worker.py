@@ -11,14 +11,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import Missing, StoreError, StoreUnavailable
 from foredeck.model.kinds import kind_of
-from foredeck.store.protocol import Batch, Token
+from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.link import Link
 from foredeck.xtdb.journal.tables import Bounds, Entry, Journal
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
 
 log = logging.getLogger(__name__)
-
-Tell = Callable[[str, str], None]
-"""Says something to the user: a level (`info`, `warning`, `error`) and a text."""
 
 _SETTLE, _LONGEST_SETTLE = 0.1, 5.0
 """Delivery waits until the engine has not used its store for so many seconds, and no longer than
@@ -50,13 +46,13 @@ class Worker:
     """Delivers, follows what others write, and keeps a node of ours running."""
 
     def __init__(
-        self, file: Path, bounds: Bounds, link: Link, tell: Tell, busy_timeout_ms: int
+        self, file: Path, bounds: Bounds, link: Link, notify: Notify, busy_timeout_ms: int
     ) -> None:
         self._file = file
         self._bounds = bounds
         self._busy_timeout_ms = busy_timeout_ms
         self._link = link
-        self._tell = tell
+        self._notify_user = notify
         self._changed = threading.Condition()
         self._work = False
         self._used_at = 0.0
@@ -127,7 +123,7 @@ class Worker:
                 self._serve(copy)
         except Exception:
             log.exception("the journal's worker has failed; what waits is delivered later")
-            self._say("error", "foredeck no longer delivers to XTDB; see the engine's log.")
+            self._notify("error", "foredeck no longer delivers to XTDB; see the engine's log.")
 
     def _serve(self, copy: _Copy) -> None:
         pause = _FIRST_PAUSE
@@ -227,7 +223,7 @@ class Worker:
     def _refused(self, entry: Entry, error: Exception, copy: _Copy) -> None:
         log.error("transaction %s was refused: %s", entry.origin.token, error)
         copy.journal.refuse(entry.number, str(error))
-        self._say(
+        self._notify(
             "error",
             f"XTDB has refused a transaction of foredeck's: {error}. It stays in the local copy "
             "and is tried again when Pi is started next.",
@@ -278,7 +274,7 @@ class Worker:
 
     def _check_health(self, remote: XtdbStore) -> None:
         if remote.status().get("ingesterFailed?"):
-            self._say("warning", "The XTDB node could not index its log and is started again.")
+            self._notify("warning", "The XTDB node could not index its log and is started again.")
             self._link.restart("the XTDB node had stopped indexing")
 
     def _lost(self, error: StoreError, copy: _Copy) -> None:
@@ -291,7 +287,7 @@ class Worker:
                 self._changed.notify_all()
         if not self._told and now - self._away_since >= _TELL_AFTER:
             self._told = True
-            self._say(
+            self._notify(
                 "warning",
                 f"{error}. foredeck goes on with its local copy; {copy.waiting()} transactions "
                 "wait for XTDB.",
@@ -300,11 +296,13 @@ class Worker:
     def _back(self, copy: _Copy) -> None:
         told, self._told, self._away_since, self._lost_by = self._told, False, None, None
         if told:
-            self._say("info", f"XTDB answers again; {copy.waiting()} transactions are delivered.")
+            self._notify(
+                "info", f"XTDB answers again; {copy.waiting()} transactions are delivered."
+            )
 
-    def _say(self, level: str, text: str) -> None:
+    def _notify(self, level: str, text: str) -> None:
         if not self._stopping:
-            self._tell(level, text)
+            self._notify_user(level, text)
 
 
 def _may_pass(error: Exception) -> bool:

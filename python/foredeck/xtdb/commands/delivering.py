@@ -16,7 +16,7 @@ def deliver_first(config: Config) -> tuple[int, Figures]:
 
     Raises `StoreUnavailable` where XTDB does not take them.
     """
-    from foredeck.delivery import deliver, waiting
+    from foredeck.xtdb.delivery import deliver, waiting
 
     count = waiting(config)
     with Progress("delivering what waits for XTDB, transaction", total=count) as progress:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, short_count, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.xtdb_backup import run_backup, run_restore
+from foredeck.xtdb.commands.backup import run_backup, run_restore
+from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _STEPS = 45
 """About as many as installing tells of: jars, and compiling."""
 _REQUEST_MS = 30_000
+_STATUS_MS = 5_000
 _POLL = 0.1
 
 
@@ -140,6 +141,7 @@ def _status(args: Namespace, config: Config) -> int:
     from foredeck.xtdb.database.client import XtdbClient
     from foredeck.xtdb.node.runtime import how_to_start, is_installed
     from foredeck.xtdb.node.supervise import own_node_folder
+    from foredeck.xtdb.opening import token_of
 
     folder = own_node_folder(config.home)
     node = folder.running()
@@ -152,8 +154,9 @@ def _status(args: Namespace, config: Config) -> int:
         found["installed"] = is_installed(config.home)
     found["journal"] = _journal(config)
     if url is not None:
-        token = _token(config, folder)
-        client = XtdbClient(url, token=token, timeout_ms=min(config.xtdb.timeout_ms, 5_000))
+        client = XtdbClient(
+            url, token=token_of(config), timeout_ms=min(config.xtdb.timeout_ms, 5_000)
+        )
         try:
             found |= _health(client)
         except StoreError as error:
@@ -181,8 +184,8 @@ def _sync(args: Namespace, config: Config) -> int:
 def _journal(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
     from foredeck.store.clock import now_ms
-    from foredeck.stores import copy_file
     from foredeck.xtdb.journal.tables import read_figures
+    from foredeck.xtdb.opening import copy_file
 
     figures = read_figures(copy_file(config))
     oldest = figures.oldest_ms
@@ -194,13 +197,6 @@ def _journal(config: Config) -> dict[str, Any]:
         "refused": figures.refused,
         "reason": figures.reason,
     }
-
-
-def _token(config: Config, own: NodeFolder) -> str | None:
-    if config.xtdb.url is None:
-        return own.token()
-    file = config.xtdb.token_file
-    return file.read_text(encoding="utf-8").strip() if file is not None else None
 
 
 def _health(client: XtdbClient) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, short_count, when
 from foredeck.cli.progress import Progress
 from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -91,7 +91,7 @@ def run_backup(args: Namespace, config: Config) -> int:
 
 def _delivered(config: Config) -> int:
     """Bring what waits to a node that runs; how much waits still. None is started for it."""
-    from foredeck.delivery import waiting
+    from foredeck.xtdb.delivery import waiting
     from foredeck.xtdb.node.supervise import own_node_folder
 
     if own_node_folder(config.home).running() is not None:
@@ -141,10 +141,10 @@ def _verified(backup: Path, config: Config) -> Totals:
 
 def run_restore(args: Namespace, config: Config) -> int:
     """Restore a backup into the state folder."""
-    from foredeck.delivery import look_anew
-    from foredeck.stores import copy_file
+    from foredeck.xtdb.delivery import follow_anew
     from foredeck.xtdb.node.backup import restore
     from foredeck.xtdb.node.supervise import own_node_folder
+    from foredeck.xtdb.opening import copy_file
 
     _check_is_here(config)
     folder = own_node_folder(config.home)
@@ -156,7 +156,7 @@ def run_restore(args: Namespace, config: Config) -> int:
             progress=lambda name: progress.advance(note=name),
         )
     # A backup holds all namespaces.
-    look_anew(copy_file(config).parent.glob("own-*.db"))
+    follow_anew(copy_file(config).parent.glob("own-*.db"))
     if args.json:
         print_json({"data": folder.data, **asdict(summary), "moved_aside": aside})
     else:

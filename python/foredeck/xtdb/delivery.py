@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
+from foredeck.store.kind import DeliveredCopy
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.stores import copy_file, open_copy, open_database
 from foredeck.xtdb.journal.tables import Bounds, Figures, Journal, read_figures
+from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 if TYPE_CHECKING:
-    from foredeck.store.copying import Comparison
     from foredeck.xtdb.journal.store import JournaledStore
 
 Advance = Callable[[int], object]
@@ -33,8 +33,9 @@ def waiting(config: Config) -> int:
     return figures.entries + figures.refused
 
 
-def look_anew(copies: Iterable[Path]) -> None:
-    """Let local copies learn anew what is in XTDB, after others than their engines wrote there."""
+def follow_anew(copies: Iterable[Path]) -> None:
+    """Let local copies read all of XTDB's changes again, since others than their engines wrote
+    there without a change to tell of it."""
     for file in copies:
         if file.is_file():
             with closing(Journal(file, Bounds(0, 0), _BUSY_MS)) as journal:
@@ -76,16 +77,26 @@ def _await(store: JournaledStore, journal: Journal, advance: Advance) -> None:
     advance(before)
 
 
-def compare_copy(config: Config) -> tuple[Comparison, int]:
-    """Read everything from XTDB (the original) and from the local copy, and compare; and how many
-    transactions XTDB has beyond those of the copy.
+def deliver_and_compare(config: Config) -> DeliveredCopy:
+    """Deliver, then read everything from XTDB and from the local copy, and compare.
 
     For a store that nobody else writes to. Raises `StoreUnavailable`, `Corrupt`.
     """
     from foredeck.store.copying import compare, count_of
 
+    left = deliver(config)
     with (
         closing(open_sqlite(copy_file(config), busy_timeout_ms=_BUSY_MS)) as copy,
         closing(open_database(config)) as database,
     ):
-        return compare(database, copy), count_of(database) - count_of(copy)
+        found = compare(database, copy)
+        extra = count_of(database) - count_of(copy)
+    held = found.original
+    return DeliveredCopy(
+        left.refused,
+        left.reason,
+        None if found.equal else found.differs or "a count",
+        extra,
+        f"XTDB holds {held.transactions} transactions: {held.objects} objects in "
+        f"{held.versions} versions and {held.blobs} blobs",
+    )

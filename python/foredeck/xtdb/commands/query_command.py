@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.delivering import deliver_first
 from foredeck.cli.output import counted, print_json, printable, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -32,7 +32,7 @@ class QueryFailed(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Server:
     """Which server is asked."""
 
     url: str
@@ -50,11 +50,11 @@ def _run(args: Namespace) -> int:
     config = resolve_config(args).config
     if args.url is None and config.store == "xtdb":
         _deliver(config)
-    place = _place(args, config)
+    server = _server(args, config)
     # The server ends the query; this side waits a little longer for it to say so.
-    client = XtdbClient(place.url, token=place.token, timeout_ms=timeout_ms + 2_000)
+    client = XtdbClient(server.url, token=server.token, timeout_ms=timeout_ms + 2_000)
     with closing(client):
-        rows = _ask(client, query.body, _basis(args, client, place), args.timeout)
+        rows = _ask(client, query.body, _basis(args, client, server), args.timeout)
     shown = [_values(row, query.columns) for row in rows[: args.limit]]
     if args.json:
         print_json({"columns": query.columns, "rows": shown, "more": len(rows) > args.limit})
@@ -73,29 +73,28 @@ def _deliver(config: Config) -> None:
         print(f"Not all is in XTDB yet: {error}", file=sys.stderr)
 
 
-def _place(args: Namespace, config: Config) -> _Place:
+def _server(args: Namespace, config: Config) -> _Server:
     """The server that is named, else the configured one, else the node that runs here."""
     from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
+    from foredeck.xtdb.opening import server_token
 
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
-        file = args.token_file or xtdb.token_file
-        token = None if file is None else file.read_text(encoding="utf-8").strip()
-        return _Place(url, token, xtdb.namespace)
+        return _Server(url, server_token(args.token_file or xtdb.token_file), xtdb.namespace)
     folder = own_node_folder(config.home)
     if config.store == "xtdb":
-        return _Place(
+        return _Server(
             Supervisor(config.home, xtdb.topology).ensure(), folder.token(), xtdb.namespace
         )
     if (node := folder.running()) is not None:
-        return _Place(node.url, folder.token(), xtdb.namespace)
+        return _Server(node.url, folder.token(), xtdb.namespace)
     raise StoreUnavailable(
         "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
         "which XTDB is meant; `foredeck migrate sqlite xtdb` moves what is stored there."
     )
 
 
-def _basis(args: Namespace, client: XtdbClient, place: _Place) -> dict[str, str | int]:
+def _basis(args: Namespace, client: XtdbClient, server: _Server) -> dict[str, str | int]:
     """As of which transaction and which valid time the query looks."""
     from foredeck.store.protocol import Token
     from foredeck.xtdb.database.names import Names
@@ -103,7 +102,7 @@ def _basis(args: Namespace, client: XtdbClient, place: _Place) -> dict[str, str 
 
     basis: dict[str, str | int] = {}
     if args.as_of is not None:
-        reader = Reader(client, Names(place.namespace))
+        reader = Reader(client, Names(server.namespace))
         basis["tx-id"] = reader.tx_id(Token(args.as_of))
     if args.valid_time is not None:
         basis["valid-time"] = args.valid_time

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from foredeck.cli.checks.finding import Finding, note, ok, problem
 from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
-from foredeck.stores import copy_file, open_database
+from foredeck.finding import Finding, note, ok, problem
 from foredeck.xtdb.journal.tables import read_figures
+from foredeck.xtdb.opening import copy_file, open_database
 
 
 def check_xtdb(config: Config) -> Finding:

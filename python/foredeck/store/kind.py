@@ -1,0 +1,118 @@
+"""What the rest of foredeck asks of a kind of store.
+
+Nothing outside a kind's own package asks which kind it is: a question to which each has another
+answer is a method here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from foredeck.store.protocol import LocalStore, Looked, Notify
+from foredeck.store.whole import WholeStore
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.finding import Finding
+
+Settings = Callable[[int], tuple[str, ...]]
+"""The configuration, as `KEY=VALUE`, that selects the n-th of several new, empty stores."""
+
+
+class StorePlace(Protocol):
+    """One store by its address: what `foredeck migrate` copies from or to."""
+
+    def describe(self) -> str:
+        """Its full address; the same for two spellings of one place."""
+
+    def open(self, *, create: bool) -> WholeStore:
+        """Open it, with everything that was committed to it. Raises `StoreUnavailable`, also for
+        one that does not exist, unless it may be created."""
+
+    def after_copy(self) -> None:
+        """Versions were copied into it, or some of them, behind the back of its engines."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredCopy:
+    """What a comparison of a database with the local copy in front of it has found.
+
+    quarantined  transactions that the database refused, and its `reason` for the last one
+    differs      the first thing that is not the same in both; None where all is
+    extra        transactions that only the database has
+    holds        what the database holds, in words
+    """
+
+    quarantined: int
+    reason: str | None
+    differs: str | None
+    extra: int
+    holds: str
+
+
+class StoreKind(ABC):
+    """One kind of store. Most methods are given the configuration, which names this kind.
+
+    is_one_file  whether all that it keeps is in the file in the state folder
+    """
+
+    is_one_file = True
+
+    @abstractmethod
+    def file(self, config: Config) -> Path:
+        """The SQLite file that the engine works with: the store, or a local copy of it."""
+
+    @abstractmethod
+    def exists(self, config: Config) -> bool:
+        """Whether something may be stored already. False only where that is certain."""
+
+    def is_awake(self, config: Config) -> bool:  # noqa: ARG002
+        """Whether it can be read at once, without starting a server for it."""
+        return True
+
+    @abstractmethod
+    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> LocalStore:
+        """Open it for an engine; `lazy`, for a command: see `foredeck.store.opening`."""
+
+    @abstractmethod
+    def open_whole(self, config: Config) -> WholeStore:
+        """The store itself, with no local copy in front of it. Raises `StoreUnavailable`."""
+
+    @abstractmethod
+    def place(self, config: Config, where: str) -> StorePlace:
+        """The store at an address, or the configured one where that is empty. Raises
+        `ConfigError` for what is no address."""
+
+    @abstractmethod
+    def describe_replacement(self) -> str:
+        """What a user is told of the store that replaces a damaged file: a clause."""
+
+    @abstractmethod
+    def findings(self, config: Config) -> Iterator[Finding]:
+        """What `foredeck doctor` says of it. Starts nothing, and changes nothing."""
+
+    @abstractmethod
+    def check_settled(self, config: Config) -> None:
+        """Raise `StoreUnavailable` where commits are still on their way to the database."""
+
+    @abstractmethod
+    def erase(
+        self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
+    ) -> None:
+        """Take documents and blobs out of it for good, wherever this machine can reach them.
+        Raises `Conflict` where somebody has taken up some of it since `looked`."""
+
+    def empty_stores(self) -> AbstractContextManager[Settings]:
+        """New, empty stores for the time of the block, such as those of a replay; by default
+        whatever each state folder has. Raises `StoreUnavailable`."""
+        return nullcontext(lambda _number: ())
+
+    def deliver_and_compare(self, config: Config) -> DeliveredCopy | None:  # noqa: ARG002
+        """Bring all that waits to the database and read everything from both; None where there
+        is no copy. Raises `StoreUnavailable` where the database does not take it."""
+        return None

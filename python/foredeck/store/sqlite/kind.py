@@ -1,0 +1,107 @@
+"""SQLite as a kind of store: the default, one file in the state folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.kind import StoreKind, StorePlace
+from foredeck.store.protocol import Looked, Notify
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.finding import Finding
+
+_PATIENCE_MS = 60_000
+"""How long copying waits for a busy file: only the user who watches it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePlace:
+    """See `StorePlace`: a store in a file anywhere."""
+
+    path: Path
+    config: Config
+
+    def describe(self) -> str:
+        """See `StorePlace.describe`."""
+        return f"sqlite:{self.path}"
+
+    def open(self, *, create: bool) -> SqliteStore:
+        """See `StorePlace.open`."""
+        if not create and not self.path.exists():
+            raise StoreUnavailable(f"there is nothing to copy: {self.path} does not exist")
+        return open_sqlite(
+            self.path,
+            synchronous=self.config.sqlite.synchronous,
+            busy_timeout_ms=_PATIENCE_MS,
+        )
+
+    def after_copy(self) -> None:
+        """See `StorePlace.after_copy`: engines read the file itself, so there is nothing to do."""
+
+
+class SqliteKind(StoreKind):
+    """See `StoreKind`."""
+
+    def file(self, config: Config) -> Path:
+        """See `StoreKind.file`."""
+        return config.sqlite_file
+
+    def exists(self, config: Config) -> bool:
+        """See `StoreKind.exists`."""
+        return config.sqlite_file.exists()
+
+    def open(
+        self,
+        config: Config,
+        *,
+        notify: Notify,  # noqa: ARG002
+        lazy: bool = False,  # noqa: ARG002
+    ) -> SqliteStore:
+        """See `StoreKind.open`."""
+        return self.open_whole(config)
+
+    def open_whole(self, config: Config) -> SqliteStore:
+        """See `StoreKind.open_whole`."""
+        return open_sqlite(
+            config.sqlite_file,
+            synchronous=config.sqlite.synchronous,
+            busy_timeout_ms=config.sqlite.busy_timeout_ms,
+        )
+
+    def place(self, config: Config, where: str) -> StorePlace:
+        """See `StoreKind.place`."""
+        path = Path(where).expanduser().absolute() if where else config.sqlite_file
+        return SqlitePlace(path, config)
+
+    def describe_replacement(self) -> str:
+        """See `StoreKind.describe_replacement`."""
+        return (
+            "and a fresh store takes its place. Objects and prompts of earlier sessions are in "
+            "the old one"
+        )
+
+    def findings(self, config: Config) -> Iterator[Finding]:
+        """See `StoreKind.findings`."""
+        from foredeck.store.sqlite.checking import check_file
+
+        yield check_file(config.sqlite_file)
+
+    def check_settled(self, config: Config) -> None:
+        """See `StoreKind.check_settled`: what is committed has arrived."""
+
+    def erase(
+        self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
+    ) -> None:
+        """See `StoreKind.erase`."""
+        with closing(self.open_whole(config)) as store:
+            store.erase(ids, blobs, looked)
+
+
+KIND = SqliteKind()

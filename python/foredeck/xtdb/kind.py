@@ -1,0 +1,109 @@
+"""XTDB as a kind of store: the door to this package (`foredeck.store.registry`).
+
+What a question needs is imported when it is asked: an engine never needs the commands, and a
+command that looks into the local copy needs neither Java nor HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.kind import DeliveredCopy, Settings, StoreKind, StorePlace
+from foredeck.store.protocol import Looked, Notify
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.xtdb.opening import copy_file, open_copy, open_database
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.finding import Finding
+    from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.journal.store import JournaledStore
+
+
+class XtdbKind(StoreKind):
+    """See `StoreKind`."""
+
+    is_one_file = False
+
+    def file(self, config: Config) -> Path:
+        """See `StoreKind.file`: the local copy."""
+        return copy_file(config)
+
+    def exists(self, config: Config) -> bool:  # noqa: ARG002
+        """See `StoreKind.exists`: only the database could tell."""
+        return True
+
+    def is_awake(self, config: Config) -> bool:
+        """See `StoreKind.is_awake`."""
+        from foredeck.xtdb.node.supervise import own_node_folder
+
+        return config.xtdb.url is not None or own_node_folder(config.home).running() is not None
+
+    def open(self, config: Config, *, notify: Notify, lazy: bool = False) -> JournaledStore:
+        """See `StoreKind.open`: the local copy, so that nobody waits for the database."""
+        return open_copy(config, notify=notify, lazy=lazy)
+
+    def open_whole(self, config: Config) -> XtdbStore:
+        """See `StoreKind.open_whole`."""
+        return open_database(config)
+
+    def place(self, config: Config, where: str) -> StorePlace:
+        """See `StoreKind.place`."""
+        from foredeck.xtdb.place import XtdbPlace
+
+        return XtdbPlace.at(config, where)
+
+    def describe_replacement(self) -> str:
+        """See `StoreKind.describe_replacement`."""
+        return (
+            "and a new copy is made from what XTDB has. What still waited for XTDB is in the old "
+            "one alone"
+        )
+
+    def findings(self, config: Config) -> Iterator[Finding]:
+        """See `StoreKind.findings`."""
+        from foredeck.xtdb.checks import check_journal, check_xtdb
+
+        yield check_xtdb(config)
+        yield check_journal(config)
+
+    def check_settled(self, config: Config) -> None:
+        """See `StoreKind.check_settled`."""
+        from foredeck.xtdb.journal.tables import read_figures
+
+        if entries := read_figures(copy_file(config)).entries:
+            raise StoreUnavailable(
+                f"commits are still to go to XTDB ({entries}): start it (`foredeck xtdb up`), "
+                "let Pi run for a moment, and try again"
+            )
+
+    def erase(
+        self, config: Config, ids: Collection[str], blobs: Collection[str], looked: Looked
+    ) -> None:
+        """See `StoreKind.erase`: out of the database, then out of the local copy."""
+        busy_ms = config.sqlite.busy_timeout_ms
+        with closing(open_sqlite(copy_file(config), busy_timeout_ms=busy_ms)) as copy:
+            # Asked first, as the database cannot tell; asked again by the copy, under its lock.
+            copy.check_unused(looked, ids, blobs)
+            with closing(open_database(config)) as database:
+                database.erase(ids, blobs)
+            copy.erase(ids, blobs, looked)
+
+    def empty_stores(self) -> AbstractContextManager[Settings]:
+        """See `StoreKind.empty_stores`: one node in memory for all of them."""
+        from foredeck.xtdb.scratch import stores_in_memory
+
+        return stores_in_memory()
+
+    def deliver_and_compare(self, config: Config) -> DeliveredCopy:
+        """See `StoreKind.deliver_and_compare`."""
+        from foredeck.xtdb.delivery import deliver_and_compare
+
+        return deliver_and_compare(config)
+
+
+KIND = XtdbKind()

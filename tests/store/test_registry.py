@@ -1,0 +1,50 @@
+"""The registry of stores: every name leads to a kind, and only what is named is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from foredeck.cli.registry import COMMANDS, load
+from foredeck.config import Config
+from foredeck.store.kind import StoreKind
+from foredeck.store.registry import STORES, store_kind
+
+
+def test_every_store_that_can_be_configured_is_registered() -> None:
+    assert set(get_args(Config.model_fields["store"].annotation)) == set(STORES)
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_name_leads_to_a_kind(name: str, tmp_path: Path) -> None:
+    kind = store_kind(name)
+    assert isinstance(kind, StoreKind)
+    assert kind.file(Config(home=tmp_path)).is_relative_to(tmp_path)
+    assert kind.place(Config(home=tmp_path), "").describe().startswith(f"{name}:")
+
+
+@pytest.mark.parametrize("name", [name for store in STORES.values() for name in store.commands])
+def test_the_commands_of_a_store_are_commands(name: str) -> None:
+    assert name in COMMANDS
+    assert load(name).example.startswith("foredeck ")
+
+
+def test_a_session_on_sqlite_does_not_import_xtdb(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from foredeck.config import Config\n"
+        "from foredeck.engine.engine import Engine\n"
+        "import foredeck.cli.main\n"
+        "engine = Engine(Config(home=Path(sys.argv[1])))\n"
+        "engine.close()\n"
+        "print([name for name in sys.modules if name.startswith('foredeck.xtdb')])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
