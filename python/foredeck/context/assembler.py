@@ -16,7 +16,7 @@ from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, binds, first_fr
 from foredeck.context.digests import Size
 from foredeck.context.intake.adoption import ADOPTED, before_us, followed, told_of
 from foredeck.context.intake.alignment import Alignment, align, layout_before
-from foredeck.context.intake.ingest import Fact, Ingest
+from foredeck.context.intake.ingest import Ingest, IngestedResult
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
 from foredeck.context.intake.system import take_system
@@ -251,16 +251,16 @@ class Assembler:
             elif index >= start:
                 self._place(scene, index, ingest.result(item))
             else:
-                ingest.is_second(item)
+                ingest.old_result(item)
         ingest.finish()
 
-    def _place(self, scene: Scene, index: int, fact: Fact) -> None:
+    def _place(self, scene: Scene, index: int, fact: IngestedResult) -> None:
         conversation = scene.conversation
         if index in self.session.branch.drops:
             self._leave_out(scene, index, fact.subject)
             return
-        if fact.leans_on is not None:
-            self._lean(scene, index, fact.leans_on)
+        if fact.refers_to is not None:
+            self._lean(scene, index, fact.refers_to)
             return
         placed = Placed(index, fact.subject, fact.version, fact.text_hash)
         if fact.known and self._was_put_away(fact.subject, index):

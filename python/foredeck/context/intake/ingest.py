@@ -1,19 +1,19 @@
-"""New messages become objects: tool calls, files, turns, and their places in the index."""
+"""New messages become objects: turns of the chat, tool calls, files, and their index entries."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from foredeck.context.intake.context_tools import apply_decision, recorded_decision
 from foredeck.context.intake.notices import store_notices
 from foredeck.context.intake.toolcalls import (
     make_toolcall,
     meet_file,
     objects_among,
-    same_call,
     shows_file,
 )
+from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Call, Item
 from foredeck.context.state.index import Entry
@@ -22,7 +22,6 @@ from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, ToolcallDocument, chat_id
-from foredeck.model.ids import uuid7
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
@@ -32,42 +31,50 @@ KNOWS_ITS_FILE = ("read", "write", "edit")
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """What a result carries: the object whose content it shows, and which version."""
+class IngestedResult:
+    """What a tool result shows: an object's content, and which version of it."""
 
-    subject: int | None
-    version: int | None
-    text_hash: str | None
+    subject: int | None = None
+    """Handle of the object; None for a result without one."""
+    version: int | None = None
+    text_hash: str | None = None
     known: bool = False
     """The session has met this very message before: the sets stay as they are."""
-    leans_on: int | None = None
-    """A context tool's short answer speaks of this object, which is visible."""
+    refers_to: int | None = None
+    """Handle of an object in view, which a context tool's short answer refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """The index entries that a result brings: its own, its files', and of the file it shows."""
+
+    entry: Entry
+    files: list[Entry]
+    shown: Entry | None
 
 
 class Ingest:
-    """Takes one message after the other into a session's objects and sets."""
+    """Takes one message after the other into a session's objects and sets.
+
+    `answered`: id of the call that the one message answers which is taken in before any list has
+    it, for the turn to name.
+    """
 
     def __init__(self, session: Session, answered: str | None = None) -> None:
         self._session = session
         self._answered = answered
-        """The call that the one message answers which is taken in as soon as it is there."""
-        self._others: list[str] = []
         self._user: str | None = None
-        self._assistant: Item | None = None
-        self._objects: dict[str, str] | None = None
-        """Provider's call id to the object's id, for the newest assistant message."""
-        self._given: set[str] = set()
-        """Ids of its calls that have had a result."""
+        """Address of the user message that the next turn begins with."""
+        self._others: list[str] = []
+        self._round = ToolRound(session)
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
         session = self._session
-        self._assistant, self._objects, self._given = item, None, set()
+        self._round = ToolRound(session, item)
         if new and item.key.address not in session.log.known:
             turn_id = self._turn_id(session.turns + 1)
-            self._objects = {
-                call.id: self._object_id(call, results.get(call.id), turn_id) for call in item.calls
-            }
+            self._round.name_objects(results, turn_id)
             if item.calls or not self._is_taken(item):
                 self._put_turn(item, turn_id)
         self._user, self._others = None, []
@@ -79,38 +86,31 @@ class Ingest:
         else:
             self._others.append(item.key.address)
 
-    def result(self, item: Item) -> Fact:
-        """A tool result: its object, the files that the tool touched, and the sets."""
+    def old_result(self, item: Item) -> None:
+        """A result that an earlier call has taken in: its tool call is answered."""
+        self._round.answer(item)
+
+    def result(self, item: Item) -> IngestedResult:
+        """A new tool result: its object, the files that the tool touched, and the sets."""
         session = self._session
-        call, object_id = self._call_of(item)
-        if self.is_second(item):
-            object_id = self._id_of_second(item)
+        is_second = self._round.answer(item)
+        call, object_id = self._round.call_of(item, is_second=is_second)
         head = session.workspace.head(object_id)
         if item.key.address in session.log.known and head is not None:
             return self._known(item, head)
-        told = session.pending.observations.pop(item.call_id, None)
-        if head is not None and told is None:
-            entry, files, shown = self._stored(call, head)
+        observed = session.pending.observations.pop(item.call_id, None)
+        if head is not None and observed is None:
+            met = self._stored(call, head)
         else:
-            entry, files, shown = self._new(item, call, object_id, head, told)
+            met = self._new(item, call, object_id, head, observed)
         if item.tool in CONTEXT_TOOLS:
-            return self._apply(item)
-        for file in files:
-            session.branch.sets.show(file.ordinal)
-        session.branch.sets.show(entry.ordinal)
-        subject = entry if shown is None else shown
-        session.branch.sets.activate(subject.ordinal)
-        return Fact(subject.ordinal, subject.pin.version, hash_text(item.text))
-
-    def is_second(self, item: Item) -> bool:
-        """Whether a result answers a call that has had one in this very turn; if not, it now has.
-
-        A provider takes one result for each call, so the prompt has the first alone. What the other
-        says is kept all the same, as an object of its own.
-        """
-        is_second = item.call_id in self._given
-        self._given.add(item.call_id)
-        return is_second
+            return self._context_tool(item)
+        sets = session.branch.sets
+        for entry in (*met.files, met.entry):
+            sets.show(entry.ordinal)
+        subject = met.entry if met.shown is None else met.shown
+        sets.activate(subject.ordinal)
+        return IngestedResult(subject.ordinal, subject.pin.version, hash_text(item.text))
 
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
@@ -140,121 +140,79 @@ class Ingest:
             user=self._user,
             assistant=item.key.address,
             others=self._others,
-            toolcall_ids=list((self._objects or {}).values()),
+            toolcall_ids=self._round.object_ids,
             assistant_meta=item.meta,
             user_turn=item.turn,
             answers=self._answered,
         )
         session.workspace.put(turn.seal())
 
-    def _object_id(self, call: Call, result: Item | None, turn_id: str) -> str:
-        """The provider's id, or a new one where that names a different call already."""
-        head = self._session.workspace.head(call.id)
-        if head is None or same_call(self._session, head, call, result, turn_id):
-            return call.id
-        return uuid7()
-
-    def _call_of(self, item: Item) -> tuple[Call, str]:
-        """The call that a result answers, and the id of its object."""
-        assistant = self._assistant
-        call = (
-            next((c for c in assistant.calls if c.id == item.call_id), None) if assistant else None
-        )
-        if assistant is None or call is None:
-            # The call is not in the list: the object keeps what is known.
-            return Call(item.call_id, item.tool, {}), self._orphan_id(item)
-        if self._objects is None:
-            self._objects = self._recorded_objects(assistant)
-        return call, self._objects.get(call.id, call.id)
-
-    def _orphan_id(self, item: Item) -> str:
-        """The provider's id, unless that is missing or names something else already."""
-        head = self._session.workspace.head(item.call_id)
-        if head is None:
-            return item.call_id or uuid7()
-        same = head.type == "toolcall" and head.fields.get("text_hash") == hash_text(item.text)
-        return item.call_id if same else uuid7()
-
-    def _id_of_second(self, item: Item) -> str:
-        """The id of the object that says the same, where there is one, else a new one."""
-        session, text_hash = self._session, hash_text(item.text)
-        for head in session.store.query("toolcall", {"provider_call_id": item.call_id}):
-            own = head.fields.get("chat_ref") == chat_id(session.id)
-            if own and head.fields.get("text_hash") == text_hash:
-                return head.id
-        first = session.workspace.head(item.call_id)
-        same = first is not None and first.fields.get("text_hash") == text_hash
-        return item.call_id if same else uuid7()
-
-    def _recorded_objects(self, assistant: Item) -> dict[str, str]:
-        """Objects of an assistant message that has its turn already."""
-        where = {"session": self._session.id, "assistant": assistant.key.address}
-        turns = self._session.store.query("turn", where)
-        ids = turns[-1].fields.get("toolcall_ids") or [] if turns else []
-        return {call.id: id for call, id in zip(assistant.calls, ids, strict=False)}
-
-    def _known(self, item: Item, head: Head) -> Fact:
+    def _known(self, item: Item, head: Head) -> IngestedResult:
         """A result that the session has met before, on another branch or before a compaction."""
         session = self._session
         entry = session.see_head(head, item.call_id)
         if item.tool in CONTEXT_TOOLS:
-            return self._apply(item)
+            return self._context_tool(item)
         pin = head.fields.get("file_pin")
-        ordinal = session.index.by_object.get(pin["object"]) if pin else None
+        file = session.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
-        if pin is None or ordinal is None:
-            return Fact(entry.ordinal, entry.pin.version, text_hash, known=True)
-        return Fact(ordinal, pin.get("version"), text_hash, known=True)
+        if pin is None or file is None:
+            return IngestedResult(entry.ordinal, entry.pin.version, text_hash, known=True)
+        return IngestedResult(file, pin.get("version"), text_hash, known=True)
 
     def _new(
-        self, item: Item, call: Call, object_id: str, head: Head | None, told: Observation | None
-    ) -> tuple[Entry, list[Entry], Entry | None]:
-        """A result met for the first time: its entry, its files', and the file that it shows."""
+        self,
+        item: Item,
+        call: Call,
+        object_id: str,
+        head: Head | None,
+        observed: Observation | None,
+    ) -> _Met:
+        """A result met for the first time. `head`: its object, where observing has stored it."""
         session = self._session
-        if told is None:
-            event = ToolEvent(
-                item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
-            )
-            told = Observation(objects_among(session.recall(event, session.workspace.pending)))
-            self._forgive(told)
-        files = [meet_file(session, sighting, told.token) for sighting in told.sightings]
-        shown = next(
-            (
-                entry
-                for entry, sighting in zip(files, told.sightings, strict=True)
-                if shows_file(item, sighting)
-            ),
-            None,
-        )
+        if observed is None:
+            observed = self._recall(item, call)
+        sightings = observed.sightings
+        files = [meet_file(session, sighting, observed.token) for sighting in sightings]
+        among = zip(files, sightings, strict=True)
+        shown = next((file for file, sighting in among if shows_file(item, sighting)), None)
         if head is not None:
-            return self._in_its_place(head, call, is_ours=True), files, shown
+            return _Met(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
             session,
             item,
             call,
             object_id,
-            told.sightings,
+            sightings,
             turn_ref=self._turn_id(session.turns),
-            position=self._position(call),
-            token=told.token,
-            full_output=told.full_output,
+            position=self._round.position(call),
+            token=observed.token,
+            full_output=observed.full_output,
         )
         session.workspace.put(document)
-        return session.see_document(document, call.id), files, shown
+        return _Met(session.see_document(document, call.id), files, shown)
 
-    def _forgive(self, told: Observation) -> None:
-        """What the agent has written was taken for somebody else's doing until now."""
-        written = (s.object_id for s in told.sightings if s.role == "written")
-        self._take_back(written)
+    def _recall(self, item: Item, call: Call) -> Observation:
+        """What can still be said of the files of a tool that nobody observed.
 
-    def _take_back(self, objects: Iterable[str]) -> None:
-        """Nothing is to be told of these files; by an engine that starts after this one neither."""
+        What the agent wrote was taken for somebody else's doing until now.
+        """
+        session = self._session
+        event = ToolEvent(
+            item.tool, call.arguments, item.text, item.details, item.failed, session.cwd
+        )
+        sightings = objects_among(session.recall(event, session.workspace.pending))
+        self._withdraw_notices(s.object_id for s in sightings if s.role == "written")
+        return Observation(sightings)
+
+    def _withdraw_notices(self, objects: Iterable[str]) -> None:
+        """The model needs no notice about these files, nor after a restart."""
         session = self._session
         for object_id in objects:
             session.pending.notices.withdraw(session.index.by_object.get(object_id, 0))
         store_notices(session)
 
-    def _stored(self, call: Call, head: Head) -> tuple[Entry, list[Entry], Entry | None]:
+    def _stored(self, call: Call, head: Head) -> _Met:
         """A result that was stored before it could be met: by an engine that has died since, or
         in a session that this one is a copy of."""
         session = self._session
@@ -268,20 +226,19 @@ class Ingest:
                 newest = session.store.head(object_id)
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
-                    self._take_back([object_id])
+                    self._withdraw_notices([object_id])
         pin = head.fields.get("file_pin") or {}
         is_ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
-        return (
-            self._in_its_place(head, call, is_ours=is_ours),
-            [*files.values()],
-            files.get(pin.get("object") or ""),
-        )
+        entry = self._in_its_place(head, call, is_ours=is_ours)
+        return _Met(entry, [*files.values()], files.get(pin.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: Call, *, is_ours: bool) -> Entry:
-        """A stored result's entry, once its place is right: its turn, if it is ours, and which of
-        the turn's calls it is. What was stored when the tool ran is trusted as it is."""
-        session, position = self._session, self._position(call)
-        if not is_ours or self._is_stored(head, position):
+        """A stored result's entry, once its turn and its position in it are right.
+
+        They were guesses when the tool ran (`observing`). Everything else stands as it is stored.
+        """
+        session, position = self._session, self._round.position(call)
+        if not is_ours or self._is_in_place(head, position):
             return session.see_head(head, call.id)
         document = session.store.get(head.id, ToolcallDocument)
         if document is None:
@@ -292,51 +249,31 @@ class Ingest:
         session.workspace.put(document.seal())
         return session.see_document(document, call.id)
 
-    def _is_stored(self, head: Head, position: int | None) -> bool:
-        """Whether the object needs no further version: what was indexed first is trusted."""
+    def _is_in_place(self, head: Head, position: int | None) -> bool:
+        """Whether the object needs no new version; one of another session's never does."""
         fields = head.fields
         if fields.get("chat_ref") != chat_id(self._session.id):
             return True
-        if fields.get("position") != position:
-            return False
-        return bool(fields.get("turn_ref") == self._turn_id(self._session.turns))
-
-    def _position(self, call: Call) -> int | None:
-        """Which of its message's calls this is, None where the call is not in the list."""
-        calls = [] if self._assistant is None else [c.id for c in self._assistant.calls]
-        return calls.index(call.id) if call.id in calls else None
+        is_there = fields.get("turn_ref") == self._turn_id(self._session.turns)
+        return bool(is_there and fields.get("position") == position)
 
     def _turn_id(self, ordinal: int) -> str:
         return f"turn:{self._session.id}:{ordinal}"
 
-    def _apply(self, item: Item) -> Fact:
-        """A context tool's effect, as the tool itself decided and told in its details."""
-        decision = (item.details or {}).get("foredeck") if isinstance(item.details, dict) else None
-        if item.failed or not isinstance(decision, dict):
-            return Fact(None, None, None)
-        ordinal = decision.get("ordinal")
-        entry = self._session.index.entries.get(ordinal) if isinstance(ordinal, int) else None
-        if entry is None or entry.object != decision.get("object"):
-            return Fact(None, None, None)
-        if item.call_id not in self._session.branch.applied:
-            apply_decision(self._session, decision)
-        self._session.branch.applied.discard(item.call_id)
-        if decision.get("form") == "visible":
-            return Fact(None, None, None, leans_on=entry.ordinal)
-        if decision.get("form") != "full":
-            return Fact(None, None, None)
-        return Fact(entry.ordinal, decision.get("version"), decision.get("text_hash"))
-
-
-def apply_decision(session: Session, decision: dict[str, Any]) -> None:
-    """Change the sets as an `activate`, `deactivate`, `pin` or `unpin` has decided."""
-    ordinal = decision["ordinal"]
-    match decision.get("op"):
-        case "activate":
-            session.branch.sets.activate(ordinal)
-        case "deactivate":
-            session.branch.sets.deactivate(ordinal)
-        case "pin":
-            session.branch.sets.pin(ordinal)
-        case "unpin":
-            session.branch.sets.unpin(ordinal)
+    def _context_tool(self, item: Item) -> IngestedResult:
+        """A context tool's effect, unless the sets have it already, and what its answer shows."""
+        found, branch = recorded_decision(self._session, item), self._session.branch
+        if found is None:
+            return IngestedResult()
+        entry, decision = found
+        if item.call_id not in branch.applied:
+            apply_decision(branch.sets, decision)
+        branch.applied.discard(item.call_id)
+        match decision.get("form"):
+            case "visible":
+                return IngestedResult(refers_to=entry.ordinal)
+            case "full":
+                return IngestedResult(
+                    entry.ordinal, decision.get("version"), decision.get("text_hash")
+                )
+        return IngestedResult()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foredeck.context import wording
-from foredeck.context.intake.ingest import apply_decision
+from foredeck.context.intake.context_tools import apply_decision
 from foredeck.context.intake.reconcile import PATIENCE_S, look_again
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
@@ -58,7 +58,7 @@ class ContextTools:
         answer = self._tools[tool](wanted)
         if not self._session.workspace.empty:
             self._session.workspace.commit()  # the handle in the decision must outlive a crash
-        apply_decision(self._session, answer.decision)
+        apply_decision(self._session.branch.sets, answer.decision)
         self._session.branch.applied.add(call_id)
         return answer
 
