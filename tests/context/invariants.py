@@ -47,13 +47,13 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.engine._assembler_of(host.state)
-    scene, conversation = assembler._scene(), host.state.branch.conversation
+    context, conversation = assembler._render_context(), host.state.branch.conversation
     for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
         assert conversation.chars_before(index) == chars
     for ordinal, old in conversation.superseded.items():
-        assert old == find_superseded(scene, conversation.holders[ordinal])
+        assert old == find_superseded(context, conversation.holders[ordinal])
     for index, (slots, savings) in conversation.piece_savings.items():
-        assert savings == find_piece_savings(scene, index, slots)
+        assert savings == find_piece_savings(context, index, slots)
     if assembler.policy.uses is not None:
         fresh = Uses(host.state.cwd, assembler.policy.uses)
         fresh.follow(replace(conversation, rendered=set()))

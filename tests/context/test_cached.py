@@ -14,7 +14,7 @@ from context.scenes import ask, bash, finish
 from context.sent import Sent
 from foredeck.accounting.cache import IdealCache, MarkedCache, prompt_of
 from foredeck.accounting.shapes import Shapes
-from foredeck.context.cache.cached import HEAD, NOTHING, Entries, Reach, rule_of
+from foredeck.context.cache.cached import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
@@ -27,7 +27,7 @@ def record(kept: int, new: int, at: int, **more: Any) -> dict[str, Any]:
 
 
 def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
-    entries = Entries()
+    entries = CacheEntries()
     entries.apply(record(0, 3, 0))
     entries.apply(record(3, 2, 1000, cache={"hit": 3}))
     entries.apply(record(5, 2, 2000, cache={"hit": 5, "marked": 3}))
@@ -37,7 +37,7 @@ def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
 
 
 def test_a_changed_message_ends_what_stood_after_it() -> None:
-    entries = Entries({3: 0, 5: 0, 7: 0})
+    entries = CacheEntries({3: 0, 5: 0, 7: 0})
     entries.apply(record(7, 2, 1, parts=[[4, "reference"], [8, "full"]]))
     assert sorted(entries.used) == [3, 9]
     entries.cut(8)
@@ -47,7 +47,7 @@ def test_a_changed_message_ends_what_stood_after_it() -> None:
 
 
 def test_a_request_sent_again_to_keep_it_warm_is_a_use() -> None:
-    entries = Entries()
+    entries = CacheEntries()
     entries.apply(record(0, 3, 0))
     entries.apply(record(3, 2, 1000, cache={"hit": 3}))
     entries.warm(9000)
@@ -57,16 +57,16 @@ def test_a_request_sent_again_to_keep_it_warm_is_a_use() -> None:
 
 
 def test_only_the_prefix_under_a_marker_or_near_the_end_is_found() -> None:
-    near = Reach("markers", 40, True, (10, 20, 40), nearest=30)
+    near = CacheReach("markers", 40, True, (10, 20, 40), nearest=30)
     assert (near.hit(40), near.hit(39), near.hit(5)) == (40, HEAD, HEAD)
-    marked = Reach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20}))
+    marked = CacheReach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20}))
     assert (marked.hit(39), marked.hit(15), marked.hit(9)) == (20, 10, HEAD)
-    assert Reach("prefix", 40, True).hit(15) == 15
-    assert Reach("none", 40, True).hit(40) == Reach("prefix", 0, False).hit(0) == NOTHING
+    assert CacheReach("prefix", 40, True).hit(15) == 15
+    assert CacheReach("none", 40, True).hit(40) == CacheReach("prefix", 0, False).hit(0) == NOTHING
 
 
 def test_one_more_marker_stands_where_it_is_needed() -> None:
-    reach = Reach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20, 40}))
+    reach = CacheReach("markers", 40, True, (10, 20, 40), 30, frozenset({10, 20, 40}))
     assert reach.mark(20, None, rebased=False) == 20, "not found without it"
     assert reach.mark(40, None, rebased=True) == 40
     assert reach.mark(40, 25, rebased=False) == 20, "before what goes soon"

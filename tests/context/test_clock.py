@@ -11,9 +11,9 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.scenes import ask, bash, finish
 from context.sent import Sent, as_bytes
-from foredeck.context.cache.cached import Entries
+from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import Item
-from foredeck.context.window.transcript import Names, pause_marks
+from foredeck.context.window.transcript import TranscriptNames, pause_marks
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -92,7 +92,7 @@ def test_the_cache_is_judged_by_the_time_since_the_newest_call(stepping: Any) ->
 
 
 def test_an_entry_cannot_have_been_used_later_than_now() -> None:
-    entries = Entries({3: 9_000_000, 5: 9_000_000})
+    entries = CacheEntries({3: 9_000_000, 5: 9_000_000})
     entries.apply({"kept": 5, "keys": [[None, "x"]], "time_ms": 1000, "cache": {"hit": 5}})
     assert entries.used == {3: 1000, 5: 1000, 6: 1000}
     assert entries.alive(302_000, 300) == []
@@ -101,6 +101,6 @@ def test_an_entry_cannot_have_been_used_later_than_now() -> None:
 def test_a_pause_after_it_is_marked_and_the_step_is_none() -> None:
     minutes = [600, 601, 301, 302, 350]
     items = [Item(MessageKey(None, str(m)), "user", [], m * MINUTE_MS) for m in minutes]
-    marks = pause_marks(items, Names(lambda _: None, ""))
+    marks = pause_marks(items, TranscriptNames(lambda _: None, ""))
     assert list(marks) == [4]
     assert marks[4].startswith("(paused 48 min, until ")

@@ -15,8 +15,8 @@ from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
 from foredeck.context.messages.items import Item
 from foredeck.context.window import transcript
-from foredeck.context.window.summary import Stretch, summarise
-from foredeck.context.window.transcript import Names, split_turns
+from foredeck.context.window.summary import SummaryInput, summarise
+from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.protocol import SessionCompactParams, SessionCompactResult, SessionEventParams
@@ -196,12 +196,12 @@ def items(*messages: Message) -> list[Item]:
     return [to_item({"timestamp": START_MS, **m}, None, {}) for m in messages]
 
 
-def stretch(*messages: Message) -> Stretch:
+def stretch(*messages: Message) -> SummaryInput:
     zone = timezone(timedelta(hours=1))
     handles = {"r": 3, "e": 4, "t": 5, "ok": 6}
     files = {"src/a.py": (7, {"char_count": 4120}), "old.py": (8, {"state": "deleted"})}
-    names = Names(handles.get, "/repo", zone)
-    return Stretch(split_turns(items(*messages), 1), names, 9, files.get, "", (3,))
+    names = TranscriptNames(handles.get, "/repo", zone)
+    return SummaryInput(split_turns(items(*messages), 1), names, 9, files.get, "", (3,))
 
 
 STORY = [

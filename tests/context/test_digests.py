@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.context.digests import KINDS, Size, digest
+from foredeck.context.digests import KINDS, DigestSize, digest
 from foredeck.context.digests.commands import programs
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.identifiers import identifiers
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))
@@ -52,7 +52,7 @@ JAVA = (
 PIP = "Collecting shop\nInstalling collected packages: shop\nSuccessfully installed shop-1.4.0\n"
 AHEAD = "On branch main\nYour branch is ahead of 'origin/main' by 2 commits.\n\nnothing to commit\n"
 LIST = "src/one.py\nsrc/two.py\ntest/three.py\n"
-WIDE = Size(chars=600, share=1.0)
+WIDE = DigestSize(chars=600, share=1.0)
 
 
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
@@ -119,7 +119,7 @@ def test_a_recorded_output(file: Path, snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_facts_by_kind(tool: str, command: str, text: str, expected: list[str]) -> None:
-    assert KINDS[tool]({"command": command, "path": "a"}, Output.of(text)) == expected
+    assert KINDS[tool]({"command": command, "path": "a"}, ToolOutput.of(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,13 +139,16 @@ def test_the_programs_of_a_command(command: str, expected: set[str]) -> None:
 
 def test_what_the_host_adds_is_not_the_output() -> None:
     read = "text\n\n[Showing lines 1-120 of 1549 (50.0KB limit). Use offset=121 to continue.]"
-    assert Output.of(read) == Output("text")
-    assert Output.of("text\n\n[140 more lines in file. Use offset=121 to continue.]").body == "text"
+    assert ToolOutput.of(read) == ToolOutput("text")
+    assert (
+        ToolOutput.of("text\n\n[140 more lines in file. Use offset=121 to continue.]").body
+        == "text"
+    )
     cut = "text\n\n[Showing lines 9-20 of 20. Full output: /x/pi-bash-1.log]\n\n"
-    assert Output.of(f"{cut}Command exited with code 2") == Output("text", 2)
+    assert ToolOutput.of(f"{cut}Command exited with code 2") == ToolOutput("text", 2)
     found = "a.ts:1: x\n\n[100 matches limit reached. Use limit=200 for more]"
-    assert Output.of(found).body == "a.ts:1: x"
-    assert Output.of("text\n\n[a line of its own]").body == "text\n\n[a line of its own]"
+    assert ToolOutput.of(found).body == "a.ts:1: x"
+    assert ToolOutput.of("text\n\n[a line of its own]").body == "text\n\n[a line of its own]"
 
 
 def test_names_that_are_held_elsewhere_are_left_out_and_short_ones_come_first() -> None:
@@ -181,20 +184,20 @@ def test_a_path_begins_as_it_does_in_the_text() -> None:
 def test_a_digest_is_a_fact_line_and_names() -> None:
     told = digest("read", {"path": "a.py"}, CODE, held={"ReadRange"}, size=WIDE)
     assert told == ("defines: ReadRange, parse_range, load_all\nnames: os.environ FOREDECK_HOME")
-    assert digest("read", {}, CODE, held=set(), size=Size(chars=0)) == ""
+    assert digest("read", {}, CODE, held=set(), size=DigestSize(chars=0)) == ""
 
 
 def test_of_the_facts_those_are_told_that_fit() -> None:
-    facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=Size(70, 1.0))
+    facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=DigestSize(70, 1.0))
     assert facts == "error: could not compile `shop` due to 2 previous errors\nnames: E0308"
-    assert digest("read", {}, CODE, held=set(), size=Size(40, 1.0)) == (
+    assert digest("read", {}, CODE, held=set(), size=DigestSize(40, 1.0)) == (
         "defines: ReadRange, parse_range, ..."
     )
 
 
 @given(st.text(max_size=3000), st.sampled_from([*KINDS, "other"]), st.integers(0, 300))
 def test_a_digest_fits_its_room_and_says_the_same_twice(text: str, tool: str, chars: int) -> None:
-    size = Size(chars, 0.15)
+    size = DigestSize(chars, 0.15)
     told = digest(tool, {}, text, held=set(), size=size)
     assert len(told) <= size.limit(text)
     assert told == digest(tool, {}, text, held=set(), size=size)

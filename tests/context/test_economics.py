@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from foredeck.context.cache.economics import (
     DEFINITION_CHARS,
-    Bill,
-    Due,
+    CollapsibleMessage,
     Ledger,
     Prices,
-    Terms,
+    PromptBill,
+    RebaseThresholds,
     best_rebase,
     calls_until,
     prices_of,
@@ -22,8 +22,8 @@ from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 RICH = Ledger(plain=1e9, ours=0.0)
 
 
-def due(index: int, saving: float, rent: float, suffix: float) -> Due:
-    return Due(index, saving, rent, suffix)
+def due(index: int, saving: float, rent: float, suffix: float) -> CollapsibleMessage:
+    return CollapsibleMessage(index, saving, rent, suffix)
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     premium = 1.15 * 900
     short = due(5, 100, premium - 1, 1000)
     enough = due(5, 100, premium, 1000)
-    assert best_rebase([short], Prices(), Terms(), RICH) is None
-    offer = best_rebase([enough], Prices(), Terms(), RICH)
+    assert best_rebase([short], Prices(), RebaseThresholds(), RICH) is None
+    offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
     assert offer is not None
     assert (offer.index, offer.premium) == (5, pytest.approx(premium))
     assert offer.to_decision() == {"rent": 1035, "premium": 1035, "saves": 100}
@@ -61,7 +61,7 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
 
 def test_the_earliest_position_that_pays_is_taken() -> None:
     dues = [due(2, 10, 0, 9000), due(5, 100, 3000, 2000), due(9, 100, 3000, 300)]
-    offer = best_rebase(dues, Prices(), Terms(), RICH)
+    offer = best_rebase(dues, Prices(), RebaseThresholds(), RICH)
     assert offer is not None
     assert (offer.index, offer.saving) == (5, 200)
 
@@ -70,18 +70,18 @@ def test_the_guard_keeps_a_session_from_falling_behind() -> None:
     dues = [due(5, 100, 3000, 1100)]
     premium = 1150
     at_edge = Ledger(plain=100_000, ours=102_000 - premium)
-    assert best_rebase(dues, Prices(), Terms(), at_edge) is not None
+    assert best_rebase(dues, Prices(), RebaseThresholds(), at_edge) is not None
     over = Ledger(plain=100_000, ours=102_001 - premium)
-    assert best_rebase(dues, Prices(), Terms(), over) is None
+    assert best_rebase(dues, Prices(), RebaseThresholds(), over) is None
 
 
 def test_without_a_premium_on_writing_it_always_pays() -> None:
     flat = prices_of({"input": 1, "cacheRead": 1, "cacheWrite": 1})
-    assert best_rebase([due(5, 1, 0, 9999)], flat, Terms(), Ledger(1, 1)) is not None
+    assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), Ledger(1, 1)) is not None
 
 
 def test_a_ledger_comes_back_from_its_state_as_it_was() -> None:
-    ledger = Ledger().after(Prices(), Bill(1 / 3, 2 / 3), Bill(0.1, 0.2))
+    ledger = Ledger().after(Prices(), PromptBill(1 / 3, 2 / 3), PromptBill(0.1, 0.2))
     assert Ledger.from_state(ledger.to_state()) == ledger
     assert Ledger.from_state({}) == Ledger()
 
@@ -102,7 +102,7 @@ def test_what_is_offered_is_within_the_rules(
         dues.append(due(100 - index, saving, rent, suffix))
     dues.reverse()
     ledger = Ledger(plain, ours)
-    offer = best_rebase(dues, Prices(), Terms(), ledger)
+    offer = best_rebase(dues, Prices(), RebaseThresholds(), ledger)
     if offer is None:
         return
     taken = [d for d in dues if d.index >= offer.index]
@@ -126,7 +126,7 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
     steps: list[tuple[float, float, str]],
 ) -> None:
     """Messages of any size, any share of which may go one call later; the cache may expire."""
-    prices, terms, tools = Prices(), Terms(), DEFINITION_CHARS / CHARS_PER_TOKEN
+    prices, terms, tools = Prices(), RebaseThresholds(), DEFINITION_CHARS / CHARS_PER_TOKEN
     host: list[float] = []
     ours: list[float] = []
     due_since: dict[int, int] = {}
@@ -139,11 +139,13 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
         savings.append(size * share)
         due_since |= {call - 1: call} if call else {}
         dues = [
-            Due(n, savings[n], prices.read * savings[n] * (call - since), sum(sent[n:]))
+            CollapsibleMessage(
+                n, savings[n], prices.read * savings[n] * (call - since), sum(sent[n:])
+            )
             for n, since in due_since.items()
         ]
-        plain = Bill(sum(host[:-1]), size) if warm else Bill(0, sum(host))
-        as_is = Bill(cached, size) if warm else Bill(0, sum(ours) + tools)
+        plain = PromptBill(sum(host[:-1]), size) if warm else PromptBill(0, sum(host))
+        as_is = PromptBill(cached, size) if warm else PromptBill(0, sum(ours) + tools)
         offer = best_rebase(dues, prices, terms, ledger.after(prices, plain, as_is))
         first = 0 if not warm else offer.index if offer else len(ours)
         for n in [n for n in due_since if n >= first]:
@@ -151,9 +153,9 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
             due_since[n] = len(steps)
             savings[n] = 0.0
         kept = sum(ours[:first]) + tools if warm else 0.0
-        bill = Bill(kept, sum(ours) + tools - kept) if first < len(ours) else as_is
+        bill = PromptBill(kept, sum(ours) + tools - kept) if first < len(ours) else as_is
         ledger = ledger.after(prices, plain, bill)
-        added += Bill(tools, 0).cost(prices) if warm else Bill(0, tools).cost(prices)
+        added += PromptBill(tools, 0).cost(prices) if warm else PromptBill(0, tools).cost(prices)
         assert ledger.ours <= (1 + terms.guard) * ledger.plain + added + 1
 
 
@@ -165,15 +167,15 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
 def test_a_rebase_pays_at_the_call_that_was_foreseen_and_not_before(
     pieces: list[tuple[float, float, float]],
 ) -> None:
-    prices, terms, rich = Prices(), Terms(guard=1000.0), Ledger(1e9, 0.0)
+    prices, terms, rich = Prices(), RebaseThresholds(guard=1000.0), Ledger(1e9, 0.0)
 
-    def after(calls: int) -> list[Due]:
-        found: list[Due] = []
+    def after(calls: int) -> list[CollapsibleMessage]:
+        found: list[CollapsibleMessage] = []
         suffix = 0.0
         for index, (saving, rent, step) in enumerate(reversed(pieces)):
             suffix += step + saving
             grown = rent + calls * prices.read * saving
-            found.insert(0, Due(len(pieces) - index, saving, grown, suffix))
+            found.insert(0, CollapsibleMessage(len(pieces) - index, saving, grown, suffix))
         return found
 
     wait = calls_until(after(0), prices, terms)

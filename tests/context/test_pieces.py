@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.context.messages.items import Call, Item
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.messages.wires import wire_of
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
 from foredeck.model.messages import MessageKey
@@ -22,7 +22,7 @@ def call(id: str, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def assistant(*blocks: dict[str, Any]) -> Item:
-    calls = [Call(b["id"], b["name"], b["arguments"]) for b in blocks if b["type"] == "toolCall"]
+    calls = [ToolUse(b["id"], b["name"], b["arguments"]) for b in blocks if b["type"] == "toolCall"]
     return Item(MessageKey("e", "a"), "assistant", list(blocks), calls=calls)
 
 

@@ -118,7 +118,7 @@ def breaking(host: Host) -> Sent:
     return use(host, "c4", "bash", "", command="true")
 
 
-SESSIONS = {scene.__name__: scene for scene in (mending, returning, rereading, breaking)}
+SESSIONS = {context.__name__: context for context in (mending, returning, rereading, breaking)}
 
 
 @LAYOUTS

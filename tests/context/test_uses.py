@@ -10,10 +10,16 @@ from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.cache.rebase import is_closing
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Call, Item
-from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.items import Item, ToolUse
+from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.adaptive import Adaptive
-from foredeck.context.policies.policy import History, Holding, LastN, Loose, Verdict
+from foredeck.context.policies.policy import (
+    ActiveContent,
+    FoldablePiece,
+    History,
+    LastN,
+    PolicyDecision,
+)
 from foredeck.context.policies.registry import POLICIES, make_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.errors import ConfigError
@@ -39,11 +45,11 @@ class Chat:
     def says(self, text: str, void: bool = False) -> int:
         return self.add("assistant", [{"type": "text", "text": text}], void=void)
 
-    def runs(self, tool: str, output: str, **arguments: Any) -> Spot:
+    def runs(self, tool: str, output: str, **arguments: Any) -> PieceRef:
         id = f"c{len(self.conversation)}"
         block = {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
-        self.add("assistant", [block], calls=[Call(id, tool, arguments)])
-        return Spot(self.add("result", [], call_id=id, tool=tool, text=output))
+        self.add("assistant", [block], calls=[ToolUse(id, tool, arguments)])
+        return PieceRef(self.add("result", [], call_id=id, tool=tool, text=output))
 
 
 def test_identifiers_are_what_prose_does_not_have() -> None:
@@ -111,11 +117,13 @@ def test_another_conversation_is_read_anew() -> None:
     assert (chat.uses.calls, chat.uses.by_spot) == (0, {})
 
 
-def holding(index: int, age: int, tokens: int = 1000, **more: Any) -> Holding:
-    return Holding(Spot(index), index, 0, 1, tokens * 4, age, **more)
+def holding(index: int, age: int, tokens: int = 1000, **more: Any) -> ActiveContent:
+    return ActiveContent(PieceRef(index), index, 0, 1, tokens * 4, age, **more)
 
 
-def verdict(policy: Any, *holdings: Holding, cold: bool = False, pieces: Any = ()) -> Verdict:
+def verdict(
+    policy: Any, *holdings: ActiveContent, cold: bool = False, pieces: Any = ()
+) -> PolicyDecision:
     return policy.decide(History(holdings, 1, 0, cold, {}, pieces))
 
 
@@ -136,7 +144,7 @@ def verdict(policy: Any, *holdings: Holding, cold: bool = False, pieces: Any = (
     ],
 )
 def test_unused_content_stays_as_long_as_its_size_is_worth(
-    given: Holding, cold: bool, gone: bool
+    given: ActiveContent, cold: bool, gone: bool
 ) -> None:
     assert bool(verdict(Adaptive(), given, cold=cold).due) is gone
 
@@ -176,12 +184,12 @@ def test_naming_a_path_is_no_use_of_earlier_arguments() -> None:
     chat.user()
     chat.runs("write", "ok", path="src/a.py", content="x" * 300)
     chat.runs("edit", "ok", path="src/a.py", oldText="not there", newText="b")
-    assert chat.uses.age(Spot(1, 1)) == 1
+    assert chat.uses.age(PieceRef(1, 1)) == 1
 
 
-def loose(kind: Any, age: int, **more: Any) -> Loose:
+def loose(kind: Any, age: int, **more: Any) -> FoldablePiece:
     fields = {"idle": False, "of_edited": False, "earlier_turn": False, **more}
-    return Loose(Spot(3, 1), kind, 4000, age, **fields)
+    return FoldablePiece(PieceRef(3, 1), kind, 4000, age, **fields)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +206,7 @@ def loose(kind: Any, age: int, **more: Any) -> Loose:
         (loose("thinking", 1, earlier_turn=True), True),
     ],
 )
-def test_pieces_go_by_their_kind(piece: Loose, gone: bool) -> None:
+def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
     assert bool(verdict(Adaptive(), pieces=[piece]).due) is gone
     never = Adaptive(
         AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_messages=False)

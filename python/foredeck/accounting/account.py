@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from foredeck.context.messages.items import Usage
+from foredeck.context.messages.items import PromptUsage
 
 Reported = Literal["ours", "plain"]
 
@@ -55,7 +55,7 @@ class Line:
     """Of a million uncached input tokens, in the host's currency; 0 where it is not known."""
     foreseen: int | None = None
     """Tokens that were to be read from the cache, as the engine said at the time."""
-    reported: Usage | None = None
+    reported: PromptUsage | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The call as `--json` prints it."""

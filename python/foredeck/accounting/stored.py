@@ -9,7 +9,7 @@ from typing import Any
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
-from foredeck.context.messages.items import Usage, value_chars
+from foredeck.context.messages.items import PromptUsage, value_chars
 from foredeck.context.messages.parts import Part
 from foredeck.context.state.branch import BranchState, CallLog, Fields
 from foredeck.hosts.pi.edits import apply_edits, to_messages
@@ -46,7 +46,7 @@ class StoredCall:
     around: Around
     mark: str
     """Id of the tool call on whose result one more cache marker stands, empty for none."""
-    usage: Usage | None
+    usage: PromptUsage | None
     """What the provider reported; None where no answer is stored."""
     rewritten: str = ""
     """What another extension has changed in the request; empty for nothing, as far as is known."""
@@ -71,9 +71,9 @@ def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
             yield call
 
 
-def _usages(turns: Sequence[Head]) -> dict[str, Usage]:
+def _usages(turns: Sequence[Head]) -> dict[str, PromptUsage]:
     """By the address of the assistant message that came with them."""
-    found: dict[str, Usage] = {}
+    found: dict[str, PromptUsage] = {}
     for head in turns:
         usage = to_usage((head.fields.get("assistant_meta") or {}).get("usage"))
         if usage is not None and head.fields.get("assistant"):
@@ -117,7 +117,7 @@ class _Reader:
         self._sent, self._plain = Shapes(), Shapes()
         self._around: dict[str, Around] = {}
 
-    def read(self, head: Head, usage: Usage | None) -> StoredCall:
+    def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
         """The call behind a record, given what was reported of it."""
         record = self._log.records[head.id]
         if record["parent"] == self._at:

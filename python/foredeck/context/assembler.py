@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.cache.cached import Reach, Rule, reach_of
+from foredeck.context.cache.cached import CacheReach, CacheRule, reach_of
 from foredeck.context.cache.economics import Prices
-from foredeck.context.cache.rebase import DEFAULT_TTL_S, Moment, binds, first_free, is_cold
-from foredeck.context.digests import Size
+from foredeck.context.cache.rebase import DEFAULT_TTL_S, RebaseInputs, binds, first_free, is_cold
+from foredeck.context.digests import DigestSize
 from foredeck.context.intake.adoption import ADOPTED, before_us, followed, told_of
 from foredeck.context.intake.alignment import Alignment, align, layout_before
 from foredeck.context.intake.ingest import Ingest, IngestedResult
@@ -23,23 +23,28 @@ from foredeck.context.intake.system import take_system
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part, recipe_chars
 from foredeck.context.messages.repairs import repair
-from foredeck.context.policies.asking import Asked, ask
+from foredeck.context.policies.asking import PolicyRun, ask
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.recording import record_call, record_host_call
-from foredeck.context.rendering.layout import Layout, Placed, Scene, reference_part
-from foredeck.context.rendering.scene import scene_of
+from foredeck.context.rendering.layout import Layout, NewResult, RenderContext, reference_part
+from foredeck.context.rendering.render_context import render_context
 from foredeck.context.reports import take_report
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee, marker_of
-from foredeck.context.rewriting.refresh import Refreshes
-from foredeck.context.rewriting.rewriting import Call, Rules, rewrite
+from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.rewriting.rewriting import CallContext, RebaseSettings, rewrite
 from foredeck.context.state.branch import Fields
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, Model, Request
 from foredeck.context.state.session import Session
-from foredeck.context.window.compacting import Manner, Verdict, Wish, judge
+from foredeck.context.window.compacting import (
+    CompactionDecision,
+    CompactionRequest,
+    CompactionSettings,
+    judge,
+)
 from foredeck.context.window.compactions import name_summary, set_aside
-from foredeck.context.window.fitting import Space, compacted_until, fit
+from foredeck.context.window.fitting import WindowBudget, compacted_until, fit
 from foredeck.context.window.pressure import usable_window
 
 MAX_PARALLEL = 1000
@@ -50,12 +55,12 @@ MAX_PARALLEL = 1000
 class Settings:
     """What the user can change about assembling."""
 
-    rules: Rules = field(default_factory=Rules)
+    rules: RebaseSettings = field(default_factory=RebaseSettings)
     cache_ttl_s: float | None = None
-    cache_rule: Rule | None = None
+    cache_rule: CacheRule | None = None
     """By which rule the provider keeps prompts, where it is not to be told from the model."""
     min_saving_chars: int = 120
-    digests: Size = field(default_factory=Size)
+    digests: DigestSize = field(default_factory=DigestSize)
     summary_chars: int = 8000
 
 
@@ -70,7 +75,7 @@ class Assembler:
         self.policy = policy
         self._settings = settings or Settings()
         self.uses = Uses(session.cwd, policy.uses or UseRule())
-        self._refreshes = Refreshes()
+        self._refreshes = RefreshFinder()
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
         self._laid = layout.name
@@ -99,10 +104,10 @@ class Assembler:
         if relaid:
             session.branch = session.branch.without_rendering()
             start = whole = 0
-        scene = self._scene()
+        context = self._render_context()
         rewritten = any(item.key.address in session.log.known for item in alignment.items[start:])
-        self._repair(scene, alignment.items, whole)
-        self._take_in(scene, alignment.items, start)
+        self._repair(context, alignment.items, whole)
+        self._take_in(context, alignment.items, start)
         moment = self._moment(request, alignment, last, relaid=relaid)
         model = request.model
         wire = request.wire
@@ -117,32 +122,34 @@ class Assembler:
         prices = model.prices if model else Prices()
         changed = start if rewritten else None
         reach = self._reach(request, start, warm=start > 0 and not moment.lost)
-        call = Call(moment, prices, start, self.session.frame.chars, reach, changed, wire.thinking)
+        call = CallContext(
+            moment, prices, start, self.session.frame.chars, reach, changed, wire.thinking
+        )
         rules = self._settings.rules
         find = self._refreshes.finder(self.policy.uses, self.uses, wire)
-        decision = rewrite(session, scene, self.layout, call, rules, asked.due, find)
-        self._insert_pools(scene)
-        fitted = self._fit(scene, request, moment.window)
+        decision = rewrite(session, context, self.layout, call, rules, asked.due, find)
+        self._insert_pools(context)
+        fitted = self._fit(context, request, moment.window)
         if fitted is not None:
             decision, whole = fitted, 0
         if start < len(session.branch.conversation):
-            attach_notices(session, scene)
-        cache = self._foresee(scene, call, asked, whole)
+            attach_notices(session, context)
+        cache = self._foresee(context, call, asked, whole)
         if reported is not None:
             cache["reported"] = reported
         if request.warmed_ms:
             cache["warmed_ms"] = request.warmed_ms
-        return self._commit(scene, request, alignment, start, whole, decision, cache)
+        return self._commit(context, request, alignment, start, whole, decision, cache)
 
-    def compact(self, wish: Wish, manner: Manner) -> Verdict:
+    def compact(self, wish: CompactionRequest, manner: CompactionSettings) -> CompactionDecision:
         """What to do about a compaction that the host has in mind."""
         model = wish.model
         if model is not None:
             self._gauge = self._calibrator.gauge(model.name, model.api)
         self.session.take_up_newest()
-        return judge(self.session, self._scene(), self._gauge, wish, manner)
+        return judge(self.session, self._render_context(), self._gauge, wish, manner)
 
-    def _reach(self, request: Request, start: int, *, warm: bool) -> Reach:
+    def _reach(self, request: Request, start: int, *, warm: bool) -> CacheReach:
         """What the provider's cache would find of the branch."""
         model, entries = request.model or Model("", ""), self.session.branch.entries
         entries.warm(request.warmed_ms)
@@ -158,9 +165,11 @@ class Assembler:
             marks=model.marks and self.layout.keeps_bytes,
         )
 
-    def _foresee(self, scene: Scene, call: Call, asked: Asked, whole: int) -> dict[str, Any]:
+    def _foresee(
+        self, context: RenderContext, call: CallContext, asked: PolicyRun, whole: int
+    ) -> dict[str, Any]:
         """What the cache will do with the call, and where one more marker goes."""
-        changed_from = min(min(scene.changed, default=call.start), whole, call.start)
+        changed_from = min(min(context.changed, default=call.start), whole, call.start)
         if not self.layout.keeps_bytes:
             changed_from = 0
         before, soon = None, None
@@ -170,7 +179,7 @@ class Assembler:
                 before = (record.get("cache") or {}).get("marked")
             else:
                 soon = asked.first_to_go()
-        return foresee(scene, call, changed_from, soon, before=before)
+        return foresee(context, call, changed_from, soon, before=before)
 
     def _calibrate(self, request: Request, alignment: Alignment) -> list[int] | None:
         """Take in what was reported for the call before, and the gauge for this one."""
@@ -179,11 +188,13 @@ class Assembler:
         self._gauge = self._calibrator.gauge(model.name, model.api) if model else Gauge()
         return reported
 
-    def _scene(self) -> Scene:
+    def _render_context(self) -> RenderContext:
         settings = self._settings
-        scene = scene_of(self.session, settings.min_saving_chars, settings.digests, self._gauge)
-        scene.aside = lambda item: set_aside(self.session, item, settings.summary_chars)
-        return scene
+        context = render_context(
+            self.session, settings.min_saving_chars, settings.digests, self._gauge
+        )
+        context.aside = lambda item: set_aside(self.session, item, settings.summary_chars)
+        return context
 
     def _host_calls(self, alignment: Alignment) -> tuple[int, int]:
         """Record the calls that went out without us.
@@ -194,8 +205,8 @@ class Assembler:
         for outcome in alignment.without_us or before_us(self.session, alignment):
             if outcome.messages < done:
                 continue
-            scene = self._scene()
-            self._take_in(scene, alignment.items[: outcome.messages], done)
+            context = self._render_context()
+            self._take_in(context, alignment.items[: outcome.messages], done)
             done, whole = outcome.messages, min(whole, outcome.edited)
             if outcome.reason == ADOPTED:
                 self.session.pending.user_messages.append(told_of(alignment.items))
@@ -236,7 +247,7 @@ class Assembler:
             return session.log.records.get(session.branch.call)
         return newest
 
-    def _take_in(self, scene: Scene, items: list[Item], start: int) -> None:
+    def _take_in(self, context: RenderContext, items: list[Item], start: int) -> None:
         """Append new messages, make objects of them and render them for the first time."""
         session, conversation = self.session, self.session.branch.conversation
         ingest = Ingest(session)
@@ -249,31 +260,31 @@ class Assembler:
             elif item.kind != "result":
                 ingest.other(item)
             elif index >= start:
-                self._place(scene, index, ingest.result(item))
+                self._place(context, index, ingest.result(item))
             else:
                 ingest.old_result(item)
         ingest.finish()
 
-    def _place(self, scene: Scene, index: int, fact: IngestedResult) -> None:
-        conversation = scene.conversation
+    def _place(self, context: RenderContext, index: int, fact: IngestedResult) -> None:
+        conversation = context.conversation
         if index in self.session.branch.drops:
-            self._leave_out(scene, index, fact.subject)
+            self._leave_out(context, index, fact.subject)
             return
         if fact.refers_to is not None:
-            self._lean(scene, index, fact.refers_to)
+            self._lean(context, index, fact.refers_to)
             return
-        placed = Placed(index, fact.subject, fact.version, fact.text_hash)
+        placed = NewResult(index, fact.subject, fact.version, fact.text_hash)
         if fact.known and self._was_put_away(fact.subject, index):
             shown = conversation.parts[index]
             shown.subject, shown.version = placed.subject, placed.version
             shown.text_hash = placed.text_hash
-            part = reference_part(scene, index)
+            part = reference_part(context, index)
             if recipe_chars(part.blocks, conversation.items[index]) < shown.chars:
-                scene.render(index, part)
+                context.render(index, part)
                 return
         if fact.known and fact.subject is not None:
-            scene.sets.activate(fact.subject)
-        self.layout.place(scene, placed)
+            context.sets.activate(fact.subject)
+        self.layout.place(context, placed)
         if fact.subject is not None and conversation.parts[index].form != "same":
             conversation.watch(index, fact.subject)
 
@@ -283,20 +294,20 @@ class Assembler:
         in_flight = index > self.session.branch.conversation.last_assistant()
         return subject in sets.pool and subject not in sets.active and not in_flight
 
-    def _lean(self, scene: Scene, index: int, ordinal: int) -> None:
+    def _lean(self, context: RenderContext, index: int, ordinal: int) -> None:
         """A context tool says that an object is in view: that is a use of what is in view."""
-        base = scene.conversation.newest_holder(ordinal)
-        scene.render(index, Part("note", base=base))
+        base = context.conversation.newest_holder(ordinal)
+        context.render(index, Part("note", base=base))
         if base is not None:
-            scene.conversation.lean(base, index)
+            context.conversation.lean(base, index)
 
     def _moment(
         self, request: Request, alignment: Alignment, last: Fields | None, *, relaid: bool
-    ) -> Moment:
+    ) -> RebaseInputs:
         model = request.model
         last_ms = max(last["time_ms"], request.warmed_ms) if last else None
         last_model = (last["model"].get("name") if last else None) or None
-        return Moment(
+        return RebaseInputs(
             cold=is_cold(request.time_ms, last_ms, self._ttl_s(request)),
             model_changed=bool(model and last_model and last_model != model.name),
             history_replaced=alignment.replaced,
@@ -311,19 +322,21 @@ class Assembler:
             return self._settings.cache_ttl_s
         return (request.model.cache_ttl_s if request.model else None) or DEFAULT_TTL_S
 
-    def _fit(self, scene: Scene, request: Request, window: int | None) -> dict[str, Any] | None:
+    def _fit(
+        self, context: RenderContext, request: Request, window: int | None
+    ) -> dict[str, Any] | None:
         """The prompt into the window, where folding was not enough."""
         settings = self._settings
         size, low = self.session.frame.chars, settings.rules.water.low
         refused = bool(request.model and window != request.model.window)
         summary, now = settings.summary_chars, request.time_ms
         unseals = request.wire.thinking
-        space = Space(window, self._gauge, size, low, summary, now, unseals, refused)
-        return fit(self.session, scene, space)
+        space = WindowBudget(window, self._gauge, size, low, summary, now, unseals, refused)
+        return fit(self.session, context, space)
 
-    def _repair(self, scene: Scene, items: list[Item], start: int) -> None:
+    def _repair(self, context: RenderContext, items: list[Item], start: int) -> None:
         """Our own messages between the host's, and what is left out of them, from `start` on."""
-        session, conversation = self.session, scene.conversation
+        session, conversation = self.session, context.conversation
         repairs = repair(items, start)
         before, session.branch.inserts = session.branch.inserts, repairs.inserts
         for index, ours in before.items():
@@ -337,25 +350,25 @@ class Assembler:
         session.branch.drops |= {i for i, part in enumerate(parts) if part.form == "dropped"}
         for index in sorted(repairs.drops):
             if index < len(conversation):
-                self._leave_out(scene, index, conversation.parts[index].subject)
+                self._leave_out(context, index, conversation.parts[index].subject)
 
-    def _leave_out(self, scene: Scene, index: int, subject: int | None) -> None:
+    def _leave_out(self, context: RenderContext, index: int, subject: int | None) -> None:
         """A message that is not sent shows nothing, and keeps nothing active."""
-        scene.branch.release(index, subject)
-        scene.render(index, Part("dropped", []))
+        context.branch.release(index, subject)
+        context.render(index, Part("dropped", []))
 
     def _has_left_over(self) -> bool:
         """Whether another layout's text stands between the messages of one that has none."""
         ours = (m for messages in self.session.branch.inserts.values() for m in messages)
         return self.layout.keeps_bytes and any(m.get("layout") for m in ours)
 
-    def _insert_pools(self, scene: Scene) -> None:
+    def _insert_pools(self, context: RenderContext) -> None:
         """What the layout puts between the messages: written anew, but for what sealed reasoning
         of the turn under way is bound to."""
-        session, free = self.session, first_free(scene.conversation)
+        session, free = self.session, first_free(context.conversation)
         if self.layout.keeps_bytes:
             # What is there is another layout's, until the turn has ended and all is laid anew.
-            free = len(scene.conversation) + 1
+            free = len(context.conversation) + 1
         stays = {
             index: [m for m in ours if index < free or not m.get("layout")]
             for index, ours in sorted(session.branch.inserts.items())
@@ -363,14 +376,14 @@ class Assembler:
         session.branch.inserts = {index: ours for index, ours in stays.items() if ours}
         held = (m for ours in session.branch.inserts.values() for m in ours if m.get("layout"))
         standing = [block for message in held for block in message["blocks"]]
-        for index, blocks in self.layout.inserts(scene, standing).items():
+        for index, blocks in self.layout.inserts(context, standing).items():
             ours = {"kind": "user", "blocks": blocks, "layout": True}
             others = session.branch.inserts.get(index, [])
             session.branch.inserts[index] = [ours, *others] if index == 0 else [*others, ours]
 
     def _commit(
         self,
-        scene: Scene,
+        context: RenderContext,
         request: Request,
         alignment: Alignment,
         start: int,
@@ -379,12 +392,12 @@ class Assembler:
         cache: dict[str, Any],
     ) -> Answer:
         """`start`: first message that no call has held; `whole`: first whose repairs are new."""
-        changed_from = min(scene.changed, default=start)
+        changed_from = min(context.changed, default=start)
         stateless = not self.layout.keeps_bytes
         record = record_call(
             self.session,
             request,
-            changed=sorted(scene.changed),
+            changed=sorted(context.changed),
             changed_from=0 if stateless else whole,
             decision=decision,
             layout=self._laid,

@@ -16,23 +16,23 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler, Settings
-from foredeck.context.cache.economics import Terms
-from foredeck.context.cache.rebase import Water
-from foredeck.context.digests import Size
+from foredeck.context.cache.economics import RebaseThresholds
+from foredeck.context.cache.rebase import WaterMarks
+from foredeck.context.digests import DigestSize
 from foredeck.context.intake.adoption import told_of_lines
 from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.intake.reconcile import PATIENCE_S, look_again
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.reports import unpriced
-from foredeck.context.rewriting.rewriting import Rules
+from foredeck.context.rewriting.rewriting import RebaseSettings
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
 from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools.listing import describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
-from foredeck.context.window.compacting import Manner, finish
+from foredeck.context.window.compacting import CompactionSettings, finish
 from foredeck.engine.garbage import without_collecting
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.watching import SessionWatch, Soon
@@ -431,23 +431,25 @@ def _notices(session: Session) -> list[UserMessage]:
 def settings_of(config: Config) -> Settings:
     """The part of the configuration that the assembler needs."""
     return Settings(
-        Rules(
-            Water(config.rebase.high_water, config.rebase.low_water),
-            Terms(config.rebase.rent_factor, config.rebase.guard, config.rebase.closing_factor),
+        RebaseSettings(
+            WaterMarks(config.rebase.high_water, config.rebase.low_water),
+            RebaseThresholds(
+                config.rebase.rent_factor, config.rebase.guard, config.rebase.closing_factor
+            ),
         ),
         config.rebase.cache_ttl_s,
         None if config.rebase.cache == "auto" else config.rebase.cache,
         config.rebase.min_saving_tokens * 4,
-        Size(config.digests.max_tokens * 4, config.digests.max_share),
+        DigestSize(config.digests.max_tokens * 4, config.digests.max_share),
         config.compaction.summary_tokens * 4,
     )
 
 
-def manner_of(config: Config) -> Manner:
+def manner_of(config: Config) -> CompactionSettings:
     """The part of the configuration that compactions need."""
     told = config.compaction
     chars = told.summary_tokens * 4
-    return Manner(told.automatic, told.manual, chars, config.rebase.high_water)
+    return CompactionSettings(told.automatic, told.manual, chars, config.rebase.high_water)
 
 
 def tracked(session: Session) -> list[str]:

@@ -138,7 +138,7 @@ class CallDocument(Document):
     has cost so far (`ledger`)."""
     due: dict[str, list[list[int]]] = Field(default_factory=dict)
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.parts.Spot`)."""
+    and a piece of it (`context.messages.parts.PieceRef`)."""
     stats: dict[str, Any] = Field(default_factory=dict)
     cache: dict[str, Any] | None = None
     """What the provider's cache was taken to do: `rule`, `hit` (messages of the prefix that it

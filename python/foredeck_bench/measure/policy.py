@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from foredeck.context import assembler
-from foredeck.context.digests import Size, digest
+from foredeck.context.digests import DigestSize, digest
 from foredeck_bench.figures import Figure, timing
 
 DIGEST_CHARS = 50_000
@@ -45,6 +45,6 @@ def digest_figures() -> Iterator[Figure]:
         taken = []
         for _ in range(DIGESTS):
             began = time.perf_counter()
-            digest(tool, {"path": "a.py"}, text, held=frozenset(), size=Size())
+            digest(tool, {"path": "a.py"}, text, held=frozenset(), size=DigestSize())
             taken.append(time.perf_counter() - began)
         yield timing(f"digest_{kind}", f"the digest of a {kind} of 50 KB", taken, 2)

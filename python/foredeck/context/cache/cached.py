@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from foredeck.context.messages.conversation import Conversation
 
-Rule = Literal["prefix", "markers", "none"]
+CacheRule = Literal["prefix", "markers", "none"]
 
 LOOKBACK_BLOCKS = 20
 """Positions at which Anthropic looks for an entry, counted back from a marker, itself included."""
@@ -37,14 +37,14 @@ _WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MARKED_WIRES = frozenset({"anthropic-messages", "bedrock-converse-stream"})
 
 
-def rule_of(api: str, provider: str, model: str) -> Rule:
+def rule_of(api: str, provider: str, model: str) -> CacheRule:
     """By which rule the provider behind a model record keeps prompts."""
     routed = provider == "openrouter" and model.startswith("anthropic/")
     return "markers" if api in _MARKED_WIRES or routed else "prefix"
 
 
 @dataclass(slots=True)
-class Entries:
+class CacheEntries:
     """Ends of earlier requests of a branch: a number of messages, and when that prefix was last
     used, in milliseconds since 1970. Folded from call records, never computed again."""
 
@@ -88,10 +88,10 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CacheReach:
     """Which prefixes of the prompt under way would be found."""
 
-    rule: Rule
+    rule: CacheRule
     start: int
     """Messages that were sent before, 0 where the cache holds nothing of them."""
     warm: bool
@@ -125,23 +125,23 @@ class Reach:
 
 
 def reach_of(
-    rule: Rule,
+    rule: CacheRule,
     conversation: Conversation,
     entries: list[int],
     *,
     start: int,
     warm: bool,
     marks: bool,
-) -> Reach:
+) -> CacheReach:
     """What would be found of a conversation; `entries`: ends of earlier requests that are alive.
 
     `marks`: whether one more marker can be set.
     """
     if rule != "markers" or not warm:
-        return Reach(rule, start, warm)
+        return CacheReach(rule, start, warm)
     ends = tuple(end for end in entries if end <= start)
     can = frozenset(end for end in ends if _ends_in_result(conversation, end)) if marks else ()
-    return Reach(rule, start, warm, ends, _nearest(conversation), frozenset(can))
+    return CacheReach(rule, start, warm, ends, _nearest(conversation), frozenset(can))
 
 
 def marker_id(conversation: Conversation, end: int) -> str:

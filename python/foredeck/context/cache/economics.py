@@ -54,7 +54,7 @@ def prices_of(cost: Mapping[str, Any] | None) -> Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RebaseThresholds:
     """What the rule is tuned by."""
 
     factor: float = 1.0
@@ -67,7 +67,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class CollapsibleMessage:
     """Content that may go: where it stands, what it would save, what it has cost so far."""
 
     index: int
@@ -85,13 +85,13 @@ class Ledger:
     plain: float = 0.0
     ours: float = 0.0
 
-    def after(self, prices: Prices, plain: Bill, ours: Bill) -> Ledger:
+    def after(self, prices: Prices, plain: PromptBill, ours: PromptBill) -> Ledger:
         """The ledger after one more call; rounded, so that a stored one is the same."""
         return Ledger(
             round(self.plain + plain.cost(prices), 1), round(self.ours + ours.cost(prices), 1)
         )
 
-    def allows(self, premium: float, terms: Terms) -> bool:
+    def allows(self, premium: float, terms: RebaseThresholds) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""
         return premium <= 0 or self.ours + premium <= (1 + terms.guard) * self.plain
 
@@ -106,7 +106,7 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class PromptBill:
     """Tokens of one prompt: found in the cache, and written to it."""
 
     cached: float
@@ -118,7 +118,7 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class RebaseOffer:
     """A rebase that pays: from which message, and why."""
 
     index: int
@@ -135,25 +135,29 @@ class Offer:
         }
 
 
-def best_rebase(dues: Sequence[Due], prices: Prices, terms: Terms, ledger: Ledger) -> Offer | None:
+def best_rebase(
+    dues: Sequence[CollapsibleMessage], prices: Prices, terms: RebaseThresholds, ledger: Ledger
+) -> RebaseOffer | None:
     """The earliest position from which a rebase pays, None where there is none.
 
     `dues` are in the order of their messages; everything from the position on goes. `ledger`
     includes the call at hand as it would be without a rebase.
     """
     rent = saving = cached = 0.0
-    found: Offer | None = None
+    found: RebaseOffer | None = None
     for due in reversed(dues):
         rent += due.rent
         saving += due.saving
         cached += due.saving if due.suffix else 0.0
         premium = prices.premium * max(0.0, due.suffix - cached)
         if rent >= terms.factor * premium and ledger.allows(premium, terms):
-            found = Offer(due.index, rent, premium, saving)
+            found = RebaseOffer(due.index, rent, premium, saving)
     return found
 
 
-def calls_until(dues: Sequence[Due], prices: Prices, terms: Terms) -> int | None:
+def calls_until(
+    dues: Sequence[CollapsibleMessage], prices: Prices, terms: RebaseThresholds
+) -> int | None:
     """In how many calls at the earliest a rebase pays by the rent of what may go now.
 
     More that may go by then can make it sooner, the guard later. None where nothing may go, or

@@ -15,7 +15,7 @@ from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED
 
-Reason = Literal[
+RebaseReason = Literal[
     "cold", "model", "history", "layout", "high-water", "pays", "look-back", "no-cache"
 ]
 
@@ -26,7 +26,7 @@ DEFAULT_TTL_S = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RebaseInputs:
     """What decides whether a rebase is free or must be."""
 
     cold: bool
@@ -51,14 +51,14 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Water:
+class WaterMarks:
     """Marks as shares of the context window."""
 
     high: float = 0.85
     low: float = 0.60
 
 
-def reason_to_rebase(moment: Moment, water: Water) -> Reason | None:
+def reason_to_rebase(moment: RebaseInputs, water: WaterMarks) -> RebaseReason | None:
     """Why now is a moment to fold what may be folded, or None."""
     if moment.relaid:
         return "layout"

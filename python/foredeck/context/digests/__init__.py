@@ -13,11 +13,11 @@ from typing import Any
 from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.messages.identifiers import identifiers
 
-Facts = Callable[[Mapping[str, Any], Output], list[str]]
+Facts = Callable[[Mapping[str, Any], ToolOutput], list[str]]
 
 KINDS: dict[str, Facts] = {
     "read": file_facts,
@@ -37,7 +37,7 @@ _MORE = ", ..."
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DigestSize:
     """How long a digest may be: the smaller of the two. No characters: no digests."""
 
     chars: int = 2000
@@ -50,7 +50,7 @@ class Size:
 
 
 def digest(
-    tool: str, arguments: Mapping[str, Any], text: str, *, held: Set[str], size: Size
+    tool: str, arguments: Mapping[str, Any], text: str, *, held: Set[str], size: DigestSize
 ) -> str:
     """The digest of a result, empty where there is nothing to say or no room to say it.
 
@@ -59,7 +59,7 @@ def digest(
     limit = size.limit(text)
     if not limit:
         return ""
-    output = Output.of(text)
+    output = ToolOutput.of(text)
     facts = KINDS.get(tool)
     line = _fitting(facts(arguments, output), limit) if facts else ""
     room = limit - len(line) - 1

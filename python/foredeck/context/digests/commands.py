@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.context.digests.files import json_facts, text_facts
 from foredeck.context.digests.git import diff_facts, log_facts, status_facts
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.digests.runs import error_facts, install_facts, test_facts
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.digests.traces import trace_facts
@@ -31,7 +31,7 @@ GIT: Mapping[str, Callable[[str], list[str]]] = {
 }
 
 
-def command_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+def command_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
     """What the steps of a command that put something out are about, the most telling first."""
     command = str(arguments.get("command") or "")
     # 1 says no more than that it failed, as the reference line does.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 
 _DEFINES = re.compile(
     # A line break to begin with is found faster than the beginning of a line.
@@ -21,7 +21,7 @@ _MARKDOWN = re.compile(r"\.(?:md|markdown|mdx)\b", re.IGNORECASE)
 MAX_NAMES = 8
 
 
-def file_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+def file_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
     """`defines: a, b, c` of code, `headings: ...` of Markdown, the keys of JSON."""
     path = str(arguments.get("path") or arguments.get("file_path") or "")
     return text_facts(path, output.body)

@@ -16,7 +16,7 @@ _TAIL = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ToolOutput:
     """What a tool has put out."""
 
     body: str
@@ -24,7 +24,7 @@ class Output:
     """What it is said to have been; None where that is not said."""
 
     @classmethod
-    def of(cls, text: str) -> Output:
+    def of(cls, text: str) -> ToolOutput:
         """From a result as the host gives it."""
         ended = _ENDED.search(text, max(0, len(text) - _TAIL))
         body = text[: ended.start()] if ended else text

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 
 _HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
 _LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
@@ -18,7 +18,7 @@ MAX_FILES = 4
 MAX_LINES = 12
 
 
-def search_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+def search_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
     """`12 hits in 3 files: a.ts 8, b.ts 3, c.ts 1`; of one file, `3 hits at 12 40 96`."""
     del arguments
     files = Counter(name.removeprefix("./") for name in _HIT.findall(f"\n{output.body}"))
@@ -31,7 +31,7 @@ def search_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
     return [f"{counted(len(lines), 'hit')} at {' '.join(lines[:MAX_LINES])}{more}"]
 
 
-def listing_facts(arguments: Mapping[str, Any], output: Output) -> list[str]:
+def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
     """`40 paths in 6 folders: src 20, test 9, ...`; of entries of one folder nothing."""
     del arguments
     lines = (_LONG.sub("", line) for line in output.body.split("\n") if not line.endswith(":"))

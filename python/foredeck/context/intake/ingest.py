@@ -15,7 +15,7 @@ from foredeck.context.intake.toolcalls import (
 )
 from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
-from foredeck.context.messages.items import Call, Item
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
@@ -163,7 +163,7 @@ class Ingest:
     def _new(
         self,
         item: Item,
-        call: Call,
+        call: ToolUse,
         object_id: str,
         head: Head | None,
         observed: Observation | None,
@@ -192,7 +192,7 @@ class Ingest:
         session.workspace.put(document)
         return _Met(session.see_document(document, call.id), files, shown)
 
-    def _recall(self, item: Item, call: Call) -> Observation:
+    def _recall(self, item: Item, call: ToolUse) -> Observation:
         """What can still be said of the files of a tool that nobody observed.
 
         What the agent wrote was taken for somebody else's doing until now.
@@ -212,7 +212,7 @@ class Ingest:
             session.pending.notices.withdraw(session.index.by_object.get(object_id, 0))
         store_notices(session)
 
-    def _stored(self, call: Call, head: Head) -> _Met:
+    def _stored(self, call: ToolUse, head: Head) -> _Met:
         """A result that was stored before it could be met: by an engine that has died since, or
         in a session that this one is a copy of."""
         session = self._session
@@ -232,7 +232,7 @@ class Ingest:
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _Met(entry, [*files.values()], files.get(pin.get("object") or ""))
 
-    def _in_its_place(self, head: Head, call: Call, *, is_ours: bool) -> Entry:
+    def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
         """A stored result's entry, once its turn and its position in it are right.
 
         They were guesses when the tool ran (`observing`). Everything else stands as it is stored.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.parts import keep_all
-from foredeck.context.rendering.layout import Scene
+from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.pending import FileChange
 from foredeck.context.state.session import Session
 from foredeck.context.wording import changed_on_disk, deleted_on_disk
@@ -14,14 +14,14 @@ from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.sources import Sighting
 
 
-def attach_notices(session: Session, scene: Scene) -> None:
+def attach_notices(session: Session, context: RenderContext) -> None:
     """Put the pending notices on the newest message, as a block of its own.
 
     On a result it stands first: what follows a line of ours may be anybody's text and pretend, what
     comes first cannot. The user's text stays first. The newest message must be new in this call:
     what was sent is never touched.
     """
-    conversation, pending = scene.conversation, session.pending.notices
+    conversation, pending = context.conversation, session.pending.notices
     index = len(conversation) - 1
     item = conversation.items[index]
     if not pending or item.kind not in ("user", "result") or index in session.branch.drops:
@@ -34,7 +34,7 @@ def attach_notices(session: Session, scene: Scene) -> None:
     own = part.blocks if part.blocks is not None else keep_all(item)
     notice = text_block("\n".join(lines))
     blocks = [*own, notice] if item.kind == "user" else [notice, *own]
-    scene.render(index, replace(part, blocks=blocks))
+    context.render(index, replace(part, blocks=blocks))
 
 
 def _line(session: Session, ordinal: int, change: FileChange) -> str | None:

@@ -12,7 +12,7 @@ from functools import partial
 from foredeck.context.intake.ingest import Ingest
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
-from foredeck.context.messages.items import Block, Call, Item
+from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
@@ -100,7 +100,7 @@ def _keep_seen(
         _note(session, sighting)
     is_new = workspace.head(call_id) is None
     if is_new:
-        call = Call(call_id, event.tool, dict(event.input))
+        call = ToolUse(call_id, event.tool, dict(event.input))
         workspace.put(
             make_toolcall(
                 session,
@@ -138,7 +138,7 @@ def take_answer(session: Session, item: Item) -> None:
     session.workspace.discard_known()
 
 
-def _is_stored(session: Session, call: Call, item: Item) -> bool:
+def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
     """Whether an engine that has died since was told of it."""
     head = session.workspace.head(call.id)
     return head is not None and same_call(session, head, call, item, _turn_ref(session))

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foredeck.context.messages.items import Block, Call, Item
+from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.index import Entry, Seen
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
@@ -26,7 +26,7 @@ _VERIFIED = {"content_hash", "text_hash", "metadata_view_hash"}
 def make_toolcall(
     session: Session,
     item: Item,
-    call: Call,
+    call: ToolUse,
     object_id: str,
     sightings: Sequence[Sighting],
     *,
@@ -65,7 +65,9 @@ def make_toolcall(
     return document.seal()
 
 
-def same_call(session: Session, head: Head, call: Call, result: Item | None, turn_id: str) -> bool:
+def same_call(
+    session: Session, head: Head, call: ToolUse, result: Item | None, turn_id: str
+) -> bool:
     """Whether a stored tool call is the very one that `turn_id` asks for.
 
     Providers' ids are trusted only as far as tool, arguments and, in a session that this one was

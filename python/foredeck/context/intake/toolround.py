@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.context.intake.toolcalls import same_call
-from foredeck.context.messages.items import Call, Item
+from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
@@ -37,7 +37,7 @@ class ToolRound:
             call.id: self._object_id(call, results.get(call.id), turn_id) for call in calls
         }
 
-    def position(self, call: Call) -> int | None:
+    def position(self, call: ToolUse) -> int | None:
         """Which of the message's calls this is, from 0; None where the call is not in the list."""
         ids = [] if self._assistant is None else [known.id for known in self._assistant.calls]
         return ids.index(call.id) if call.id in ids else None
@@ -52,21 +52,21 @@ class ToolRound:
         self._answered.add(item.call_id)
         return is_second
 
-    def call_of(self, item: Item, *, is_second: bool) -> tuple[Call, str]:
+    def call_of(self, item: Item, *, is_second: bool) -> tuple[ToolUse, str]:
         """The call that a result answers, and the id of the result's object."""
         assistant = self._assistant
         calls = () if assistant is None else assistant.calls
         call = next((call for call in calls if call.id == item.call_id), None)
         if assistant is None or call is None:
             # The call is not in the list: the object keeps what is known of it.
-            call, object_id = Call(item.call_id, item.tool, {}), self._id_without_call(item)
+            call, object_id = ToolUse(item.call_id, item.tool, {}), self._id_without_call(item)
         else:
             if self._objects is None:
                 self._objects = self._stored_objects(assistant)
             object_id = self._objects.get(call.id, call.id)
         return call, self._id_of_second(item) if is_second else object_id
 
-    def _object_id(self, call: Call, result: Item | None, turn_id: str) -> str:
+    def _object_id(self, call: ToolUse, result: Item | None, turn_id: str) -> str:
         head = self._session.workspace.head(call.id)
         if head is None or same_call(self._session, head, call, result, turn_id):
             return call.id

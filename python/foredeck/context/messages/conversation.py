@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from foredeck.context.messages.items import ROOT_TIP, Block, Call, Item, next_tip
-from foredeck.context.messages.parts import Part, Spot, apply_recipe, recipe_chars
+from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next_tip
+from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
 from foredeck.model.messages import MessageKey
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
@@ -44,14 +44,16 @@ class Conversation:
     """Messages of which the call records say that nobody wants their content any more."""
     uses: dict[int, int] = field(default_factory=dict)
     """Message to the newest later one that leans on its content."""
-    due: dict[Spot, int] = field(default_factory=dict)
+    due: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and at which call of the branch that was first so."""
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
     superseded: dict[int, frozenset[int]] = field(default_factory=dict)
     """Of the messages that show an object those that newer ones make needless, as far as that
     was looked for."""
-    piece_savings: dict[int, tuple[frozenset[int], dict[Spot, int]]] = field(default_factory=dict)
+    piece_savings: dict[int, tuple[frozenset[int], dict[PieceRef, int]]] = field(
+        default_factory=dict
+    )
     """For which pieces of a message that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
@@ -63,10 +65,10 @@ class Conversation:
     """Characters that go out before each message, as far as that is known to hold."""
     _pictured: list[int] = field(default_factory=list)
     """Messages with images."""
-    _due: dict[Spot, bool] = field(default_factory=dict)
+    _due: dict[PieceRef, bool] = field(default_factory=dict)
     _touched: set[int] = field(default_factory=set)
     """Messages whose part, or whose being wanted, has changed since the last call record."""
-    _calls: dict[str, Call] = field(default_factory=dict)
+    _calls: dict[str, ToolUse] = field(default_factory=dict)
     """Calls of the newest assistant message."""
 
     @property
@@ -179,7 +181,7 @@ class Conversation:
         taken = {"expired+": sorted(gone), "expired-": sorted(back)}
         return {name: indexes for name, indexes in taken.items() if indexes}
 
-    def set_due(self, spots: AbstractSet[Spot], depth: int) -> None:
+    def set_due(self, spots: AbstractSet[PieceRef], depth: int) -> None:
         """These, and no others, may be folded; `depth`: the call that this is decided for."""
         for spot in self.due.keys() - spots:
             del self.due[spot]

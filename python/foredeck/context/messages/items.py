@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from foredeck.model.messages import MessageKey
 
 Block = dict[str, Any]
-Kind = Literal["user", "assistant", "result", "context", "opaque"]
+ItemKind = Literal["user", "assistant", "result", "context", "opaque"]
 """`context`: text of other origin that the model sees as a user's (summaries, notes of other
 extensions). `opaque`: a message whose content is not ours to edit, or that the model never sees."""
 
@@ -24,7 +24,7 @@ IMAGE_CHARS = 4800
 
 
 @dataclass(slots=True)
-class Call:
+class ToolUse:
     """A tool call inside an assistant message."""
 
     id: str
@@ -32,7 +32,7 @@ class Call:
     arguments: dict[str, Any]
 
 
-class Usage(NamedTuple):
+class PromptUsage(NamedTuple):
     """Tokens that the provider counted of the prompt which an assistant message answers."""
 
     fresh: int
@@ -51,10 +51,10 @@ class Item:
     """One message of the conversation, in the order in which the host has it."""
 
     key: MessageKey
-    kind: Kind
+    kind: ItemKind
     blocks: list[Block]
     time_ms: int = 0
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ToolUse] = field(default_factory=list)
     """Assistant: the tools that it asks for."""
     call_id: str = ""
     """Result: the provider's id of the call that it answers."""
@@ -66,7 +66,7 @@ class Item:
     void: bool = False
     """Assistant: aborted or failed; the host leaves it out of what it sends."""
     meta: dict[str, Any] = field(default_factory=dict)
-    usage: Usage | None = None
+    usage: PromptUsage | None = None
     """Assistant: what its provider reported, None where it did not."""
     model: str = ""
     """Assistant: the model that wrote it, as `provider/id`."""

@@ -26,7 +26,7 @@ SEALED = -1
 """In place of a piece's number: all reasoning of an assistant message."""
 
 
-class Spot(NamedTuple):
+class PieceRef(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
     Slot 0 is the content of a tool result; other messages count their pieces from 1

@@ -9,7 +9,13 @@ from __future__ import annotations
 import math
 
 from foredeck.config.prompt import AdaptiveSection
-from foredeck.context.policies.policy import History, Holding, Loose, UseRule, Verdict
+from foredeck.context.policies.policy import (
+    ActiveContent,
+    FoldablePiece,
+    History,
+    PolicyDecision,
+    UseRule,
+)
 
 CHARS_PER_TOKEN = 4
 """Sizes are compared with each other, so that a rough rate will do."""
@@ -26,18 +32,18 @@ class Adaptive:
         refresh = told.fold_arguments and told.fold_edits
         self.uses = UseRule(told.min_names, told.max_holders, refresh)
 
-    def decide(self, history: History) -> Verdict:
+    def decide(self, history: History) -> PolicyDecision:
         """What is dead at this call; something that is used again before it went lives on."""
         due = {h.spot for h in history.holdings if self._dead_result(h, history)}
         due |= {p.spot for p in history.pieces if self._dead_piece(p, history)}
-        return Verdict(due=frozenset(due))
+        return PolicyDecision(due=frozenset(due))
 
-    def _dead_result(self, holding: Holding, history: History) -> bool:
+    def _dead_result(self, holding: ActiveContent, history: History) -> bool:
         constants = self._constants
         base = constants.patience_edited if holding.of_edited else constants.patience
         return self._over(holding.age, holding.chars, base, holding.idle, history)
 
-    def _dead_piece(self, piece: Loose, history: History) -> bool:
+    def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants
         if piece.kind == "thinking":
             return constants.fold_thinking and piece.earlier_turn

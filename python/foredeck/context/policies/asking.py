@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from foredeck.context.cache.rebase import is_closing
-from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.parts import PieceRef
 from foredeck.context.messages.wires import Wire
-from foredeck.context.policies.policy import History, Holding, Loose, Policy
+from foredeck.context.policies.policy import ActiveContent, FoldablePiece, History, Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.session import Session
 
@@ -17,12 +17,12 @@ AHEAD_CALLS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PolicyRun:
     """What a policy was told, and what it says may go."""
 
     policy: Policy
     history: History
-    due: frozenset[Spot]
+    due: frozenset[PieceRef]
 
     def first_to_go(self) -> int | None:
         """The first message that may be rewritten within the next calls if nothing is used."""
@@ -30,7 +30,7 @@ class Asked:
         later = replace(
             told,
             holdings=[
-                Holding(spot, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
+                ActiveContent(spot, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
                 for spot, n, turns, rank, chars, age, idle, of_edited in told.holdings
             ],
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
@@ -42,7 +42,7 @@ class Asked:
 
 def ask(
     session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
-) -> Asked:
+) -> PolicyRun:
     """Give the policy the history and mark what it no longer wants; returns what is due.
 
     Pinned objects and what answers the newest assistant message are never offered to it.
@@ -68,10 +68,10 @@ def ask(
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
     for index in sorted({holding.message for holding in holdings} & verdict.expired):
         session.branch.release(index)
-    return Asked(policy, history, verdict.due)
+    return PolicyRun(policy, history, verdict.due)
 
 
-def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
+def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.counted
@@ -86,10 +86,10 @@ def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[Holding]:
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
-        yield Holding(spot, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
+        yield ActiveContent(spot, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
 
 
-def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[Loose]:
+def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
     """Pieces that at least one call has seen and that the wire lets go."""
     conversation = session.branch.conversation
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
@@ -105,4 +105,4 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[L
             continue
         if allowed and spot.message < flight:
             _, age, idle, of_edited = uses.state(*spot)
-            yield Loose(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)
+            yield FoldablePiece(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)

@@ -14,7 +14,7 @@ from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import SEALED
 from foredeck.context.wording import folded_argument, folded_text
 
-Kind = Literal["old", "argument", "thinking", "message", "answer"]
+PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
 """`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of
 the user's, and in one of the model's."""
 
@@ -39,7 +39,7 @@ class Piece:
     """One piece: its number within the message, from 1, and what it holds."""
 
     slot: int
-    kind: Kind
+    kind: PieceKind
     text: str
     call_id: str = ""
     sealed: bool = False
@@ -64,12 +64,12 @@ def pieces_of(item: Item) -> list[Piece]:
         elif _is_long(item, block):
             slot += 1
             sealed, kept = bool(block.get("textSignature")), 2 * LONG_TEXTS[item.kind][1] + 60
-            said: Kind = "message" if item.kind == "user" else "answer"
+            said: PieceKind = "message" if item.kind == "user" else "answer"
             found.append(Piece(slot, said, str(block["text"]), sealed=sealed, kept=kept))
         elif block.get("type") == "toolCall":
             for key, text in _long_strings(block.get("arguments")):
                 slot += 1
-                kind: Kind = "old" if key in OLD_NAMES else "argument"
+                kind: PieceKind = "old" if key in OLD_NAMES else "argument"
                 sealed = bool(block.get("thoughtSignature"))
                 found.append(Piece(slot, kind, text, str(block.get("id") or ""), sealed))
     return found
@@ -92,7 +92,7 @@ def folded_blocks(
             if not folded:
                 recipe.append({"keep": number})
         elif block.get("type") == "toolCall":
-            folder = _Folder(slot, slots, label(str(block.get("id") or "")))
+            folder = _ArgumentFolder(slot, slots, label(str(block.get("id") or "")))
             arguments = _map(block.get("arguments"), "", folder.fold)
             slot = folder.slot
             if folder.nameless:
@@ -120,7 +120,7 @@ def _without_middle(item: Item, block: Block, aside: Aside) -> Block:
     return text_block(text[:kept] + folded_text(ordinal, turn, len(text) - 2 * kept) + text[-kept:])
 
 
-class _Folder:
+class _ArgumentFolder:
     """Replaces the chosen strings of one call's arguments, counting as `pieces_of` does."""
 
     def __init__(self, slot: int, slots: Collection[int], ordinal: int | None) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from foredeck.context.messages.parts import Spot
-from foredeck.context.policies.pieces import Kind
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.policies.pieces import PieceKind
 
 
-class Holding(NamedTuple):
+class ActiveContent(NamedTuple):
     """A message that shows an object's content and may be folded."""
 
-    spot: Spot
+    spot: PieceRef
     """Its place, as verdicts name it."""
     ordinal: int
     age_in_turns: int
@@ -42,12 +42,12 @@ class Holding(NamedTuple):
         return self.spot.message
 
 
-class Loose(NamedTuple):
+class FoldablePiece(NamedTuple):
     """A piece of a message that may be folded: a long argument, thinking, or the middle of a long
     text; of the newest turn no text."""
 
-    spot: Spot
-    kind: Kind
+    spot: PieceRef
+    kind: PieceKind
     chars: int
     age: int
     idle: bool
@@ -60,7 +60,7 @@ class Loose(NamedTuple):
 class History:
     """What a policy is given for one call."""
 
-    holdings: Sequence[Holding]
+    holdings: Sequence[ActiveContent]
     """Foldable contents, oldest first."""
     turn: int
     time_ms: int
@@ -68,7 +68,7 @@ class History:
     """Whether the provider's cache holds nothing of the prompt."""
     state: Mapping[str, Any]
     """What the policy's last verdict on this branch left behind."""
-    pieces: Sequence[Loose] = ()
+    pieces: Sequence[FoldablePiece] = ()
     """Foldable pieces of messages, where the wire allows it and uses are tracked."""
     closing: bool = False
     """Whether a turn begins in which, by what the last one was like, sealed reasoning will keep
@@ -88,13 +88,13 @@ class UseRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyDecision:
     """What a policy decides, and the state that it wants to find again."""
 
     expired: frozenset[int] = frozenset()
     """Messages whose content is not wanted any more, for good: it is inactive from now on."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    due: frozenset[Spot] = frozenset()
+    due: frozenset[PieceRef] = frozenset()
     """Content that may go now. It stays active until it goes, and is asked about anew at every
     call."""
 
@@ -110,7 +110,7 @@ class Policy(Protocol):
     def uses(self) -> UseRule | None:
         """How last uses are tracked for it, which costs time at each call; None: not at all."""
 
-    def decide(self, history: History) -> Verdict:
+    def decide(self, history: History) -> PolicyDecision:
         """What may go, given everything that is known."""
 
 
@@ -129,14 +129,14 @@ class SeedWindow:
         self._per_turn = per_turn
         self._turns = turns
 
-    def decide(self, history: History) -> Verdict:
+    def decide(self, history: History) -> PolicyDecision:
         """Fold what is older than the window."""
         expired = frozenset(
             holding.message
             for holding in history.holdings
             if holding.age_in_turns >= self._turns or holding.rank > self._per_turn
         )
-        return Verdict(expired)
+        return PolicyDecision(expired)
 
 
 class KeepAll:
@@ -145,10 +145,10 @@ class KeepAll:
     name = "keep-all"
     uses = None
 
-    def decide(self, history: History) -> Verdict:
+    def decide(self, history: History) -> PolicyDecision:
         """Keep everything."""
         del history
-        return Verdict()
+        return PolicyDecision()
 
 
 class LastN:
@@ -160,7 +160,9 @@ class LastN:
     def __init__(self, count: int = 10) -> None:
         self._count = count
 
-    def decide(self, history: History) -> Verdict:
+    def decide(self, history: History) -> PolicyDecision:
         """Fold all but the newest."""
         kept = len(history.holdings) - self._count
-        return Verdict(frozenset(holding.message for holding in history.holdings[: max(0, kept)]))
+        return PolicyDecision(
+            frozenset(holding.message for holding in history.holdings[: max(0, kept)])
+        )

@@ -16,8 +16,8 @@ from functools import partial
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
-from foredeck.context.messages.items import Call, Item, strings_in
-from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.items import Item, ToolUse, strings_in
+from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
@@ -27,10 +27,10 @@ from foredeck.sources.toolpaths import WRITERS, path_argument
 
 
 @dataclass(slots=True, eq=False)
-class Use:
+class LastUse:
     """One piece of content and its last use, counted in model calls from 1."""
 
-    spot: Spot
+    spot: PieceRef
     last: int
     path: str = ""
     text: str = ""
@@ -50,14 +50,14 @@ class Uses:
     """How many there were at the newest user message."""
     edited: set[str] = field(default_factory=set)
     """Paths of the files that the session has written."""
-    loose: dict[Spot, Piece] = field(default_factory=dict)
+    loose: dict[PieceRef, Piece] = field(default_factory=dict)
     """Pieces of messages that are not folded, and not sealed."""
-    by_spot: dict[tuple[int, int], Use] = field(default_factory=dict)
-    """By `Spot`, in the order of the messages."""
+    by_spot: dict[tuple[int, int], LastUse] = field(default_factory=dict)
+    """By `PieceRef`, in the order of the messages."""
     _conversation: Conversation | None = None
     _done: int = 0
-    _holders: dict[str, list[Use]] = field(default_factory=dict)
-    _by_path: dict[str, list[Spot]] = field(default_factory=dict)
+    _holders: dict[str, list[LastUse]] = field(default_factory=dict)
+    _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _given: Iterator[str] | None = None
     """Names of the pieces to come, while kept messages are read."""
 
@@ -80,7 +80,7 @@ class Uses:
 
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
-        names: dict[Spot, list[str]] = {use.spot: [] for use in self.by_spot.values()}
+        names: dict[PieceRef, list[str]] = {use.spot: [] for use in self.by_spot.values()}
         for name, holders in self._holders.items():
             for use in holders:
                 names[use.spot].append(name)
@@ -122,21 +122,21 @@ class Uses:
             setattr(self, name, getattr(fresh, name))
         self._conversation = conversation
 
-    def state(self, message: int, slot: int = 0) -> tuple[Spot, int, bool, bool]:
+    def state(self, message: int, slot: int = 0) -> tuple[PieceRef, int, bool, bool]:
         """Of the content at a spot: the spot, model calls since its last use, whether the newest
         user turn has not used it, and whether it is of a file that the session edits; 0 and no
         for what is not known."""
         use = self.by_spot.get((message, slot))
         if use is None:
-            return Spot(message, slot), 0, False, False
+            return PieceRef(message, slot), 0, False, False
         last = use.last
         return use.spot, self.calls - last, last <= self.turn_began, use.path in self.edited
 
-    def age(self, spot: Spot) -> int:
+    def age(self, spot: PieceRef) -> int:
         """Model calls since the last use; 0 for what is not known."""
         return self.state(*spot)[1]
 
-    def spots_of(self, path: str) -> Sequence[Spot]:
+    def spots_of(self, path: str) -> Sequence[PieceRef]:
         """Results and arguments that are of a file, in their order."""
         return self._by_path.get(path, ())
 
@@ -154,7 +154,7 @@ class Uses:
             conversation = self._conversation
             assert conversation is not None
             path = self._path(item.arguments)
-            self._hold(Spot(index), item.text, path, partial(own_names, conversation, index))
+            self._hold(PieceRef(index), item.text, path, partial(own_names, conversation, index))
 
     def _note_edited(self, item: Item) -> None:
         for call in item.calls:
@@ -166,7 +166,7 @@ class Uses:
         for call in item.calls:
             used += self._named(call)
         names = frozenset[str]().union(*map(identifiers, _words(item)))
-        counts: Counter[Use] = Counter()
+        counts: Counter[LastUse] = Counter()
         for name in names:
             holders = self._holders.get(name, ())
             if len(holders) <= self.rule.max_holders:
@@ -176,7 +176,7 @@ class Uses:
             if use is not None:
                 use.last = self.calls
 
-    def _named(self, call: Call) -> list[Use]:
+    def _named(self, call: ToolUse) -> list[LastUse]:
         path = self._path(call.arguments)
         return [self.by_spot[spot] for spot in self._by_path.get(path, ()) if not spot.slot]
 
@@ -186,7 +186,7 @@ class Uses:
         paths = {call.id: self._path(call.arguments) for call in item.calls}
         for piece in pieces:
             if piece.kind != "thinking":
-                spot, path = Spot(index, piece.slot), paths.get(piece.call_id, "")
+                spot, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
                 self._hold(spot, piece.text, path, partial(identifiers, piece.text))
 
     def _loosen(self, index: int, pieces: list[Piece]) -> None:
@@ -198,14 +198,16 @@ class Uses:
             # What was added to it, or taken from it to fit, stands as it is.
             whole = whole and (part.blocks is None or bool(part.slots))
         for piece in pieces:
-            spot = Spot(index, piece.slot)
+            spot = PieceRef(index, piece.slot)
             if whole and not piece.sealed and piece.slot not in part.slots:
                 self.loose[spot] = piece
             else:
                 self.loose.pop(spot, None)
 
-    def _hold(self, spot: Spot, text: str, path: str, find: Callable[[], Iterable[str]]) -> None:
-        use = self.by_spot[spot] = Use(spot, self.calls, path, text)
+    def _hold(
+        self, spot: PieceRef, text: str, path: str, find: Callable[[], Iterable[str]]
+    ) -> None:
+        use = self.by_spot[spot] = LastUse(spot, self.calls, path, text)
         if path:
             self._by_path.setdefault(path, []).append(spot)
         known, most = self._holders, self.rule.max_holders
@@ -216,7 +218,7 @@ class Uses:
             elif len(holders) <= most:
                 holders.append(use)
 
-    def _holder(self, text: str) -> Use | None:
+    def _holder(self, text: str) -> LastUse | None:
         """The newest piece that holds a text."""
         if text.strip():
             for use in reversed(self.by_spot.values()):

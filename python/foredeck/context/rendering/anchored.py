@@ -16,8 +16,8 @@ from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part
 from foredeck.context.rendering.layout import (
     HANDLE_FROM_CHARS,
-    Placed,
-    Scene,
+    NewResult,
+    RenderContext,
     folded_part,
     full_part,
     is_receipt,
@@ -47,102 +47,104 @@ class Anchored:
     name = "anchored"
     keeps_bytes = True
 
-    def place(self, scene: Scene, placed: Placed) -> None:
+    def place(self, context: RenderContext, placed: NewResult) -> None:
         """Content under its handle, or less where a visible copy says it already."""
-        item = scene.conversation.items[placed.index]
-        part = self._saving(scene, placed, item) or full_part(
-            item, placed, self._head(scene, placed)
+        item = context.conversation.items[placed.index]
+        part = self._saving(context, placed, item) or full_part(
+            item, placed, self._head(context, placed)
         )
-        scene.render(placed.index, part)
+        context.render(placed.index, part)
         if part.base is not None:
-            scene.conversation.lean(part.base, placed.index)
+            context.conversation.lean(part.base, placed.index)
         if part.subject is not None and part.subject != placed.subject:
             # What can be read is the other object: it is in use, and this one is not shown.
-            scene.sets.activate(part.subject)
-            scene.branch.release_object(placed.subject or 0)
+            context.sets.activate(part.subject)
+            context.branch.release_object(placed.subject or 0)
 
-    def fold(self, scene: Scene, indexes: set[int]) -> None:
+    def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """References take the place of content and of words that it stands above; differences to it
         become content."""
-        conversation = scene.conversation
+        conversation = context.conversation
         leaning = [
             index
             for index, part in enumerate(conversation.parts)
             if part.base in indexes and index not in indexes
         ]
-        held = names_in_view(conversation, indexes) if indexes and scene.digests.chars else set()
+        held = names_in_view(conversation, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):
             item = conversation.items[index]
             told = ""
             if not is_receipt(item):
                 text = shown_text(conversation, index)
-                told = digest(item.tool, item.arguments, text, held=held, size=scene.digests)
+                told = digest(item.tool, item.arguments, text, held=held, size=context.digests)
             held |= identifiers(told)
-            scene.render(index, folded_part(scene, index, told))
+            context.render(index, folded_part(context, index, told))
         for index in leaning:
-            _stand_alone(scene, index)
+            _stand_alone(context, index)
 
-    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
+    def inserts(
+        self, context: RenderContext, standing: Sequence[Block] = ()
+    ) -> dict[int, list[Block]]:
         """None: nothing stands between messages."""
-        del scene, standing
+        del context, standing
         return {}
 
-    def _head(self, scene: Scene, placed: Placed) -> str | None:
+    def _head(self, context: RenderContext, placed: NewResult) -> str | None:
         """A head that names the version, where it is old or another one stays visible."""
         if placed.subject is None or placed.version is None:
             return None
-        other = scene.conversation.newest_holder(placed.subject)
-        shown = None if other is None else scene.conversation.parts[other].version
+        other = context.conversation.newest_holder(placed.subject)
+        shown = None if other is None else context.conversation.parts[other].version
         if shown is not None and shown > placed.version:
             return older_copy(placed.subject, placed.version)
-        if placed.version < scene.newest(placed.subject):
+        if placed.version < context.newest(placed.subject):
             return old_version(placed.subject, placed.version)
         if shown is None or shown == placed.version:
             return None
         return newer_copy(placed.subject, placed.version)
 
-    def _saving(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+    def _saving(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
         if placed.subject is None or item.has_image or item.chars < HANDLE_FROM_CHARS:
             # A shorter text would be said again in as many words, and shows no handle.
             return None
         return (
-            self._same(scene, placed)
-            or self._contained(scene, placed, item)
-            or self._difference(scene, placed, item)
+            self._same(context, placed)
+            or self._contained(context, placed, item)
+            or self._difference(context, placed, item)
         )
 
-    def _same(self, scene: Scene, placed: Placed) -> Part | None:
+    def _same(self, context: RenderContext, placed: NewResult) -> Part | None:
         """The very text is visible already."""
-        conversation = scene.conversation
+        conversation = context.conversation
         base = conversation.newest_with(placed.text_hash)
-        if base is None or conversation.items[base].failed != _failed(scene, placed):
+        if base is None or conversation.items[base].failed != _failed(context, placed):
             return None
         subject, version = conversation.parts[base].subject, conversation.parts[base].version
         if subject is None:
             return None
         if subject != placed.subject:
             placed = replace(placed, version=version)
-        text = unchanged(shown_name(conversation, base, subject, scene.cwd))
+        text = unchanged(shown_name(conversation, base, subject, context.cwd))
         return _lean("same", text, subject, placed, base)
 
-    def _contained(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+    def _contained(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
         """A read of lines that a visible read of the same file holds."""
-        base = _visible_read(scene, placed, item)
+        base = _visible_read(context, placed, item)
         if base is None or placed.subject is None:
             return None
-        visible = scene.conversation.items[base]
-        shown = shown_text(scene.conversation, base)
+        visible = context.conversation.items[base]
+        shown = shown_text(context.conversation, base)
         if not contains_lines(shown_lines(visible, shown), shown_lines(item, item.text)):
             return None
-        text = contained(shown_name(scene.conversation, base, placed.subject, scene.cwd))
+        text = contained(shown_name(context.conversation, base, placed.subject, context.cwd))
         return _lean("same", text, placed.subject, placed, base)
 
-    def _difference(self, scene: Scene, placed: Placed, item: Item) -> Part | None:
+    def _difference(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
         """A read that differs little from the visible one of the same lines."""
-        base = _visible_read(scene, placed, item)
+        base = _visible_read(context, placed, item)
         if base is None or placed.subject is None or placed.version is None:
             return None
-        conversation = scene.conversation
+        conversation = context.conversation
         visible = conversation.items[base]
         if placed.version < (conversation.parts[base].version or 0):
             return None
@@ -155,36 +157,36 @@ class Anchored:
         return _lean("diff", text, placed.subject, placed, base)
 
 
-def _stand_alone(scene: Scene, index: int) -> None:
+def _stand_alone(context: RenderContext, index: int) -> None:
     """What spoke of content above that is folded now says what it says without it."""
-    part, item = scene.conversation.parts[index], scene.conversation.items[index]
+    part, item = context.conversation.parts[index], context.conversation.items[index]
     if part.form == "diff":
-        placed = Placed(index, part.subject, part.version, part.text_hash)
-        scene.render(index, full_part(item, placed))
+        placed = NewResult(index, part.subject, part.version, part.text_hash)
+        context.render(index, full_part(item, placed))
     elif part.form == "same":
-        scene.render(index, reference_part(scene, index))
+        context.render(index, reference_part(context, index))
     elif part.form == "note" and part.base is not None:
-        subject = scene.conversation.parts[part.base].subject
+        subject = context.conversation.parts[part.base].subject
         if subject is not None:
-            scene.render(index, Part("note", [text_block(put_away(subject))]))
+            context.render(index, Part("note", [text_block(put_away(subject))]))
 
 
-def _failed(scene: Scene, placed: Placed) -> bool:
-    return scene.conversation.items[placed.index].failed
+def _failed(context: RenderContext, placed: NewResult) -> bool:
+    return context.conversation.items[placed.index].failed
 
 
-def _lean(form: Any, text: str, subject: int, placed: Placed, base: int) -> Part:
+def _lean(form: Any, text: str, subject: int, placed: NewResult, base: int) -> Part:
     block = text_block(text)
     return Part(form, [block], subject, placed.version, base, placed.text_hash)
 
 
-def _visible_read(scene: Scene, placed: Placed, item: Item) -> int | None:
+def _visible_read(context: RenderContext, placed: NewResult, item: Item) -> int | None:
     """The newest message that shows the same file by a whole copy, for what shows a file."""
     if item.tool not in SHOWING_FILES or item.failed or placed.text_hash is None:
         return None
     if placed.subject is None:
         return None
-    conversation = scene.conversation
+    conversation = context.conversation
     for index in reversed(conversation.holders.get(placed.subject, [])):
         shown = conversation.items[index]
         if shown.tool in SHOWING_FILES and conversation.parts[index].form in ("full", "host"):

@@ -1,7 +1,7 @@
 """Where content stands in the prompt. Two layouts behind one interface.
 
 A layout turns facts about results into parts, and decides what changes at a rebase. It is given
-a `Scene`: the conversation and what it may look up. It never writes to the store.
+a `RenderContext`: the conversation and what it may look up. It never writes to the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foredeck.context.digests import Size
+from foredeck.context.digests import DigestSize
 from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part, keep_all
@@ -40,7 +40,7 @@ GARBLED_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class NewResult:
     """A new result and the object whose content it carries."""
 
     index: int
@@ -50,7 +50,7 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Scene:
+class RenderContext:
     """What a layout works on."""
 
     branch: Branch
@@ -64,7 +64,7 @@ class Scene:
     min_saving_chars: int = 120
     label: Callable[[str], int | None] = lambda _call_id: None
     """The handle of a tool call, by the provider's id of it."""
-    digests: Size = field(default_factory=Size)
+    digests: DigestSize = field(default_factory=DigestSize)
     """How long the digest of a folded result may be."""
     gauge: Gauge = field(default_factory=Gauge)
     """Characters to tokens, for the model that will be called."""
@@ -96,18 +96,20 @@ class Layout(Protocol):
     keeps_bytes: bool
     """Whether sent bytes stay until a rebase; a stateless layout writes all anew each time."""
 
-    def place(self, scene: Scene, placed: Placed) -> None:
+    def place(self, context: RenderContext, placed: NewResult) -> None:
         """Render a result that is seen for the first time."""
 
-    def fold(self, scene: Scene, indexes: set[int]) -> None:
+    def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Rewrite the prompt without the content of these messages."""
 
-    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
+    def inserts(
+        self, context: RenderContext, standing: Sequence[Block] = ()
+    ) -> dict[int, list[Block]]:
         """What stands between messages: index to a list of content blocks. `standing`: blocks of
         earlier calls that stay where they are, since sealed reasoning is bound to them."""
 
 
-def full_part(item: Item, placed: Placed, head: str | None = None) -> Part:
+def full_part(item: Item, placed: NewResult, head: str | None = None) -> Part:
     """The content itself, under its handle where it is long enough to be folded one day."""
     own = keep_all(item)
     if placed.subject is None:
@@ -146,11 +148,11 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
-def folded_part(scene: Scene, index: int, told: str = "") -> Part:
+def folded_part(context: RenderContext, index: int, told: str = "") -> Part:
     """What is left of a result when it folds: `reference_part`, and less of a receipt."""
-    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    item, part = context.conversation.items[index], context.conversation.parts[index]
     if part.subject is None or not is_receipt(item):
-        return reference_part(scene, index, told)
+        return reference_part(context, index, told)
     line = text_block(done(part.subject))
     return Part("reference", [line], part.subject, part.version, None, part.text_hash)
 
@@ -162,18 +164,18 @@ def is_receipt(item: Item) -> bool:
     return len(item.text) <= RECEIPT_CHARS
 
 
-def reference_part(scene: Scene, index: int, told: str = "") -> Part:
+def reference_part(context: RenderContext, index: int, told: str = "") -> Part:
     """The line that is left of a result when its content goes; `told`: its digest."""
-    item, part = scene.conversation.items[index], scene.conversation.parts[index]
+    item, part = context.conversation.items[index], context.conversation.parts[index]
     if part.subject is None:
         return part
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
-        "args_display": args_display(_told(item), scene.cwd),
+        "args_display": args_display(_told(item), context.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
-    text = shown_text(scene.conversation, index)
+    text = shown_text(context.conversation, index)
     lines = _lines(item, text)
     line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{told}" if told else line)

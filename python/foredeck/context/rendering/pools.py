@@ -12,7 +12,13 @@ from collections.abc import Sequence
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.rendering.layout import Placed, Scene, full_part, is_garbled, reference_part
+from foredeck.context.rendering.layout import (
+    NewResult,
+    RenderContext,
+    full_part,
+    is_garbled,
+    reference_part,
+)
 from foredeck.context.wording import (
     active_heading,
     empty,
@@ -35,42 +41,44 @@ class Pools:
     name = "pools"
     keeps_bytes = False
 
-    def place(self, scene: Scene, placed: Placed) -> None:
+    def place(self, context: RenderContext, placed: NewResult) -> None:
         """A reference line; the content stands at the end while the object is active.
 
         An old version stands where it was asked for: what is active is the newest.
         """
         item, subject, version = (
-            scene.conversation.items[placed.index],
+            context.conversation.items[placed.index],
             placed.subject,
             placed.version,
         )
         if subject is None:
-            scene.render(placed.index, full_part(item, placed))
+            context.render(placed.index, full_part(item, placed))
             return
-        if version is not None and version < scene.newest(subject):
-            scene.render(placed.index, full_part(item, placed, old_version(subject, version)))
+        if version is not None and version < context.newest(subject):
+            context.render(placed.index, full_part(item, placed, old_version(subject, version)))
             return
-        scene.conversation.parts[placed.index].subject = subject
-        part = reference_part(scene, placed.index)
+        context.conversation.parts[placed.index].subject = subject
+        part = reference_part(context, placed.index)
         part.version, part.text_hash = version, placed.text_hash
-        scene.render(placed.index, part)
+        context.render(placed.index, part)
 
-    def fold(self, scene: Scene, indexes: set[int]) -> None:
+    def fold(self, context: RenderContext, indexes: set[int]) -> None:
         """Results are references already; what is no longer active is simply not listed."""
         for index in sorted(indexes):
-            part = scene.conversation.parts[index]
+            part = context.conversation.parts[index]
             if part.form in ("host", "full") and part.subject is not None:
-                scene.render(index, reference_part(scene, index))
+                context.render(index, reference_part(context, index))
 
-    def inserts(self, scene: Scene, standing: Sequence[Block] = ()) -> dict[int, list[Block]]:
+    def inserts(
+        self, context: RenderContext, standing: Sequence[Block] = ()
+    ) -> dict[int, list[Block]]:
         """The metadata pool before the chat, the active content after it."""
-        end, free = len(scene.conversation), first_free(scene.conversation)
-        self.fold(scene, {i for i in _as_the_host_sent_them(scene) if i >= free})
+        end, free = len(context.conversation), first_free(context.conversation)
+        self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
         told = _pool_lines(standing)
-        lines = [self._line(scene, ordinal) for ordinal in sorted(scene.sets.pool)]
+        lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]
         lines = [line for line in lines if told.get(_first_word(line)) != line]
-        contents = [self._content(scene, ordinal) for ordinal in sorted(scene.sets.active)]
+        contents = [self._content(context, ordinal) for ordinal in sorted(context.sets.active)]
         blocks = [block for own in contents if not _stand(own, standing) for block in own]
         found: dict[int, list[Block]] = {}
         if lines:
@@ -80,17 +88,17 @@ class Pools:
             found[end] = [*found.get(end, ()), text_block(heading), *blocks]
         return found
 
-    def _line(self, scene: Scene, ordinal: int) -> str:
-        return object_line(ordinal, scene.describe(ordinal))
+    def _line(self, context: RenderContext, ordinal: int) -> str:
+        return object_line(ordinal, context.describe(ordinal))
 
-    def _content(self, scene: Scene, ordinal: int) -> list[Block]:
+    def _content(self, context: RenderContext, ordinal: int) -> list[Block]:
         """A file as it is now; anything else, and a long file, as results have shown it."""
-        text = scene.content(ordinal)
-        if scene.describe(ordinal).get("state") == "deleted":
+        text = context.content(ordinal)
+        if context.describe(ordinal).get("state") == "deleted":
             return [text_block(no_content(ordinal, "it was deleted"))]
         if text is not None and len(text) <= WHOLE_CHARS:
             return [text_block(f"{handle(ordinal)}\n{text}" if text else empty(ordinal))]
-        blocks = [block for item in _shown(scene, ordinal) for block in _blocks(item, ordinal)]
+        blocks = [block for item in _shown(context, ordinal) for block in _blocks(item, ordinal)]
         return [block for n, block in enumerate(blocks) if block not in blocks[:n]]
 
 
@@ -119,15 +127,15 @@ def _first_word(text: str) -> str:
     return text.split(maxsplit=1)[0] if text.strip() else ""
 
 
-def _as_the_host_sent_them(scene: Scene) -> set[int]:
+def _as_the_host_sent_them(context: RenderContext) -> set[int]:
     """Results that went out without us: they take the form of the others."""
-    parts = enumerate(scene.conversation.parts)
+    parts = enumerate(context.conversation.parts)
     return {index for index, part in parts if part.form == "host" and part.subject is not None}
 
 
-def _shown(scene: Scene, ordinal: int) -> list[Item]:
+def _shown(context: RenderContext, ordinal: int) -> list[Item]:
     """The results that carry an object's content and are still wanted, else the newest one."""
-    conversation = scene.conversation
+    conversation = context.conversation
     every = [i for i, part in enumerate(conversation.parts) if part.subject == ordinal]
     live = [index for index in every if index in conversation.live]
     return [conversation.items[index] for index in live or every[-1:]]

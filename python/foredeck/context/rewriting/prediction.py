@@ -7,8 +7,8 @@ from typing import Any
 
 from foredeck.context.cache.cached import MINIMUM_TOKENS, NOTHING, marker_id
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.rendering.layout import Scene
-from foredeck.context.rewriting.rewriting import Call
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rewriting.rewriting import CallContext
 
 KEEP_CALLS = 5
 """For how many calls a marker stays where it is, if it can, before its place is chosen anew: that
@@ -16,7 +16,12 @@ costs asking the policy once more."""
 
 
 def foresee(
-    scene: Scene, call: Call, changed_from: int, first_to_go: int | None, *, before: int | None
+    context: RenderContext,
+    call: CallContext,
+    changed_from: int,
+    first_to_go: int | None,
+    *,
+    before: int | None,
 ) -> dict[str, Any]:
     """The `cache` of a call record, without what the provider says of it.
 
@@ -28,7 +33,7 @@ def foresee(
     marked = reach.mark(hit, first_to_go, rebased=changed_from < call.start)
     if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
         marked = before
-    total, read = _tokens(scene, call, hit)
+    total, read = _tokens(context, call, hit)
     rest = total - read
     pays_for_writing = reach.rule == "markers" or call.prices.write > 1
     written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
@@ -48,9 +53,9 @@ def marker_of(conversation: Conversation, cache: Mapping[str, Any] | None) -> st
     return "" if end is None else marker_id(conversation, end)
 
 
-def _tokens(scene: Scene, call: Call, hit: int) -> tuple[int, int]:
+def _tokens(context: RenderContext, call: CallContext, hit: int) -> tuple[int, int]:
     """Of the whole prompt, and of the prefix that is found."""
-    conversation, gauge = scene.conversation, scene.gauge
+    conversation, gauge = context.conversation, context.gauge
     total = gauge.prompt(conversation, call.fixed_chars)
     if hit == NOTHING:
         return total, 0

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import REFRESHED, Part, Spot
+from foredeck.context.messages.parts import REFRESHED, Part, PieceRef
 from foredeck.context.messages.wires import Wire
 from foredeck.context.policies.pieces import Piece, folded_blocks
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rendering.layout import Scene, is_garbled, shown_text
+from foredeck.context.rendering.layout import RenderContext, is_garbled, shown_text
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.canonical import hash_text
 from foredeck.sources import parse_read_range
@@ -33,75 +33,75 @@ class Refresh:
     text: str | None
     """The newest content; None where it is what the read shows already."""
     version: int
-    folds: tuple[Spot, ...]
+    folds: tuple[PieceRef, ...]
     saving: int
     """Characters that the prompt becomes shorter by."""
 
 
-Finder = Callable[[Scene, Collection[Spot]], dict[Spot, Refresh]]
+FindRefreshes = Callable[[RenderContext, Collection[PieceRef]], dict[PieceRef, Refresh]]
 """Looks for reads that may be brought up to date; told what goes in any case."""
 
 
 @dataclass(slots=True)
-class Refreshes:
+class RefreshFinder:
     """Finds the reads that may be brought up to date; looks at a file again once something has
     been read, written or edited there."""
 
     _known: dict[str, tuple[tuple[int, int, int], Refresh | None]] = field(default_factory=dict)
 
-    def finder(self, rule: UseRule | None, uses: Uses, wire: Wire) -> Finder | None:
+    def finder(self, rule: UseRule | None, uses: Uses, wire: Wire) -> FindRefreshes | None:
         """What finds them at one call; None where the policy does not want it."""
         if rule is None or not rule.refresh:
             return None
-        return lambda scene, going: self.find(scene, uses, going, wire)
+        return lambda context, going: self.find(context, uses, going, wire)
 
     def find(
-        self, scene: Scene, uses: Uses, going: Collection[Spot], wire: Wire
-    ) -> dict[Spot, Refresh]:
+        self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
+    ) -> dict[PieceRef, Refresh]:
         """By the spots that stand for them. `going`: what folds at the next rebase in any case."""
         if not wire.arguments or wire.between_turns:
             return {}
-        found: dict[Spot, Refresh] = {}
+        found: dict[PieceRef, Refresh] = {}
         for path in uses.edited:
-            refresh = self._of(scene, uses, path)
-            if refresh is None or Spot(refresh.index) in going:
+            refresh = self._of(context, uses, path)
+            if refresh is None or PieceRef(refresh.index) in going:
                 continue
-            rest = _still_there(scene, uses, refresh, going)
+            rest = _still_there(context, uses, refresh, going)
             if rest is not None:
-                found[Spot(refresh.index, REFRESHED)] = rest
+                found[PieceRef(refresh.index, REFRESHED)] = rest
         return found
 
-    def _of(self, scene: Scene, uses: Uses, path: str) -> Refresh | None:
+    def _of(self, context: RenderContext, uses: Uses, path: str) -> Refresh | None:
         spots = uses.spots_of(path)
-        read = _newest_read(scene, spots)
+        read = _newest_read(context, spots)
         if read is None:
             return None
-        part = scene.conversation.parts[read]
-        newest = scene.newest(part.subject or 0)
+        part = context.conversation.parts[read]
+        newest = context.newest(part.subject or 0)
         key = (len(spots), newest, part.chars)
         if path not in self._known or self._known[path][0] != key:
-            self._known[path] = (key, _refresh(scene, uses, read, newest, spots))
+            self._known[path] = (key, _refresh(context, uses, read, newest, spots))
         return self._known[path][1]
 
 
-def refresh(scene: Scene, refreshes: Iterable[Refresh]) -> list[Spot]:
+def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceRef]:
     """Render these reads anew; returns the arguments that fold with them."""
-    folds: list[Spot] = []
+    folds: list[PieceRef] = []
     for each in refreshes:
         folds += each.folds
         if each.text is None:
             continue
-        subject = scene.conversation.parts[each.index].subject or 0
+        subject = context.conversation.parts[each.index].subject or 0
         head = text_block(brought_up_to_date(subject, each.version))
         blocks = [head, text_block(each.text)]
         digest = hash_text(each.text)
-        scene.render(each.index, Part("full", blocks, subject, each.version, None, digest))
+        context.render(each.index, Part("full", blocks, subject, each.version, None, digest))
     return folds
 
 
-def _newest_read(scene: Scene, spots: Collection[Spot]) -> int | None:
+def _newest_read(context: RenderContext, spots: Collection[PieceRef]) -> int | None:
     """The newest message that shows the whole of a file, and on which no difference leans."""
-    conversation = scene.conversation
+    conversation = context.conversation
     flight = conversation.last_assistant()
     for spot in sorted((s for s in spots if not s.slot and s.message <= flight), reverse=True):
         part, item = conversation.parts[spot.message], conversation.items[spot.message]
@@ -122,14 +122,14 @@ def _is_whole(item: Item) -> bool:
 
 
 def _refresh(
-    scene: Scene, uses: Uses, read: int, newest: int, spots: Collection[Spot]
+    context: RenderContext, uses: Uses, read: int, newest: int, spots: Collection[PieceRef]
 ) -> Refresh | None:
     """What bringing a read up to date would do, None where the file has no text to show."""
-    conversation = scene.conversation
+    conversation = context.conversation
     part, shown = conversation.parts[read], shown_text(conversation, read)
     text: str | None = None
     if part.version is not None and newest > part.version:
-        text = scene.content(part.subject or 0)
+        text = context.content(part.subject or 0)
         if not text or len(text) > MAX_CHARS:
             return None
     folds = [
@@ -143,32 +143,32 @@ def _refresh(
     return Refresh(read, text, newest, tuple(folds), -grows)
 
 
-def _stands(uses: Uses, spot: Spot, text: str) -> bool:
+def _stands(uses: Uses, spot: PieceRef, text: str) -> bool:
     wanted = uses.by_spot[spot].text.strip()
     return bool(wanted) and wanted in text
 
 
 def _still_there(
-    scene: Scene, uses: Uses, known: Refresh, going: Collection[Spot]
+    context: RenderContext, uses: Uses, known: Refresh, going: Collection[PieceRef]
 ) -> Refresh | None:
     """With the arguments that still stand, and what that saves; None if it is too little."""
-    folds: list[Spot] = []
+    folds: list[PieceRef] = []
     saving = known.saving
     for spot in known.folds:
-        piece = _piece(scene, uses, spot)
+        piece = _piece(context, uses, spot)
         if piece is not None and spot not in going:
             folds.append(spot)
             saving += piece.saving
-    if not folds or saving < scene.min_saving_chars:
+    if not folds or saving < context.min_saving_chars:
         return None
     return Refresh(known.index, known.text, known.version, tuple(folds), saving)
 
 
-def _piece(scene: Scene, uses: Uses, spot: Spot) -> Piece | None:
+def _piece(context: RenderContext, uses: Uses, spot: PieceRef) -> Piece | None:
     """A piece that can fold now: seen by a call, not sealed, not folded."""
-    piece, conversation = uses.loose.get(spot), scene.conversation
+    piece, conversation = uses.loose.get(spot), context.conversation
     if piece is None or spot.message >= conversation.last_assistant():
         return None
     slots = {*conversation.parts[spot.message].slots, spot.slot}
     item = conversation.items[spot.message]
-    return None if folded_blocks(item, slots, scene.label) is None else piece
+    return None if folded_blocks(item, slots, context.label) is None else piece

@@ -6,28 +6,28 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foredeck.context.cache.cached import HEAD, NOTHING, Reach
+from foredeck.context.cache.cached import HEAD, NOTHING, CacheReach
 from foredeck.context.cache.economics import (
     DEFINITION_CHARS,
-    Bill,
-    Due,
-    Offer,
+    CollapsibleMessage,
     Prices,
-    Terms,
+    PromptBill,
+    RebaseOffer,
+    RebaseThresholds,
     best_rebase,
     calls_until,
 )
 from foredeck.context.cache.rebase import (
     CHARS_PER_TOKEN,
-    Moment,
-    Reason,
-    Water,
+    RebaseInputs,
+    RebaseReason,
+    WaterMarks,
     first_free,
     is_closing,
     reason_to_rebase,
 )
-from foredeck.context.messages.parts import Spot
-from foredeck.context.rendering.layout import Layout, Scene
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rewriting.folding import (
     collapsible,
     fold,
@@ -36,21 +36,21 @@ from foredeck.context.rewriting.folding import (
     shed,
     unseal,
 )
-from foredeck.context.rewriting.refresh import Finder, Refresh
+from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
 from foredeck.context.state.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallContext:
     """What the decision needs to know of the call at hand."""
 
-    moment: Moment
+    moment: RebaseInputs
     prices: Prices
     start: int
     """How many messages were sent before."""
     fixed_chars: int
     """What stands around the messages: system prompt, tools."""
-    reach: Reach
+    reach: CacheReach
     """What the provider's cache would find."""
     rewritten: int | None = None
     """From this message on the host has changed what it had sent before: these bytes are new to
@@ -65,21 +65,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RebaseSettings:
     """What the user can change about rebases."""
 
-    water: Water = field(default_factory=Water)
-    terms: Terms = field(default_factory=Terms)
+    water: WaterMarks = field(default_factory=WaterMarks)
+    terms: RebaseThresholds = field(default_factory=RebaseThresholds)
 
 
 def rewrite(
     session: Session,
-    scene: Scene,
+    context: RenderContext,
     layout: Layout,
-    call: Call,
-    rules: Rules,
-    wanted: Collection[Spot] = (),
-    find: Finder | None = None,
+    call: CallContext,
+    rules: RebaseSettings,
+    wanted: Collection[PieceRef] = (),
+    find: FindRefreshes | None = None,
 ) -> dict[str, Any]:
     """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
 
@@ -87,16 +87,16 @@ def rewrite(
     may be brought up to date, given what goes. The session's ledger goes on by this call.
     """
     conversation = session.branch.conversation
-    due = collapsible(scene, wanted)
-    refreshes = find(scene, due.keys()) if find and layout.keeps_bytes else {}
+    due = collapsible(context, wanted)
+    refreshes = find(context, due.keys()) if find and layout.keeps_bytes else {}
     if refreshes:
         savings = {spot: refresh.saving for spot, refresh in refreshes.items()}
         due = dict(sorted({**due, **savings}.items()))
     conversation.set_due(due.keys(), session.branch.depth + 1)
-    decision = _rebase(session, scene, layout, call, rules, due, wanted, refreshes)
+    decision = _rebase(session, context, layout, call, rules, due, wanted, refreshes)
     if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
-        unseal(scene, decision["from"])
-    changed_from = min(scene.changed, default=len(conversation))
+        unseal(context, decision["from"])
+    changed_from = min(context.changed, default=len(conversation))
     session.branch.ledger = session.branch.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
     )
@@ -105,21 +105,21 @@ def rewrite(
 
 def _rebase(
     session: Session,
-    scene: Scene,
+    context: RenderContext,
     layout: Layout,
-    call: Call,
-    rules: Rules,
-    due: Mapping[Spot, int],
-    wanted: Collection[Spot],
-    refreshes: Mapping[Spot, Refresh],
+    call: CallContext,
+    rules: RebaseSettings,
+    due: Mapping[PieceRef, int],
+    wanted: Collection[PieceRef],
+    refreshes: Mapping[PieceRef, Refresh],
 ) -> dict[str, Any]:
     if not layout.keeps_bytes:
         _let_go(session, wanted)
         if call.unseals and not first_free(session.branch.conversation):
-            unseal(scene, 0)
-        return _shed(session, scene, call, rules.water)
+            unseal(context, 0)
+        return _shed(session, context, call, rules.water)
     reason, first = reason_to_rebase(call.moment, rules.water), 0
-    if reason == "high-water" and _is_futile(scene, call, rules.water, due):
+    if reason == "high-water" and _is_futile(context, call, rules.water, due):
         # Sealed reasoning stands behind nearly everything: what could go now, one result at a
         # time, is what came last. A compaction does more, and is made before the window is full.
         reason = None
@@ -134,36 +134,38 @@ def _rebase(
     if reason is None and offer is None:
         return {"kind": "append"}
     first = first if offer is None else offer.index
-    folded = fold(scene, layout, [spot for spot in due if spot.message >= first], refreshes)
-    folded |= _fold_more(scene, layout, call, rules.water, reason)
+    folded = fold(context, layout, [spot for spot in due if spot.message >= first], refreshes)
+    folded |= _fold_more(context, layout, call, rules.water, reason)
     if not folded and not call.moment.written_anew:
         return {"kind": "append"}
     for index in folded:
         session.branch.release(index)
-    changed_from = 0 if call.moment.relaid else min(scene.changed, default=call.start)
+    changed_from = 0 if call.moment.relaid else min(context.changed, default=call.start)
     if offer is not None:
         reason = _reason_of(call, offer)
     told = {"kind": "rebase", "reason": reason, "from": changed_from}
     return told if offer is None else {**told, **offer.to_decision()}
 
 
-def _reason_of(call: Call, offer: Offer) -> Reason:
+def _reason_of(call: CallContext, offer: RebaseOffer) -> RebaseReason:
     """Why a rebase pays: what it changes may not be cached in any case."""
     if call.reach.rule == "none":
         return "no-cache"
     return "pays" if call.reach.hit(call.start) > offer.index else "look-back"
 
 
-def _let_go(session: Session, wanted: Collection[Spot]) -> None:
+def _let_go(session: Session, wanted: Collection[PieceRef]) -> None:
     """A layout that writes all anew need not wait: results that may go are no longer active."""
     results = {spot.message for spot in wanted if not spot.slot}
     for index in results & session.branch.conversation.live.keys():
         session.branch.release(index)
 
 
-def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str, Any]:
+def _shed(
+    session: Session, context: RenderContext, call: CallContext, water: WaterMarks
+) -> dict[str, Any]:
     """A stateless layout has nothing to fold: what does not fit is no longer active."""
-    gone = shed(scene, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
+    gone = shed(context, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
     for ordinal in gone:
         session.branch.release_object(ordinal)
     if not gone:
@@ -172,25 +174,33 @@ def _shed(session: Session, scene: Scene, call: Call, water: Water) -> dict[str,
 
 
 def _fold_more(
-    scene: Scene, layout: Layout, call: Call, water: Water, reason: Reason | None
+    context: RenderContext,
+    layout: Layout,
+    call: CallContext,
+    water: WaterMarks,
+    reason: RebaseReason | None,
 ) -> set[int]:
     """Above the high-water mark, go on down to the low one."""
     window = call.moment.window
-    tokens = scene.gauge.prompt(scene.conversation, call.fixed_chars)
+    tokens = context.gauge.prompt(context.conversation, call.fixed_chars)
     if not window or not (reason == "high-water" or tokens > water.high * window):
         return set()
-    return fold_down(scene, layout, int(water.low * window), call.fixed_chars)
+    return fold_down(context, layout, int(water.low * window), call.fixed_chars)
 
 
-def _is_futile(scene: Scene, call: Call, water: Water, due: Mapping[Spot, int]) -> bool:
+def _is_futile(
+    context: RenderContext, call: CallContext, water: WaterMarks, due: Mapping[PieceRef, int]
+) -> bool:
     """Whether what may not be changed now keeps the prompt so near the high-water mark that it
     would be there again soon: nearer than half of the way down to the low one."""
     enough = (water.high + water.low) / 2 * (call.moment.window or 0)
-    chars, held = foldable_chars(scene, due)
-    return held and call.moment.tokens - scene.gauge.tokens(chars) > enough
+    chars, held = foldable_chars(context, due)
+    return held and call.moment.tokens - context.gauge.tokens(chars) > enough
 
 
-def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> Offer | None:
+def _offer(
+    session: Session, call: CallContext, terms: RebaseThresholds, dues: Sequence[CollapsibleMessage]
+) -> RebaseOffer | None:
     """The rebase that pays at this call, by the rent that each due piece has cost."""
     if not dues:
         return None
@@ -202,7 +212,9 @@ def _offer(session: Session, call: Call, terms: Terms, dues: Sequence[Due]) -> O
     return best_rebase(dues, call.prices, terms, so_far)
 
 
-def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
+def _dues(
+    session: Session, call: CallContext, due: Mapping[PieceRef, int]
+) -> list[CollapsibleMessage]:
     """What may go, message by message in their order, as far back as bytes may change."""
     conversation = session.branch.conversation
     savings: dict[int, int] = {}
@@ -214,15 +226,15 @@ def _dues(session: Session, call: Call, due: Mapping[Spot, int]) -> list[Due]:
         rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
     before, free = conversation.chars_before, first_free(conversation)
     found = max(call.reach.hit(call.start), HEAD)
-    dues: list[Due] = []
+    dues: list[CollapsibleMessage] = []
     for index in sorted(index for index in savings if index >= free):
         suffix = before(found) - before(max(min(call.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
-        dues.append(Due(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
+        dues.append(CollapsibleMessage(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
     return dues
 
 
-def _plain_bill(session: Session, call: Call) -> Bill:
+def _plain_bill(session: Session, call: CallContext) -> PromptBill:
     """What the call costs with every message as the host has it, and no marker or tool but its
     own."""
     conversation, reach = session.branch.conversation, call.reach
@@ -232,7 +244,7 @@ def _plain_bill(session: Session, call: Call) -> Bill:
     return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
 
 
-def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
+def _own_bill(session: Session, call: CallContext, changed_from: int) -> PromptBill:
     """What it costs as it goes out, changed from a message on."""
     conversation = session.branch.conversation
     total = conversation.chars_sent + call.fixed_chars
@@ -242,5 +254,5 @@ def _own_bill(session: Session, call: Call, changed_from: int) -> Bill:
     return _bill(total, conversation.chars_before(hit) + call.fixed_chars)
 
 
-def _bill(total: int, cached: int) -> Bill:
-    return Bill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)
+def _bill(total: int, cached: int) -> PromptBill:
+    return PromptBill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)

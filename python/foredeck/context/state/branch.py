@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.cache.cached import Entries
+from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import ROOT_TIP, next_tip
-from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.parts import PieceRef
 from foredeck.context.state.sets import Sets
 from foredeck.model.messages import MessageKey
 from foredeck.store.protocol import Head
@@ -38,10 +38,10 @@ class BranchState:
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
     state: Mapping[str, Any] = field(default_factory=dict)
-    due: dict[Spot, int] = field(default_factory=dict)
+    due: dict[PieceRef, int] = field(default_factory=dict)
     depth: int = 0
     """How many calls the chain has."""
-    entries: Entries = field(default_factory=Entries)
+    entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of it."""
 
     def apply(self, record: Fields) -> None:
@@ -67,9 +67,9 @@ class BranchState:
         self.depth += 1
         self.entries.apply(record)
         due = record.get("due") or {}
-        self.due.update((Spot(*spot), self.depth) for spot in due.get("+", ()))
+        self.due.update((PieceRef(*spot), self.depth) for spot in due.get("+", ()))
         for spot in due.get("-", ()):
-            self.due.pop(Spot(*spot), None)
+            self.due.pop(PieceRef(*spot), None)
 
     @property
     def until(self) -> int:

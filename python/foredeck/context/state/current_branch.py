@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foredeck.context.cache.cached import Entries
+from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
@@ -43,7 +43,7 @@ class Branch:
     """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
     depth: int = 0
     """How many calls the branch has."""
-    entries: Entries = field(default_factory=Entries)
+    entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of the branch."""
     applied: set[str] = field(default_factory=set)
     """Ids of context tool calls whose effect is in the sets already."""

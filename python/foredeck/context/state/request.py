@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from foredeck.context.cache.cached import Rule
+from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.repairs import Insert
@@ -24,7 +24,7 @@ class Model:
     window: int | None = None
     cache_ttl_s: float | None = None
     prices: Prices = field(default_factory=Prices)
-    cache: Rule = "prefix"
+    cache: CacheRule = "prefix"
     """By which rule its provider keeps prompts."""
     marks: bool = False
     """Whether one more cache marker can be set in its requests."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.parts import Spot
+from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.branch import Fields
@@ -66,7 +66,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
         return "It is pinned, so it never folds."
     if holder > conversation.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    since = conversation.due.get(Spot(holder))
+    since = conversation.due.get(PieceRef(holder))
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
     if ordinal not in sets.active or holder not in conversation.live:
@@ -79,7 +79,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
     if policy.uses is None:
         return ""
-    return f", last used {uses.age(Spot(holder))} calls ago"
+    return f", last used {uses.age(PieceRef(holder))} calls ago"
 
 
 def _gone(session: Session, ordinal: int) -> str:

@@ -12,22 +12,22 @@ from typing import Any, Literal
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
-from foredeck.context.rendering.layout import Scene
+from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.folding import may_go
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Model
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import Asked, Compacted, by_summary, put_away
+from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, put_away
 from foredeck.context.window.fitting import SUMMARY_SHARE
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.compactions import AskedBy, Writer
 
-Hand = Literal["foredeck", "model"]
+SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CompactionRequest:
     """What the host has in mind."""
 
     by: AskedBy
@@ -47,17 +47,17 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class CompactionSettings:
     """What the user can change about compactions."""
 
-    automatic: Hand = "foredeck"
-    manual: Hand = "model"
+    automatic: SummaryAuthor = "foredeck"
+    manual: SummaryAuthor = "model"
     summary_chars: int = 8000
     high_water: float = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CompactionDecision:
     """`cancel`: there is room. `host`: the host's model shall write the summary. `summary`: it is
     written already."""
 
@@ -65,27 +65,39 @@ class Verdict:
     made: Compacted | None = None
 
 
-def judge(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> Verdict:
+def judge(
+    session: Session,
+    context: RenderContext,
+    gauge: Gauge,
+    wish: CompactionRequest,
+    manner: CompactionSettings,
+) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
     host's model shall write, or another extension writes instead, waits for `finish`."""
     session.pending.compaction = wish
-    if wish.by == "threshold" and _has_room(session, scene, gauge, wish, manner):
-        return Verdict("cancel")
+    if wish.by == "threshold" and _has_room(session, context, gauge, wish, manner):
+        return CompactionDecision("cancel")
     writer = manner.manual if wish.by == "user" else manner.automatic
     if writer == "model" or wish.instructions:
-        return Verdict("host")
-    return Verdict("summary", _put_away(session, gauge, wish, manner.summary_chars))
+        return CompactionDecision("host")
+    return CompactionDecision("summary", _put_away(session, gauge, wish, manner.summary_chars))
 
 
 def finish(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
     """Somebody else has written the summary: the object of what was put away."""
     wish, session.pending.compaction = session.pending.compaction, None
-    if not isinstance(wish, Wish) or not wish.items or not summary:
+    if not isinstance(wish, CompactionRequest) or not wish.items or not summary:
         return None
     return _put_away(session, Gauge(), wish, len(summary), writer, summary)
 
 
-def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: Manner) -> bool:
+def _has_room(
+    session: Session,
+    context: RenderContext,
+    gauge: Gauge,
+    wish: CompactionRequest,
+    manner: CompactionSettings,
+) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
     window = usable_window(session, wish.model, gauge)
     if window is None:
@@ -94,7 +106,7 @@ def _has_room(session: Session, scene: Scene, gauge: Gauge, wish: Wish, manner: 
     if not len(session.branch.conversation):
         newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
         return newest is None or gauge.tokens(newest["stats"]["chars_sent"]) <= limit
-    foldable = gauge.tokens(may_go(scene))
+    foldable = gauge.tokens(may_go(context))
     expected = gauge.prompt(session.branch.conversation, _around(session))
     expected += gauge.tokens(wish.new_chars)
     if not gauge.calls:
@@ -127,7 +139,7 @@ def _around(session: Session) -> int:
 def _put_away(
     session: Session,
     gauge: Gauge,
-    wish: Wish,
+    wish: CompactionRequest,
     chars: int,
     writer: Writer = "foredeck",
     written: str | None = None,
@@ -142,7 +154,7 @@ def _put_away(
     made = put_away(
         session,
         items,
-        Asked(
+        SummaryRequest(
             wish.by,
             max(LEAST_SUMMARY_CHARS, min(chars, share)),
             wish.time_ms,
@@ -169,7 +181,7 @@ def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
     return list.items
 
 
-def _refused(session: Session, wish: Wish) -> dict[str, Any]:
+def _refused(session: Session, wish: CompactionRequest) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
     record = session.newest_record
     if wish.by != "overflow" or record is None or wish.model is None:

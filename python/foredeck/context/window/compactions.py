@@ -9,8 +9,8 @@ from typing import Any
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.state.branch import Fields
 from foredeck.context.state.session import Session
-from foredeck.context.window.summary import Stretch, Summary, summarise
-from foredeck.context.window.transcript import Names, Turn, markdown, split_turns
+from foredeck.context.window.summary import ChatSummary, SummaryInput, summarise
+from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
@@ -21,7 +21,7 @@ from foredeck.store.protocol import Head
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SummaryRequest:
     """Who wants a compaction, and how large its summary may be."""
 
     by: AskedBy
@@ -43,7 +43,7 @@ class Compacted:
 def put_away(
     session: Session,
     items: Sequence[Item],
-    asked: Asked,
+    asked: SummaryRequest,
     *,
     first: int,
     previous: str | None = None,
@@ -84,7 +84,7 @@ def set_aside(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
     id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
     known = session.compactions.get(id)
     if known is None or id not in session.index.by_object:
-        asked = Asked("window", max_chars, item.time_ms)
+        asked = SummaryRequest("window", max_chars, item.time_ms)
         put_away(session, [item], asked, first=turn_number(session, item))
         known = session.compactions[id]
     return session.index.by_object[id], int(known["first_turn"])
@@ -141,23 +141,23 @@ def turns_of(
     return "\n".join(unpack(text, blob) for text in wanted)
 
 
-def names_of(session: Session) -> Names:
+def names_of(session: Session) -> TranscriptNames:
     """What transcripts of this session may look up."""
-    return Names(session.index.by_label.get, session.cwd)
+    return TranscriptNames(session.index.by_label.get, session.cwd)
 
 
 def _summary(
     session: Session,
-    turns: list[Turn],
+    turns: list[ChatTurn],
     ordinal: int,
-    asked: Asked,
+    asked: SummaryRequest,
     before: Head | None,
     pinned: Sequence[int],
-) -> Summary:
+) -> ChatSummary:
     earlier, names = _earlier(session, before), names_of(session)
     # What foredeck itself puts away for the window never holds the newest question.
     questions = asked.by != "window"
-    stretch = Stretch(turns, names, ordinal, _files(session), earlier, pinned, questions)
+    stretch = SummaryInput(turns, names, ordinal, _files(session), earlier, pinned, questions)
     return summarise(stretch, asked.max_chars)
 
 
@@ -181,9 +181,9 @@ def _files(session: Session) -> Callable[[str], tuple[int, Fields] | None]:
 def _document(
     session: Session,
     id: str,
-    turns: list[Turn],
+    turns: list[ChatTurn],
     items: Sequence[Item],
-    summary: Summary,
+    summary: ChatSummary,
     before: Head | None,
 ) -> CompactionDocument:
     names, blobs = names_of(session), session.workspace.blobs

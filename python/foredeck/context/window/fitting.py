@@ -15,11 +15,16 @@ from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, block_char
 from foredeck.context.messages.parts import Part
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
-from foredeck.context.rendering.layout import Placed, Scene, full_part, reference_part
+from foredeck.context.rendering.layout import NewResult, RenderContext, full_part, reference_part
 from foredeck.context.rewriting.folding import unseal
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import Asked, host_compaction, put_away, turn_number
+from foredeck.context.window.compactions import (
+    SummaryRequest,
+    host_compaction,
+    put_away,
+    turn_number,
+)
 from foredeck.context.window.pinning import hold, messages_held
 from foredeck.context.window.pressure import room
 
@@ -37,7 +42,7 @@ MARKER_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class WindowBudget:
     """What the prompt must fit into."""
 
     window: int | None
@@ -75,7 +80,7 @@ class Space:
         return max(LEAST_CHARS, min(self.summary_chars, int(share)))
 
 
-def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
+def fit(session: Session, context: RenderContext, space: WindowBudget) -> dict[str, Any] | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
     if not space.window or _chars(session, space) <= space.limit:
         return None
@@ -84,17 +89,17 @@ def fit(session: Session, scene: Scene, space: Space) -> dict[str, Any] | None:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
     decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
-    held = messages_held(scene, space.goal)
+    held = messages_held(context, space.goal)
     until = _cut_point(session, space, held)
     if until:
-        decision["compaction"] = _put_away(session, scene, until, space, held)
+        decision["compaction"] = _put_away(session, context, until, space, held)
     for number in range(PASSES):
         if _chars(session, space) > space.limit:
-            _trim(session, scene, space, held if number < PASSES - 1 else frozenset())
+            _trim(session, context, space, held if number < PASSES - 1 else frozenset())
     if bound:
         _close_turn(session)
     if space.unseals:
-        unseal(scene, 0)
+        unseal(context, 0)
     return decision
 
 
@@ -106,7 +111,7 @@ def compacted_until(session: Session) -> tuple[int, str | None]:
     return 0, None
 
 
-def _chars(session: Session, space: Space) -> int:
+def _chars(session: Session, space: WindowBudget) -> int:
     """The prompt's length; images count by their tokens."""
     ours = (m for messages in session.branch.inserts.values() for m in messages)
     inserted = sum(block_chars(block) for message in ours for block in message["blocks"])
@@ -125,7 +130,7 @@ def _kept(session: Session) -> tuple[int, int]:
     return user, last
 
 
-def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
+def _cut_point(session: Session, space: WindowBudget, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
     conversation = session.branch.conversation
@@ -144,7 +149,7 @@ def _cut_point(session: Session, space: Space, held: frozenset[int]) -> int:
 
 
 def _put_away(
-    session: Session, scene: Scene, until: int, space: Space, held: frozenset[int]
+    session: Session, context: RenderContext, until: int, space: WindowBudget, held: frozenset[int]
 ) -> str:
     conversation = session.branch.conversation
     done, previous = compacted_until(session)
@@ -158,11 +163,11 @@ def _put_away(
     for index in range(until):
         stays = index == user or index in held
         if not stays and conversation.parts[index].form != "dropped":
-            _leave_out(session, scene, index)
-    hold(scene, held, until)
-    _stand_alone(scene, until)
+            _leave_out(session, context, index)
+    hold(context, held, until)
+    _stand_alone(context, until)
     pinned = sorted(n for n in session.branch.sets.pins if not conversation.holders.get(n))
-    asked = Asked("window", space.summary(), space.time_ms)
+    asked = SummaryRequest("window", space.summary(), space.time_ms)
     made = put_away(
         session,
         covered,
@@ -179,17 +184,17 @@ def _put_away(
     return made.id
 
 
-def _leave_out(session: Session, scene: Scene, index: int) -> None:
-    part = scene.conversation.parts[index]
-    scene.branch.release(index)
+def _leave_out(session: Session, context: RenderContext, index: int) -> None:
+    part = context.conversation.parts[index]
+    context.branch.release(index)
     gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
-    scene.render(index, gone)
+    context.render(index, gone)
     session.branch.drops.add(index)
 
 
-def _stand_alone(scene: Scene, until: int) -> None:
+def _stand_alone(context: RenderContext, until: int) -> None:
     """What leaned on content that is gone says itself what it said by reference."""
-    conversation = scene.conversation
+    conversation = context.conversation
     flight = conversation.last_assistant()
     for index in range(until, len(conversation)):
         part = conversation.parts[index]
@@ -198,28 +203,30 @@ def _stand_alone(scene: Scene, until: int) -> None:
         if part.form == "note":
             ordinal = conversation.parts[part.base].subject
             blocks = None if ordinal is None else [text_block(wording.put_away(ordinal))]
-            scene.render(index, Part("note", blocks))
+            context.render(index, Part("note", blocks))
         elif part.form == "diff" or index > flight:
-            placed = Placed(index, part.subject, part.version, part.text_hash)
-            scene.render(index, full_part(conversation.items[index], placed))
+            placed = NewResult(index, part.subject, part.version, part.text_hash)
+            context.render(index, full_part(conversation.items[index], placed))
         else:
-            scene.render(index, reference_part(scene, index))
+            context.render(index, reference_part(context, index))
     conversation.find_uses()
 
 
-def _trim(session: Session, scene: Scene, space: Space, spared: frozenset[int]) -> None:
+def _trim(
+    session: Session, context: RenderContext, space: WindowBudget, spared: frozenset[int]
+) -> None:
     """Cut the largest texts in the middle until the prompt fits, but for those of `spared`."""
-    conversation = scene.conversation
+    conversation = context.conversation
     for index, item in enumerate(conversation.items):
         if item.kind == "assistant" and _chars(session, space) > space.limit:
-            _fold_arguments(scene, index)
+            _fold_arguments(context, index)
     parts = conversation.parts
     wide = [i for i in range(len(parts)) if i not in spared and _may_trim(session, i)]
     sizes = {i: parts[i].chars for i in wide}
     level = _level(list(sizes.values()), _chars(session, space) - space.limit)
     for index, size in sizes.items():
         if size > max(LEAST_CHARS, level):
-            _trim_message(session, scene, index, max(LEAST_CHARS, level), space)
+            _trim_message(session, context, index, max(LEAST_CHARS, level), space)
 
 
 def _may_trim(session: Session, index: int) -> bool:
@@ -240,18 +247,20 @@ def _level(sizes: list[int], over: int) -> int:
     return 0
 
 
-def _trim_message(session: Session, scene: Scene, index: int, chars: int, space: Space) -> None:
-    conversation = scene.conversation
+def _trim_message(
+    session: Session, context: RenderContext, index: int, chars: int, space: WindowBudget
+) -> None:
+    conversation = context.conversation
     item, part = conversation.items[index], conversation.parts[index]
     ordinal = part.subject
     if ordinal is None:
-        asked = Asked("window", space.summary(), space.time_ms)
+        asked = SummaryRequest("window", space.summary(), space.time_ms)
         first = turn_number(session, item)
         ordinal = put_away(session, [item], asked, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if part.shows else part.form
-    scene.render(index, Part(form, blocks, part.subject, part.version))
+    context.render(index, Part(form, blocks, part.subject, part.version))
 
 
 def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:
@@ -278,17 +287,17 @@ def _shortened(text: str, chars: int, ordinal: int) -> str:
     return text[:half] + marker + text[len(text) - half :]
 
 
-def _fold_arguments(scene: Scene, index: int) -> None:
-    conversation = scene.conversation
+def _fold_arguments(context: RenderContext, index: int) -> None:
+    conversation = context.conversation
     item, part = conversation.items[index], conversation.parts[index]
     if part.form not in ("host", "folded"):
         return
     arguments = ("old", "argument")
     slots = {p.slot for p in pieces_of(item) if p.kind in arguments and not p.sealed}
     told = slots | {*part.slots}
-    blocks = folded_blocks(item, told, scene.label, scene.aside) if slots else None
+    blocks = folded_blocks(item, told, context.label, context.aside) if slots else None
     if blocks is not None:
-        scene.render(index, Part("folded", blocks, slots=tuple(sorted(told))))
+        context.render(index, Part("folded", blocks, slots=tuple(sorted(told))))
 
 
 def _close_turn(session: Session) -> None:

@@ -7,17 +7,17 @@ as references.
 from __future__ import annotations
 
 from foredeck.context.messages.items import Item
-from foredeck.context.rendering.layout import Placed, Scene, full_part, reference_part
+from foredeck.context.rendering.layout import NewResult, RenderContext, full_part, reference_part
 
 PINNED_SHARE = 0.5
 """Of what may stay, at most, for pinned objects: the work at hand needs room as well."""
 
 
-def messages_held(scene: Scene, chars: int) -> frozenset[int]:
+def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
     """The messages that stay for what is pinned, within so many characters; small objects first."""
-    conversation = scene.conversation
+    conversation = context.conversation
     found: set[int] = set()
-    holders = [conversation.holders.get(ordinal) for ordinal in sorted(scene.sets.pins)]
+    holders = [conversation.holders.get(ordinal) for ordinal in sorted(context.sets.pins)]
     newest = [indexes[-1] for indexes in holders if indexes]
     left = chars * PINNED_SHARE
     for index in sorted(newest, key=lambda i: (conversation.items[i].chars, i)):
@@ -29,20 +29,20 @@ def messages_held(scene: Scene, chars: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def hold(scene: Scene, held: frozenset[int], until: int) -> None:
+def hold(context: RenderContext, held: frozenset[int], until: int) -> None:
     """What stays of the messages before `until`: pinned contents in full, the rest folded."""
-    conversation = scene.conversation
+    conversation = context.conversation
     for index in sorted(n for n in held if n < until):
         item, part = conversation.items[index], conversation.parts[index]
         if item.kind != "result":
             continue
-        if part.subject not in scene.sets.pins:
+        if part.subject not in context.sets.pins:
             if part.shows:
-                scene.branch.release(index)
-            scene.render(index, reference_part(scene, index))
+                context.branch.release(index)
+            context.render(index, reference_part(context, index))
         elif part.base is not None:
-            placed = Placed(index, part.subject, part.version, part.text_hash)
-            scene.render(index, full_part(item, placed))
+            placed = NewResult(index, part.subject, part.version, part.text_hash)
+            context.render(index, full_part(item, placed))
 
 
 def _group(items: list[Item], index: int) -> set[int]:

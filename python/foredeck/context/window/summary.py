@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.digests.commands import command_facts
-from foredeck.context.digests.outputs import Output
+from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
-from foredeck.context.window.transcript import Names, Turn, pause_marks
+from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.context.wording import args_display, pinned_away
 from foredeck.sources.toolpaths import path_argument
 
@@ -32,11 +32,11 @@ _ROLES = {"read": "read", "edit": "edited", "write": "written"}
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SummaryInput:
     """What is to be summed up."""
 
-    turns: Sequence[Turn]
-    names: Names
+    turns: Sequence[ChatTurn]
+    names: TranscriptNames
     ordinal: int
     """Handle of the object that will stand for it."""
     file: Callable[[str], tuple[int, Mapping[str, Any]] | None]
@@ -55,7 +55,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ChatSummary:
     """The long one stands in the prompt, the short one for the object in lists."""
 
     long: str
@@ -76,7 +76,7 @@ class _Touched:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def summarise(stretch: Stretch, max_chars: int) -> Summary:
+def summarise(stretch: SummaryInput, max_chars: int) -> ChatSummary:
     """The two summaries of a stretch; the long one has at most `max_chars` characters."""
     failures = list(_failures(stretch))
     sections = {
@@ -93,10 +93,10 @@ def summarise(stretch: Stretch, max_chars: int) -> Summary:
     tail = _question(stretch, max_chars // 2)
     around = sum(len(line) + 1 for line in [*head, *tail])
     body = _fit(sections, max(0, max_chars - around - 10 * len(sections)))
-    return Summary("\n".join([*head, *body, *tail])[:max_chars], short)
+    return ChatSummary("\n".join([*head, *body, *tail])[:max_chars], short)
 
 
-def _heading(stretch: Stretch) -> str:
+def _heading(stretch: SummaryInput) -> str:
     at = stretch.ordinal
     return (
         f"[foredeck] {_span(stretch)} of this chat, put away as @{at}; no model wrote this. "
@@ -104,7 +104,7 @@ def _heading(stretch: Stretch) -> str:
     )
 
 
-def _question(stretch: Stretch, room: int) -> list[str]:
+def _question(stretch: SummaryInput, room: int) -> list[str]:
     """What the turn under way is about, where a line among others would not hold it."""
     last = stretch.turns[-1]
     if not (stretch.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
@@ -119,13 +119,13 @@ def _question(stretch: Stretch, room: int) -> list[str]:
     return [heading, asked]
 
 
-def _under_way(turn: Turn) -> bool:
+def _under_way(turn: ChatTurn) -> bool:
     """Whether a turn goes on after what is put away of it."""
     last = turn.items[-1]
     return last.kind != "assistant" or bool(last.calls) or last.void
 
 
-def _span(stretch: Stretch) -> str:
+def _span(stretch: SummaryInput) -> str:
     first, last = stretch.turns[0].number, stretch.turns[-1].number
     times = [item.time_ms for item in stretch.items if item.time_ms > 0]
     told = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
@@ -133,14 +133,14 @@ def _span(stretch: Stretch) -> str:
     return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
 
 
-def _short(stretch: Stretch, files: int, errors: int) -> str:
+def _short(stretch: SummaryInput, files: int, errors: int) -> str:
     asks = [turn.asked for turn in stretch.turns if turn.asked]
     told = "; ".join(json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2])
     more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
     return f"{_span(stretch)}: {told or 'no question'}{more}; {files} files, {errors} errors"
 
 
-def _asked(stretch: Stretch) -> Iterator[_Line]:
+def _asked(stretch: SummaryInput) -> Iterator[_Line]:
     marks = pause_marks(stretch.items, stretch.names)
     index = 0
     for turn in stretch.turns:
@@ -154,14 +154,14 @@ def _asked(stretch: Stretch) -> Iterator[_Line]:
                 yield _Line(f"- turn {turn.number}: {_cut(turn.asked, ASKED_CHARS)}", turn.number)
 
 
-def _answers(stretch: Stretch) -> Iterator[_Line]:
+def _answers(stretch: SummaryInput) -> Iterator[_Line]:
     for turn in stretch.turns:
         if turn.answered:
             text = f"- turn {turn.number}: {_cut(turn.answered, ANSWER_CHARS)}"
             yield _Line(text, turn.number)
 
 
-def _files(stretch: Stretch) -> Iterator[_Line]:
+def _files(stretch: SummaryInput) -> Iterator[_Line]:
     """Files in the order of their last use, the newest last."""
     touched: dict[str, _Touched] = {}
     for turn in stretch.turns:
@@ -189,7 +189,7 @@ def _state(fields: Mapping[str, Any]) -> str:
     return f"now {fields.get('char_count') or 0:,} chars" if state == "text" else f"now {state}"
 
 
-def _failures(stretch: Stretch) -> Iterator[_Line]:
+def _failures(stretch: SummaryInput) -> Iterator[_Line]:
     """Calls that failed and were not made again with success."""
     failed: dict[str, _Line] = {}
     for turn in stretch.turns:
@@ -199,7 +199,7 @@ def _failures(stretch: Stretch) -> Iterator[_Line]:
             what = f"{item.tool} {_cut(args_display(item.arguments, stretch.names.cwd), 80)}"
             failed.pop(what, None)
             if item.failed:
-                told = "; ".join(command_facts(item.arguments, Output.of(item.text)))
+                told = "; ".join(command_facts(item.arguments, ToolOutput.of(item.text)))
                 told = _cut(told or item.text, FACT_CHARS)
                 ordinal = stretch.names.call(item.call_id)
                 name = "" if ordinal is None else f"@{ordinal} "
@@ -208,7 +208,7 @@ def _failures(stretch: Stretch) -> Iterator[_Line]:
     yield from failed.values()
 
 
-def _open(stretch: Stretch, failures: list[_Line]) -> Iterator[_Line]:
+def _open(stretch: SummaryInput, failures: list[_Line]) -> Iterator[_Line]:
     """What the model itself called unfinished, and what still fails."""
     said: list[_Line] = []
     for turn in stretch.turns[-3:]:

@@ -15,7 +15,7 @@ PAUSE_MS = 30 * 60_000
 
 
 @dataclass(slots=True)
-class Turn:
+class ChatTurn:
     """What the user said, and all that followed from it; numbered over the branch."""
 
     number: int
@@ -34,7 +34,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class TranscriptNames:
     """What a transcript may look up."""
 
     call: Callable[[str], int | None]
@@ -53,10 +53,10 @@ class Names:
         return f"{moment:%Y-%m-%d %H:%M} {offset[:3]}:{offset[3:5]}"
 
 
-def split_turns(items: Sequence[Item], first: int) -> list[Turn]:
+def split_turns(items: Sequence[Item], first: int) -> list[ChatTurn]:
     """The turns of a stretch. `first`: number of its first user turn; what stands before the
     first user message belongs to the turn before."""
-    turns: list[Turn] = []
+    turns: list[ChatTurn] = []
     number = first - 1
     for item in items:
         if item.kind == "opaque":
@@ -64,12 +64,12 @@ def split_turns(items: Sequence[Item], first: int) -> list[Turn]:
         if item.kind == "user":
             number += 1
         if not turns or turns[-1].number != number:
-            turns.append(Turn(number))
+            turns.append(ChatTurn(number))
         turns[-1].items.append(item)
     return turns
 
 
-def pause_marks(items: Sequence[Item], names: Names) -> dict[int, str]:
+def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]:
     """Where work stood still: a line for the message after it, by that message's index."""
     marks: dict[int, str] = {}
     before = 0
@@ -97,7 +97,7 @@ def said(item: Item) -> str:
     return "\n".join(told)
 
 
-def markdown(turn: Turn, names: Names) -> str:
+def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
     """A turn word for word; thinking is left out, results stand as lines with their handles."""
     when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
     lines = [f"--- turn {turn.number}" + (f", {when}" if when else "")]
@@ -114,7 +114,7 @@ def markdown(turn: Turn, names: Names) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _call_line(id: str, result: Item | None, item: Item, names: Names) -> str:
+def _call_line(id: str, result: Item | None, item: Item, names: TranscriptNames) -> str:
     call = next(c for c in item.calls if c.id == id)
     ordinal = names.call(id)
     name = "" if ordinal is None else f" @{ordinal}"

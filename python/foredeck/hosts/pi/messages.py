@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.context.messages.items import Block, Call, Item, Kind, Usage
+from foredeck.context.messages.items import Block, Item, ItemKind, PromptUsage, ToolUse
 from foredeck.model.messages import MessageKey, store_message
 
 Message = dict[str, Any]
@@ -69,7 +69,7 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
         blocks,
         time_ms,
         calls=[
-            Call(str(block.get("id") or ""), str(block.get("name") or ""), _object(block))
+            ToolUse(str(block.get("id") or ""), str(block.get("name") or ""), _object(block))
             for block in blocks
             if block.get("type") == "toolCall"
         ],
@@ -81,12 +81,12 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
     )
 
 
-def to_usage(usage: Any) -> Usage | None:
+def to_usage(usage: Any) -> PromptUsage | None:
     """Pi's usage figures of an assistant message; None where nothing was counted."""
     if not isinstance(usage, dict):
         return None
     given = (usage.get(name) for name in ("input", "cacheRead", "cacheWrite"))
-    counts = Usage(*(int(n) if isinstance(n, int | float) and n > 0 else 0 for n in given))
+    counts = PromptUsage(*(int(n) if isinstance(n, int | float) and n > 0 else 0 for n in given))
     return counts if counts.total else None
 
 
@@ -116,7 +116,7 @@ def is_signed(block: Block) -> bool:
     return bool(block.get("redacted")) or bool(signature and signature not in _PLAIN_SIGNATURES)
 
 
-def _kind(message: Message) -> Kind:
+def _kind(message: Message) -> ItemKind:
     if message.get("role") == "bashExecution":
         return "opaque" if message.get("excludeFromContext") else "context"
     return "context" if message.get("role") in _FIELDS else "opaque"

@@ -10,7 +10,7 @@ from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.state.request import Model, Outcome, Request
-from foredeck.context.window.compacting import Wish
+from foredeck.context.window.compacting import CompactionRequest
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
 from foredeck.hosts.protocol import (
@@ -65,10 +65,10 @@ _ASKED_BY: dict[str, AskedBy] = {
 }
 
 
-def to_wish(params: SessionCompactParams) -> Wish:
+def to_wish(params: SessionCompactParams) -> CompactionRequest:
     """The request behind `session/compact`; its messages are stored by what asks for them."""
     unused: dict[str, bytes] = {}
-    return Wish(
+    return CompactionRequest(
         by=_ASKED_BY[params.reason],
         items=[to_item(message, None, unused) for message in params.messages],
         previous=params.previous or "",

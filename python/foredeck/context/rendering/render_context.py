@@ -1,18 +1,20 @@
-"""The scene that a layout works on, made from an open session."""
+"""The `RenderContext` of an open session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.context.digests import Size
-from foredeck.context.rendering.layout import Scene
+from foredeck.context.digests import DigestSize
+from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.session import Session
 from foredeck.model.documents import FileDocument
 
 
-def scene_of(session: Session, min_saving_chars: int, digests: Size, gauge: Gauge) -> Scene:
+def render_context(
+    session: Session, min_saving_chars: int, digests: DigestSize, gauge: Gauge
+) -> RenderContext:
     """What a layout may look up and change of the session, for the model that will be called."""
 
     def content(ordinal: int) -> str | None:
@@ -21,7 +23,7 @@ def scene_of(session: Session, min_saving_chars: int, digests: Size, gauge: Gaug
     def describe(ordinal: int) -> Mapping[str, Any]:
         return _describe(session, ordinal)
 
-    return Scene(
+    return RenderContext(
         session.branch,
         content,
         describe,
