@@ -7,16 +7,18 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from stored_session import FIRST, SECOND, SESSION, copy_home, make_home
+from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home, make_home
 
 from foredeck.cli.main import main
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
 from foredeck.model.records import CallDocument, MemberDocument, call_id, member_id
-from foredeck.store.protocol import Batch
+from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 
 
@@ -167,6 +169,73 @@ def test_cat_at_a_version_by_number_session_version_or_token(
     assert cat_bytes(home, "a.txt", "--at", newest) == SECOND.encode()
 
 
+def make_versions_days_apart(home: Path) -> list[str]:
+    """A file with a version on each of three days; returns their texts."""
+    texts = ["monday\n", "tuesday\n", "wednesday\n"]
+    source = FilesystemSource(filesystemId="f", path="/days.txt")
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        for number, content in enumerate(texts):
+            document = FileDocument(
+                id=identity_hash("file", source),
+                source=source,
+                content=content,
+                provenance=Provenance(origin="test", generator="human"),
+            ).seal()
+            noon = datetime(2025, 3, 3 + number, 12)
+            origin = Origin(Token(f"days-{number}"), int(noon.timestamp() * 1000))
+            store.commit(Batch(puts=[document]), origin=origin)
+    return texts
+
+
+def test_a_version_goes_by_a_time(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = copy_home(home, tmp_path / "home")
+    texts = make_versions_days_apart(home)
+    for at, text in (
+        ("2025-03-03", texts[0]),
+        ("2025-03-04 11:59", texts[0]),
+        ("2025-03-04T12:00", texts[1]),
+        ("2025-03-04", texts[1]),
+        ("yesterday", texts[2]),
+        ("1 hour ago", texts[2]),
+    ):
+        assert cat_bytes(home, "days.txt", "--at", at) == text.encode()
+    lines = run(capsys, home, "diff", "days.txt", "--at", "2025-03-03").splitlines()
+    assert lines[3:] == ["-monday", "+wednesday", " "]
+    lines = run(capsys, home, "diff", "days.txt", "2025-03-03", "2025-03-04").splitlines()
+    assert lines[3:] == ["-monday", "+tuesday", " "]
+    listed = history(capsys, home, "days.txt", "--at", "2025-03-04")["versions"]
+    assert [version["version"] for version in listed] == [1, 2]
+
+
+def test_a_version_goes_by_a_hash(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = history(capsys, home, "a.txt")["versions"]
+    assert first["text_hash"] == hash_text(FIRST)
+    for name in ("text_hash", "content_hash"):
+        for hash in (first[name], first[name][:8]):
+            assert cat_bytes(home, "a.txt", "--at", hash) == FIRST.encode()
+            assert history(capsys, home, "a.txt", "--at", hash)["versions"] == [first]
+    lines = run(capsys, home, "diff", "a.txt", first["text_hash"], second["content_hash"])
+    assert "\n-two\n+2\n" in lines
+
+
+def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(at: str) -> int:
+        return int(json.loads(run(capsys, home, "show", SESSION, "--at", at, "--json"))["call"])
+
+    times = [f"{datetime.fromtimestamp(START_MS / 1000 + n)}" for n in range(1, 10)]
+    by_time = [shown(time) for time in times]
+    assert (by_time[0], by_time[-1]) == (1, shown("now"))
+    assert sorted(set(by_time)) == list(range(1, shown("now") + 1))
+    first = shown(hash_text(FIRST))
+    assert first == shown(hash_text(FIRST)[:8]) == 2
+    told = main(["show", SESSION, "--at", "now", "--call", "2", "--home", str(home)])
+    assert told == 2
+
+
 def test_content_that_is_not_there_is_exit_code_1(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -266,7 +335,14 @@ def test_a_version_with_other_bytes_than_its_pin_says_is_damaged(
         (["cat", "a.txt", "--at", "3"], "has versions 1 to 2, no 3"),
         (["cat", "a.txt", "--at", "0"], "has versions 1 to 2, no 0"),
         (["cat", "a.txt", "--at", "v9"], "has no v9: session 0199cccc"),
-        (["cat", "a.txt", "--at", "yesterday"], "'yesterday' is no version"),
+        (["cat", "a.txt", "--at", "never"], "'never' is no version: give a number from 1 to 2"),
+        (["cat", "a.txt", "--at", "1999-12-31"], "had no version yet at 1999-12-31 23:59:59. It"),
+        (["cat", "a.txt", "--at", "deadbeef"], "has a hash that begins deadbeef: it has versions"),
+        (["diff", "a.txt", "--at", "2 fortnights ago"], "or a time (2026-03-01, "),
+        (["history", "a.txt", "--at", "1999-12-31"], "It has versions 1 ("),
+        (["show", SESSION, "--at", "1999-12-31"], "had made no call yet at 1999-12-31 23:59:59"),
+        (["show", SESSION, "--at", "deadbeef"], "had a text or message whose hash begins deadbe"),
+        (["show", SESSION, "--at", "soon"], "'soon' is neither a time"),
         (["diff", "a.txt", "1", "7"], "has versions 1 to 2, no 7"),
     ],
 )

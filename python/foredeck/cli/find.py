@@ -1,4 +1,4 @@
-"""From what a user types to a session, an object, or one of its versions.
+"""From what a user types to a session or an object.
 
 An object goes by its id or the start of it, a nickname, a path (absolute, relative to the current
 folder, or just the end of it), or a handle of a session: `SESSION:@12`, or `@12` where the
@@ -12,15 +12,14 @@ import difflib
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from foredeck.cli.stored import NotFound
-from foredeck.context.tools.pins import pins_of, verify
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import member_id, nickname_id
-from foredeck.store.protocol import Head, Store, Token
+from foredeck.store.protocol import Head, Store
 
 OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
 MIN_PREFIX = 4
@@ -46,14 +45,6 @@ class Found:
         """What a user would call it: a path, or type and id."""
         source = self.head.fields.get("source")
         return source["path"] if source else f"{self.head.type} {self.head.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of an object: `number` counts its own history from 1."""
-
-    number: int
-    head: Head
 
 
 def find_session(store: Store, text: str) -> str:
@@ -109,70 +100,6 @@ def find_asked(store: Store, args: Namespace) -> Found:
     """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
     session = None if args.session is None else find_session(store, args.session)
     return find_object(store, args.object, session)
-
-
-def find_version(store: Store, found: Found, text: str | None) -> Version:
-    """The version that `text` names: a token, `v3`, a number from 1, or None for the newest.
-
-    Raises `NotFound` where the object has no such version.
-    """
-    history = store.history(found.id)
-    if text is None:
-        return Version(len(history), history[-1])
-    if text.isascii() and text.isdecimal():
-        number = int(text)
-        if not 1 <= number <= len(history):
-            raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
-        return Version(number, history[number - 1])
-    if re.fullmatch(r"v\d+", text):
-        return _session_version(store, found, history, int(text[1:]))
-    if not store.transactions([Token(text)]):
-        raise NotFound(
-            f"{text!r} is no version: give a number from 1 to {len(history)}, a session's version "
-            f"such as v2, or a token. `foredeck history {found.name}` lists them."
-        )
-    return _as_of(store, found, history, Token(text))
-
-
-def session_versions(store: Store, found: Found) -> dict[Token, int]:
-    """What the session calls the object's versions: number behind the `v`, by token."""
-    if found.session is None or found.ordinal is None:
-        return {}
-    named: dict[Token, int] = {}
-    for pin in pins_of(store, found.session, found.ordinal):
-        head = store.head(found.id, Token(pin.token))
-        if head is not None:
-            named.setdefault(head.token, pin.version)
-    return named
-
-
-def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:
-    if found.session is None or found.ordinal is None:
-        raise NotFound(
-            f"v{wanted} is a version as a session counts them: say which with --session, or give "
-            f"a number from 1 to {len(history)} of the object's own history."
-        )
-    seen = []
-    for pin in pins_of(store, found.session, found.ordinal):
-        seen.append(pin.version)
-        if pin.version == wanted:
-            version = _as_of(store, found, history, Token(pin.token))
-            fields = version.head.fields
-            verify(pin, fields["content_hash"], fields["text_hash"])
-            return version
-    raise NotFound(
-        f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "
-        + ", ".join(f"v{number}" for number in sorted(seen))
-        + "."
-    )
-
-
-def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) -> Version:
-    head = store.head(found.id, token)
-    if head is None:
-        raise NotFound(f"{found.name} did not exist yet at {token}.")
-    number = next(n for n, known in enumerate(history, start=1) if known.token == head.token)
-    return Version(number, head)
 
 
 def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:

@@ -14,23 +14,28 @@ from foredeck.cli.stored import NoContent, opened_store
 
 if TYPE_CHECKING:
     from foredeck.cli.branches import Branches
-    from foredeck.cli.find import Found, Version
+    from foredeck.cli.find import Found
+    from foredeck.cli.versions import Version
     from foredeck.store.protocol import Head, Store
 
-_VERSION = "a number from 1, v2 as a session counts, or a store token"
+_VERSION = (
+    "a number from 1, v2 as a session counts, a store token, the start of a hash (8 digits or "
+    "more), or a time: 2026-03-01, 2026-03-01T14:00, '2h ago', yesterday"
+)
 
 
 def _history(args: Namespace) -> int:
     from foredeck.cli.branches import branches_of
-    from foredeck.cli.find import find_asked, session_versions
+    from foredeck.cli.find import find_asked
+    from foredeck.cli.versions import session_versions, versions_until
 
     with opened_store(args) as store:
         found = find_asked(store, args)
         named = session_versions(store, found)
         branches = branches_of(store, found.session) if found.session else None
         versions = [
-            _described(number, head, named.get(head.token), branches)
-            for number, head in enumerate(store.history(found.id), start=1)
+            _described(version.number, version.head, named.get(version.head.token), branches)
+            for version in versions_until(store, found, args.at)
         ]
     if args.json:
         print_json({**_identity(found), "versions": versions})
@@ -116,7 +121,8 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
 
 
 def _cat(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked, find_version
+    from foredeck.cli.find import find_asked
+    from foredeck.cli.versions import find_version
     from foredeck.model.canonical import encode_text
 
     with opened_store(args) as store:
@@ -134,12 +140,13 @@ def _cat(args: Namespace) -> int:
 
 
 def _diff(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked, find_version
+    from foredeck.cli.find import find_asked
+    from foredeck.cli.versions import find_version
 
     with opened_store(args) as store:
         found = find_asked(store, args)
         new = find_version(store, found, args.new)
-        old = find_version(store, found, args.old or str(max(1, new.number - 1)))
+        old = find_version(store, found, args.old or args.at or str(max(1, new.number - 1)))
         texts = [_content(store, found, version) for version in (old, new)]
     lines = _unified(found.name, old, new, texts)
     if args.json:
@@ -222,12 +229,24 @@ def _configure_cat(parser: ArgumentParser) -> None:
     parser.add_argument("--at", metavar="VERSION", help=f"{_VERSION} (default: the newest)")
 
 
+def _configure_history(parser: ArgumentParser) -> None:
+    _configure(parser)
+    parser.add_argument(
+        "--at",
+        metavar="VERSION",
+        help="list the versions up to this one, or those with this hash: " + _VERSION,
+    )
+
+
 def _configure_diff(parser: ArgumentParser) -> None:
     _configure(parser)
     parser.add_argument(
         "old", metavar="A", nargs="?", help=f"{_VERSION} (default: the one before B)"
     )
-    parser.add_argument("new", metavar="B", nargs="?", help=f"{_VERSION} (default: the newest)")
+    parser.add_argument("new", metavar="B", nargs="?", help="the same (default: the newest)")
+    parser.add_argument(
+        "--at", metavar="VERSION", help="A, where the newest version is compared with it"
+    )
 
 
 COMMANDS = {
@@ -235,10 +254,10 @@ COMMANDS = {
         description=(
             "List every version of an object, oldest first: its number in the object's own\n"
             "history, what a session calls it, when it was stored, what it came from, and the\n"
-            "token of its transaction. `cat` and `diff` take any of the three names."
+            "token of its transaction. `cat` and `diff` take any of these names, a hash, or a time."
         ),
-        example="foredeck history src/main.ts",
-        configure=_configure,
+        example="foredeck history src/main.ts --at yesterday",
+        configure=_configure_history,
         run=_history,
     ),
     "cat": Command(
@@ -248,7 +267,7 @@ COMMANDS = {
             "from its turns, those of all branches; --json gives the turns too. Exit code 1 where\n"
             "a version has no content (deleted, not text)."
         ),
-        example="foredeck cat 0199aaaa:@12 --at v1",
+        example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,
         run=_cat,
     ),

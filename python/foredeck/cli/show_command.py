@@ -24,6 +24,7 @@ from foredeck.cli.stored import NotFound, opened_store
 if TYPE_CHECKING:
     from foredeck.cli.branches import Branches
     from foredeck.hosts.pi.prompts import Prompt
+    from foredeck.store.protocol import Store
 
 
 def _run(args: Namespace) -> int:
@@ -35,7 +36,7 @@ def _run(args: Namespace) -> int:
         session = find_session(store, args.session)
         branches = branches_of(store, session)
         calls = len(branches.times)
-        call = _choose(session, args.call, calls)
+        call = _choose(store, session, args, calls)
         if args.branches:
             _print_branches(branches, args.json)
             return 0
@@ -87,13 +88,17 @@ def _ranges(calls: list[int]) -> str:
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
 
 
-def _choose(session: str, call: int | None, calls: int) -> int:
+def _choose(store: Store, session: str, args: Namespace, calls: int) -> int:
     """The call that was asked for, or the last. Raises `NotFound`."""
+    from foredeck.cli.calls import call_at
+
     if calls == 0:
         raise NotFound(f"session {session} has made no call yet.")
-    if call is not None and call > calls:
-        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
-    return call or calls
+    if args.at is not None:
+        return call_at(store, session, args.at)
+    if args.call is not None and args.call > calls:
+        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
+    return args.call or calls
 
 
 def _print_text(place: str, session: str, prompt: Prompt) -> None:
@@ -193,12 +198,19 @@ def _json(value: Any) -> str:
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--call",
         metavar="N",
         type=positive,
         help="which model call, counted from 1 over all branches of the session (default: the "
         "last)",
+    )
+    which.add_argument(
+        "--at",
+        metavar="WHEN",
+        help="the last call by then (2026-03-01T14:00, '2h ago', yesterday), or the first one "
+        "that had a text or message with this hash in it (8 digits or more)",
     )
     parser.add_argument(
         "--branches",

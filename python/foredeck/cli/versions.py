@@ -1,0 +1,155 @@
+"""From what a user types to one version of an object.
+
+A version goes by its number in the object's own history, a session's name for it (`v2`), a store
+token, the start of one of its hashes, or a time: the newest version that was there by then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foredeck.cli.find import Found
+from foredeck.cli.moments import EXAMPLES, parse_moment
+from foredeck.cli.output import when
+from foredeck.cli.stored import NotFound
+from foredeck.context.tools.pins import pins_of, verify
+from foredeck.store.protocol import Head, Store, Token
+
+SHOWN = 6
+_HASHES = ("content_hash", "text_hash", "source_hash")
+_HASH = re.compile(r"[0-9a-f]{8,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of an object: `number` counts its own history from 1."""
+
+    number: int
+    head: Head
+
+
+def find_version(store: Store, found: Found, text: str | None) -> Version:
+    """The version that `text` names; None is the newest. Of several with one hash the newest.
+
+    Raises `NotFound` where the object has no such version, `Corrupt` where the one that a session
+    saw is not what is stored.
+    """
+    history = store.history(found.id)
+    if text is None:
+        return Version(len(history), history[-1])
+    if text.isascii() and text.isdecimal() and not with_hash(history, text):
+        return _by_number(found, history, int(text))
+    if re.fullmatch(r"v\d+", text):
+        return _session_version(store, found, history, int(text[1:]))
+    if store.transactions([Token(text)]):
+        return _as_of(store, found, history, Token(text))
+    same = with_hash(history, text)
+    return same[-1] if same else _by_time(found, history, text)
+
+
+def versions_until(store: Store, found: Found, text: str | None) -> list[Version]:
+    """All versions up to the one that `text` names, or all with the hash that it begins.
+
+    Raises `NotFound` as `find_version` does.
+    """
+    history = store.history(found.id)
+    same = with_hash(history, text or "")
+    if same:
+        return same
+    last = find_version(store, found, text).number
+    return [Version(number, head) for number, head in enumerate(history[:last], start=1)]
+
+
+def with_hash(history: Sequence[Head], text: str) -> list[Version]:
+    """The versions one of whose hashes begins with `text`, oldest first."""
+    if not _HASH.fullmatch(text):
+        return []
+    return [
+        Version(number, head)
+        for number, head in enumerate(history, start=1)
+        if any(str(head.fields.get(name) or "").startswith(text) for name in _HASHES)
+    ]
+
+
+def session_versions(store: Store, found: Found) -> dict[Token, int]:
+    """What the session calls the object's versions: number behind the `v`, by token."""
+    if found.session is None or found.ordinal is None:
+        return {}
+    named: dict[Token, int] = {}
+    for pin in pins_of(store, found.session, found.ordinal):
+        head = store.head(found.id, Token(pin.token))
+        if head is not None:
+            named.setdefault(head.token, pin.version)
+    return named
+
+
+def _by_number(found: Found, history: Sequence[Head], number: int) -> Version:
+    if not 1 <= number <= len(history):
+        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+    return Version(number, history[number - 1])
+
+
+def _by_time(found: Found, history: Sequence[Head], text: str) -> Version:
+    time_ms = parse_moment(text)
+    if time_ms is None:
+        raise NotFound(_no_version(found, history, text))
+    number = sum(1 for head in history if head.time_ms <= time_ms)
+    if number == 0:
+        raise NotFound(
+            f"{found.name} had no version yet at {when(time_ms)}. It has {_listed(history)}."
+        )
+    return Version(number, history[number - 1])
+
+
+def _no_version(found: Found, history: Sequence[Head], text: str) -> str:
+    if _HASH.fullmatch(text):
+        return (
+            f"no version of {found.name} has a hash that begins {text}: it has {_listed(history)}."
+        )
+    return (
+        f"{text!r} is no version: give a number from 1 to {len(history)}, a session's version such "
+        f"as v2, a token, the start of a hash, or a time ({EXAMPLES}). {found.name} has "
+        f"{_listed(history)}."
+    )
+
+
+def _listed(history: Sequence[Head]) -> str:
+    """The newest versions, each with its time and hash."""
+    numbered = list(enumerate(history, start=1))
+    shown = ", ".join(
+        f"{number} ({when(head.time_ms)}, {head.fields['content_hash'][:8]})"
+        for number, head in numbered[-SHOWN:]
+    )
+    more = len(numbered) - SHOWN
+    return f"version{'s' * (len(numbered) > 1)} {shown}" + (f" and {more} older" * (more > 0))
+
+
+def _session_version(store: Store, found: Found, history: Sequence[Head], wanted: int) -> Version:
+    if found.session is None or found.ordinal is None:
+        raise NotFound(
+            f"v{wanted} is a version as a session counts them: say which with --session, or give "
+            f"a number from 1 to {len(history)} of the object's own history."
+        )
+    seen = []
+    for pin in pins_of(store, found.session, found.ordinal):
+        seen.append(pin.version)
+        if pin.version == wanted:
+            version = _as_of(store, found, history, Token(pin.token))
+            fields = version.head.fields
+            verify(pin, fields["content_hash"], fields["text_hash"])
+            return version
+    raise NotFound(
+        f"@{found.ordinal} has no v{wanted}: session {found.session} has seen "
+        + ", ".join(f"v{number}" for number in sorted(seen))
+        + "."
+    )
+
+
+def _as_of(store: Store, found: Found, history: Sequence[Head], token: Token) -> Version:
+    head = store.head(found.id, token)
+    if head is None:
+        raise NotFound(f"{found.name} did not exist yet at {token}.")
+    number = next(n for n, known in enumerate(history, start=1) if known.token == head.token)
+    return Version(number, head)
