@@ -17,6 +17,7 @@ from context.sent import Sent, same_message, split
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
+from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
@@ -220,9 +221,14 @@ class Host:
     @property
     def state(self) -> Session:
         """What the engine holds in memory."""
-        session = self.engine._session
-        assert session is not None
-        return session
+        return self.opened.session
+
+    @property
+    def opened(self) -> OpenedSession:
+        """The session that the engine works on."""
+        opened = self.engine.opened
+        assert opened is not None
+        return opened
 
     @property
     def store(self) -> Store:

@@ -46,7 +46,7 @@ def check(host: Host, sent: Sent) -> None:
 
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
-    assembler = host.engine._assembler_of(host.state)
+    assembler = host.opened.assembler
     context, conversation = assembler._render_context(), host.state.branch.conversation
     for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
         assert conversation.chars_before(index) == chars

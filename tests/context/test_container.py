@@ -85,7 +85,7 @@ def test_the_model_names_files_as_its_container_does(host: Host, name: str, tool
 def test_a_notice_names_the_file_as_the_container_does(host: Host, repo: Path) -> None:
     read(host, "r1", "/workspace/a.txt", TEXT)
     (repo / "a.txt").write_text(lines(30, "new"))
-    host.engine.reconcile()
+    host.opened.reconcile()
     sent = ask(host, "What now?")
     notice = "[foredeck] @3 /workspace/a.txt changed on disk: the copy above is old."
     assert notice in sent.text(len(sent.messages) - 1)

@@ -67,4 +67,4 @@ class Work:
 
     def notice_changes(self) -> None:
         """What the watcher does after files have changed: the engine compares all it tracks."""
-        self.host.engine.reconcile(patience_s=PATIENCE_S)
+        self.host.opened.reconcile(patience_s=PATIENCE_S)

@@ -90,8 +90,8 @@ class Watched:
         return [v.fields["size"] for v in self._versions(path)]
 
     def _versions(self, path: str) -> list[Head]:
-        session = self.engine._session
-        assert session is not None
+        assert self.engine.opened is not None
+        session = self.engine.opened.session
         id, _ = session.source.identify(path, str(self.folder))
         return session.store.history(id)
 
@@ -177,7 +177,7 @@ def test_whoever_writes_is_waited_for(watched: Watched) -> None:
 def test_what_the_user_saved_a_moment_ago_is_told(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foredeck.engine.engine.PATIENCE_S", WAIT_S)
+    monkeypatch.setattr("foredeck.engine.current.PATIENCE_S", WAIT_S)
     (watched.folder / "a.txt").write_text("twice")
     assert "a.txt changed on disk" in str(watched.assemble("go on")["edits"])
 
@@ -189,6 +189,6 @@ def test_what_an_engine_found_half_written_the_next_request_sees(
     os.utime(watched.folder / "a.txt", (2**32, 2**32))
     watched.restart()
     assert watched.sizes("a.txt") == [3]
-    monkeypatch.setattr("foredeck.engine.engine.PATIENCE_S", WAIT_S)
+    monkeypatch.setattr("foredeck.engine.current.PATIENCE_S", WAIT_S)
     watched.assemble("go on")
     assert watched.sizes("a.txt") == [3, 5]

@@ -1,6 +1,10 @@
 """The engine: one per Pi process.
 
 engine       answers the requests of docs/protocol.md
+current      the session that is open; forgotten where work on it fails
+opening      makes a session ready for work: state, files, assembler
+recovery     the store, and a fresh one in the place of a damaged one
+settings     the parts of the configuration that the context layer needs
 watching     follows the files of the open session between requests
 resumption   what is kept beside the store for the engine that opens a long session next
 garbage      when Python looks for garbage

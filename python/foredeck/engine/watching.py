@@ -1,7 +1,7 @@
 """Following the files that a session has met, between its requests.
 
 The tracker's threads only leave word; all work is done on the engine's own thread, through
-`soon`. Files that only a listing has named are not followed: nothing of theirs can be stale.
+`call_soon`. Files that only a listing has named are not followed: nothing of theirs can be stale.
 """
 
 from __future__ import annotations
@@ -14,25 +14,51 @@ from foredeck.sources import FilesystemMap, ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
 
-Soon = Callable[[Callable[[], None]], object]
+CallSoon = Callable[[Callable[[], None]], object]
 """Runs a function on the engine's thread, from any thread."""
+
+Reconcile = Callable[[Iterable[str] | None], None]
+"""Looks at files that may have changed: those named, or all that the session has met."""
+
+
+class NoWatch:
+    """Stands for a `SessionWatch` where nothing is watched: changes are found when asked for."""
+
+    def follow(self) -> None:
+        """See `SessionWatch`."""
+
+    def differing(self) -> list[str]:
+        """See `SessionWatch`."""
+        return []
+
+    def remind(self) -> None:
+        """See `SessionWatch`."""
+
+    def hold(self, call_id: str, event: ToolEvent) -> None:
+        """See `SessionWatch`."""
+
+    def release(self, call_id: str | None = None) -> None:
+        """See `SessionWatch`."""
+
+    def stop(self) -> None:
+        """See `SessionWatch`."""
 
 
 class SessionWatch:
-    """Tracks one session's files. `reconcile(paths)` is asked with None for all of them."""
+    """Tracks one session's files, and asks for those to be reconciled that have changed."""
 
     def __init__(
         self,
         session: Session,
         filesystems: FilesystemMap,
         *,
-        soon: Soon,
-        reconcile: Callable[[Iterable[str] | None], None],
+        call_soon: CallSoon,
+        reconcile: Reconcile,
         notify: Callable[[str, str], None],
     ) -> None:
         self._session = session
         self._filesystems = filesystems
-        self._soon = soon
+        self._call_soon = call_soon
         self._reconcile = reconcile
         self._looked_at = 0
         self._held: dict[str, set[str]] = {}
@@ -88,7 +114,7 @@ class SessionWatch:
         self._tracker.stop()
 
     def _on_dirty(self, paths: set[str]) -> None:
-        self._soon(lambda: self._look(paths))
+        self._call_soon(lambda: self._look(paths))
 
     def _look(self, paths: set[str]) -> None:
         held = paths & set().union(*self._held.values())
@@ -97,7 +123,7 @@ class SessionWatch:
             self._reconcile(sorted(paths - held))
 
     def _on_overflow(self) -> None:
-        self._soon(lambda: self._reconcile(None))
+        self._call_soon(lambda: self._reconcile(None))
 
     def _follow(self, object_id: str, *, resumed: bool) -> None:
         head = self._session.store.head(object_id)

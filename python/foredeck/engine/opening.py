@@ -1,0 +1,141 @@
+"""Opening a session: its state from the store, its files, and what works on both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from foredeck.config import Config
+from foredeck.context.assembler import Assembler
+from foredeck.context.intake.adoption import told_of_lines
+from foredeck.context.intake.reconcile import look_again
+from foredeck.context.policies.registry import make_policy
+from foredeck.context.rendering.layouts import make_layout
+from foredeck.context.state.opening import open_session
+from foredeck.context.state.session import Recall, Session
+from foredeck.engine.recovery import Notify
+from foredeck.engine.resumption import keep_uses, recall_uses
+from foredeck.engine.settings import assembler_settings
+from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
+from foredeck.hosts.pi.files import unreadable_lines
+from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.sources import FileSource, FilesystemMap
+from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.store.protocol import Store
+
+MakeSource = Callable[[Store, str], FileSource]
+"""Makes the source of files of a session that works in a folder."""
+
+
+class OpenedSession:
+    """A session at work: its state, the assembler of its calls, and the watch of its files."""
+
+    def __init__(self, config: Config, session: Session, watch: SessionWatch | NoWatch) -> None:
+        self._config = config
+        self.session = session
+        self.watch = watch
+        self._assembler: Assembler | None = None
+
+    @property
+    def assembler(self) -> Assembler:
+        """Made when it is first asked for, from the configured layout and policy."""
+        if self._assembler is None:
+            self._assembler = self._make_assembler()
+        return self._assembler
+
+    def _make_assembler(self) -> Assembler:
+        config, session = self._config, self.session
+        assembler = Assembler(
+            session,
+            make_layout(config.layout),
+            make_policy(config.policy, config),
+            assembler_settings(config),
+        )
+        if session.log.newest:
+            recall_uses(config.home, session.id, assembler.uses)
+        return assembler
+
+    def reconcile(self, paths: Iterable[str] | None = None, patience_s: float = 0.0) -> None:
+        """Look at files that may have changed: those named, or all that the session has met.
+
+        Files that are being written are waited for, `patience_s` at most, and then looked at once
+        more in a moment.
+        """
+        files = self._files() if paths is None else paths
+        look_again(self.session, files, patience_s)
+        self.watch.remind()
+
+    def _files(self) -> list[str]:
+        entries = self.session.index.entries.values()
+        return [entry.object for entry in entries if entry.type == "file"]
+
+    def keep(self) -> None:
+        """Keep what the next engine would have to find again. Nobody waits for an answer now."""
+        if self._assembler is not None:
+            keep_uses(self._config.home, self.session.id, self._assembler.uses)
+
+
+class SessionOpener:
+    """Opens sessions as the configuration says.
+
+    `call_soon` runs a function on the engine's thread; without it no files are watched.
+    `recorded` makes the source of a replay, where the disk is not looked at.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        notify: Notify,
+        call_soon: CallSoon | None = None,
+        recorded: MakeSource | None = None,
+    ) -> None:
+        self._config = config
+        self._notify = notify
+        self._call_soon = call_soon
+        self._recorded = recorded
+
+    def open(self, store: Store, params: SessionOpenParams, reconcile: Reconcile) -> OpenedSession:
+        """Load a session, or begin it. `reconcile` is asked for what the watch has seen change."""
+        filesystems = open_filesystems(self._config, params.cwd)
+        session = self._load(store, params, filesystems)
+        if not session.log.newest and (lost := unreadable_lines(params.file or "")):
+            session.pending.user_messages.append(told_of_lines(lost))
+        session.notify = partial(self._notify, "info")
+        return OpenedSession(self._config, session, self._watch(session, filesystems, reconcile))
+
+    def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
+        source: FileSource
+        recall: Recall | None = None
+        if self._recorded is not None:
+            source = self._recorded(store, params.cwd)
+            recall = _recorded_files(source)
+        else:
+            source = open_source(self._config, store, filesystems)
+        return open_session(
+            store,
+            source,
+            params.session,
+            cwd=params.cwd,
+            host_file=params.file,
+            parent=params.parent,
+            started_by=params.started_by,
+            recall=recall,
+        )
+
+    def _watch(
+        self, session: Session, filesystems: FilesystemMap, reconcile: Reconcile
+    ) -> SessionWatch | NoWatch:
+        if self._call_soon is None or not self._config.sources.watch:
+            return NoWatch()
+        return SessionWatch(
+            session,
+            filesystems,
+            call_soon=self._call_soon,
+            reconcile=reconcile,
+            notify=self._notify,
+        )
+
+
+def _recorded_files(source: FileSource) -> Recall:
+    """In a replay a tool's own words are all there is to tell of its files."""
+    return lambda event, pending: source.after_tool(event, pending=pending)

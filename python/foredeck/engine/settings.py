@@ -1,0 +1,40 @@
+"""The parts of the configuration that assembling and compacting need."""
+
+from __future__ import annotations
+
+from foredeck.config import Config
+from foredeck.context.assembler import Settings
+from foredeck.context.cache.economics import RebaseThresholds
+from foredeck.context.cache.rebase import WaterMarks
+from foredeck.context.digests import DigestSize
+from foredeck.context.rewriting.rewriting import RebaseSettings
+from foredeck.context.window.compacting import CompactionSettings
+
+CHARS_PER_TOKEN = 4
+"""Limits are configured in tokens and kept in characters, before any provider has counted."""
+
+
+def assembler_settings(config: Config) -> Settings:
+    """What the user can change about assembling."""
+    rebase = config.rebase
+    return Settings(
+        rules=RebaseSettings(
+            WaterMarks(rebase.high_water, rebase.low_water),
+            RebaseThresholds(rebase.rent_factor, rebase.guard, rebase.closing_factor),
+        ),
+        cache_ttl_s=rebase.cache_ttl_s,
+        cache_rule=None if rebase.cache == "auto" else rebase.cache,
+        min_saving_chars=rebase.min_saving_tokens * CHARS_PER_TOKEN,
+        digests=DigestSize(config.digests.max_tokens * CHARS_PER_TOKEN, config.digests.max_share),
+        summary_chars=config.compaction.summary_tokens * CHARS_PER_TOKEN,
+    )
+
+
+def compaction_settings(config: Config) -> CompactionSettings:
+    """What the user can change about compactions."""
+    return CompactionSettings(
+        automatic=config.compaction.automatic,
+        manual=config.compaction.manual,
+        summary_chars=config.compaction.summary_tokens * CHARS_PER_TOKEN,
+        high_water=config.rebase.high_water,
+    )
