@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from foredeck.store.xtdb.runtime import find_runtime
+from foredeck.xtdb.node.runtime import find_runtime
 
 from foredeck.errors import StoreError
 
