@@ -1,4 +1,4 @@
 """The judge: what recorded prompts would cost, and what a model would miss in them.
 
-Design 2 section 6. No model runs: evidence is visibility, not success.
+No model runs: evidence says what was visible, not whether the model would have succeeded.
 """

@@ -1,4 +1,4 @@
-"""One table over a set of recorded sessions: plain Pi, and each layout and policy (section 6)."""
+"""One table over a set of recorded sessions: plain Pi, and each layout and policy."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The order of steps is the contract of this module: align with what was sent before, take in what
 is new, let the policy speak, rebase where that is free or must be, commit the call record, and
-only then answer (design 2 sections 2 to 4).
+only then answer. A prompt whose record is not stored could not be repeated after a crash.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ long, or the context window, into which the prompt would not have gone otherwise
 
 
 class CompactionDocument(Document):
-    """Turns that left the prompt (seed 1, 22.7): `content` is the long summary, `short` the short
+    """Turns that left the prompt: `content` is the long summary, `short` the short
     one, and each turn can be had word for word.
 
     Turns are counted over the branch, on from the compaction before (`previous`).

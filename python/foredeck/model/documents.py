@@ -1,7 +1,7 @@
 """The documents that the store keeps: an immutable envelope and a mutable payload.
 
 Object documents (`file`, `toolcall`, `chat`, `system_prompt`, `session`) are what the model can
-see (SSOT 2). Record documents (`turn`, `member`, `nickname`, `call` in `records.py`) are the
+see. Record documents (`turn`, `member`, `nickname`, `call` in `records.py`) are the
 bookkeeping around them; they are versioned by the same store and carry the same hashes.
 """
 
@@ -24,7 +24,7 @@ class FilesystemSource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: Literal["filesystem"] = "filesystem"
-    filesystemId: str  # noqa: N815  (the field's name in SSOT 2.3)
+    filesystemId: str  # noqa: N815  (the name in stored documents)
     path: str
 
 
@@ -46,7 +46,7 @@ class Document(BaseModel):
     """Base of every document. Make one, fill it, then `seal()` it before it is stored.
 
     `content` is the text that activation loads, or None (deleted, not text, or none by nature).
-    Fields that a type does not know are kept as given (seed 1, 11.7).
+    Fields that a type does not know are kept as given.
     """
 
     model_config = ConfigDict(extra="allow", validate_assignment=False)
@@ -71,7 +71,7 @@ class Document(BaseModel):
     def seal(self) -> Self:
         """Compute the four hashes from the fields as they stand. Returns the document itself.
 
-        Scopes are those of design 1 section 2: `identity_hash` over type and source;
+        `identity_hash` is over type and source;
         `text_hash` over the content alone; `metadata_view_hash` over what the metadata view
         shows; `content_hash` over every payload field but the source hash and the hashes.
         """
@@ -86,7 +86,7 @@ class Document(BaseModel):
         """The fields that stand for this object while its content is not loaded.
 
         A list of `[name, value]` pairs in a fixed order: `view` where it is set, else the
-        defaults of the type (seed 2 section 5). `path` is read from the source binding.
+        defaults of the type. `path` is read from the source binding.
         """
         fields = body if body is not None else self.model_dump()
         names = self.view if self.view is not None else self.metadata_fields
@@ -157,7 +157,7 @@ class ToolcallDocument(Document):
     file_pin: dict[str, Any] | None = None
     """For `read`: the version of the file that was current, and the lines asked for."""
     provider_call_id: str = ""
-    """The provider's id; differs from `id` where that one was taken (design 1 section 2)."""
+    """The provider's id; differs from `id` where another call had taken that one."""
     details: Any = None
     images: list[str] = Field(default_factory=list)
     """Hashes of the blobs that hold the result's images."""
@@ -191,7 +191,7 @@ class SystemPromptDocument(Document):
 
 
 class SessionDocument(Document):
-    """One agent's interaction: what it is keyed to and what belongs to it (SSOT 3.1).
+    """One agent's interaction: what it is keyed to and what belongs to it.
 
     The sets are not in here: index entries are `member` documents, changes of pool, active and
     pinned set stand in the call records, so that a long session never rewrites a growing list.

@@ -1,7 +1,7 @@
 """Record documents: turns, index membership, nickname claims and call records.
 
-They are documents like any other to the store. What they hold is decided by
-design 1 section 2 ("Chat", "Handles", "Pins") and design 2 section 2 ("State").
+They are documents like any other to the store. With the stored messages they are enough to put
+every prompt together again, and to resume a session on any of its branches.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TurnDocument(Document):
     """One assistant message with the user message that began it, if any, and its calls.
 
     `user`, `assistant` and `others` are hashes of stored messages (see `messages.py`): text is
-    kept once, however many turns, branches and calls speak of it (seed 2 section 4).
+    kept once, however many turns, branches and calls speak of it.
     """
 
     type: str = "turn"

@@ -1,4 +1,4 @@
-"""Driving the engine with recorded sessions, call by call (design 2 section 6).
+"""Driving the engine with recorded sessions, call by call.
 
 No model runs: what is measured is what a model would have been shown, not what it would have
 done with it.

@@ -1,4 +1,4 @@
-"""The outside things that objects track: file identity, indexing and trackers (SSOT 5)."""
+"""The outside things that objects track: file identity, indexing and trackers."""
 
 from foredeck.sources.classify import Look, look
 from foredeck.sources.disk import DiskSource

@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH110, PTH116
-"""Files as they are on the disk: the indexing protocol of SSOT 5.5."""
+"""Files as they are on the disk: when a look at one makes a new version."""
 
 from __future__ import annotations
 

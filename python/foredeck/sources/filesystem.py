@@ -12,7 +12,7 @@ spellings on a file system that ignores case.
 **Names that are not UTF-8** are held as Python holds them (PEP 383: a lone surrogate for each
 stray byte). Identity hashes and stored JSON keep these apart from every other name.
 
-**Mounts.** The longest mount prefix that matches on whole components decides (SSOT 5.2). With a
+**Mounts.** The longest mount prefix that matches on whole components decides. With a
 `host_path` the file is opened there, and its identity is that of the machine it lies on; a link
 in such a mount that leads out of it is not followed, because its target names a place in the
 container that this process cannot see.
@@ -71,7 +71,7 @@ class Location:
 
 
 def file_id(filesystem_id: str, path: str) -> str:
-    """Id of the object for the file with this identity (SSOT 2.4)."""
+    """Id of the object for the file with this identity."""
     source = {"type": "filesystem", "filesystemId": filesystem_id, "path": path}
     return identity_hash("file", source)
 

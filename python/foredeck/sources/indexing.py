@@ -1,4 +1,4 @@
-"""What the sources tell the engine, and how it asks: sightings of files (SSOT 5.5).
+"""What the sources tell the engine, and how it asks: sightings of files.
 
 A source never writes. It compares what is out there with what the store holds and hands back
 sealed documents; the caller commits them with the rest of its transaction. Documents that are

@@ -1,6 +1,6 @@
 """Which paths a tool call touched: read off its arguments and its output, without the disk.
 
-Best effort by design (seed 1, 18.1): a path that is missed is found when it is read. What
+Best effort: a path that is missed is found when it is read. What
 `bash` touched is guessed from the words of the command and of a short output, and whoever asks
 keeps the guesses that name a file.
 """

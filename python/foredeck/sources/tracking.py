@@ -1,6 +1,6 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116
-"""Trackers: who notices that a known file has changed (SSOT 5.6, 5.7).
+"""Trackers: who notices that a known file has changed.
 
 A tracker decides nothing. It says which paths are worth a look, and whoever listens looks
 (`FileSource.reconcile`). Events can be lost, so three things back them up: after a burst or an

@@ -4,7 +4,7 @@ With `prefix` every byte that was sent is found again up to the first one that d
 `markers` (Anthropic's rule) an entry stands only where a marker stood in an earlier request: at
 the end of the list then sent, or before its first message. It is found from a marker of the new
 request that stands on it or less than `LOOKBACK_BLOCKS` content blocks after it, and lives on
-from its last use. With `none` nothing is kept (design 2 section 3, "Prices").
+from its last use. With `none` nothing is kept.
 """
 
 from __future__ import annotations

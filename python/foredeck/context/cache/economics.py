@@ -1,4 +1,4 @@
-"""When a rebase pays: rent against premium, with a guard (design 2 section 3). Pure functions.
+"""When a rebase pays: rent against premium, with a guard. Pure functions.
 
 Amounts are in tokens of uncached input. Content that nobody wants any more costs *rent*: the
 read price, at every call, of the tokens that it would save. Taking it out costs a *premium*: what

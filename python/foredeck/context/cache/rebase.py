@@ -1,4 +1,4 @@
-"""When the prompt may be written anew, and from where (design 2 section 3).
+"""When the prompt may be written anew, and from where.
 
 Between rebases not a byte of what was sent changes. This module holds the rules that need no
 prices: a rebase is free while the cache is cold, and it must come at the high-water mark. When

@@ -1,4 +1,4 @@
-"""What is left of a folded result beside its reference line: a digest (design 2 section 5).
+"""What is left of a folded result beside its reference line: a digest.
 
 One fact line by kind of output, then names that stand in the result and nowhere else in view, so
 that the model can tell what it would get by activating it. Deterministic; no model is asked.

@@ -65,8 +65,8 @@ def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
 def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> None:
     """Note which visible files have changed under the model. `token`: of their new versions.
 
-    A watcher never changes a session's sets (design 1 section 4): what the index knows already
-    gets a new version, nothing is added to it.
+    Only the model and the user decide what is in view, so a watcher never changes a session's
+    sets: what the index knows already gets a new version, nothing is added to it.
     """
     notices, seen = session.pending.notices, False
     for sighting in sightings:

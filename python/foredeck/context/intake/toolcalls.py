@@ -72,7 +72,7 @@ def same_call(
 
     Providers' ids are trusted only as far as tool, arguments and, in a session that this one was
     forked from, the result agree: some local models count from `call_0` in every answer, and so
-    in every session (design 1 section 2).
+    in every session.
     """
     fields = head.fields
     if head.type != "toolcall" or fields.get("tool") != call.tool:

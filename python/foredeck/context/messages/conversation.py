@@ -15,7 +15,7 @@ from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe
 from foredeck.model.messages import MessageKey
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
-"""Tools that manage the context; they do not count in any window (seed 1, 6.4)."""
+"""Tools that manage the context; they do not count in any window of recent results."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a message list needs so that a provider accepts it (design 1 section 7).
+"""What a message list needs so that a provider accepts it.
 
 Hosts hand over lists with holes: a call that was interrupted and has no result, a result whose
 call another extension took away, a history that begins in the middle. The holes are closed here,

@@ -1,4 +1,4 @@
-"""What may be changed in messages that a provider has answered, by wire (design 2 section 4).
+"""What may be changed in messages that a provider has answered, by wire.
 
 An allow-list: a wire that is not named here has its arguments and its thinking left alone.
 """

@@ -1,7 +1,7 @@
 """Policy `adaptive`: content goes when it has not been used for as long as its size is worth.
 
-Found by replaying recorded sessions; the rules are those of design 2 section 4, the constants
-stand in the configuration. `lean` and `careful` are the same rules with other constants.
+Found by replaying recorded sessions; docs/experiments.md says what was tried. The constants
+are in the configuration. `lean` and `careful` are the same rules with other constants.
 """
 
 from __future__ import annotations

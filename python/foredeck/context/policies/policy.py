@@ -115,10 +115,10 @@ class Policy(Protocol):
 
 
 class SeedWindow:
-    """The window of the seeds: the newest results of each of the newest user turns stay.
+    """A window by user turns: the newest results of each of the newest user turns stay.
 
     `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included (seed 1, 6.4; SSOT 4.3). An activation starts its window anew, since
+    current one included. An activation starts its window anew, since
     its content stands where it was activated.
     """
 

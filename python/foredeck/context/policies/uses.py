@@ -1,4 +1,4 @@
-"""When each piece of content was last used, read off what the model wrote (design 2 section 4).
+"""When each piece of content was last used, read off what the model wrote.
 
 A use is an edit of text that the piece holds, a mention of identifiers that hardly anything else
 holds, or, of a result, a tool call that names its path: the next edit of a file goes by what shows

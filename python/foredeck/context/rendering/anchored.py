@@ -1,7 +1,7 @@
 """Layout `anchored`: every message is rendered once and stays where and as it is.
 
 A result carries its content in its own message. When the content goes, at a rebase, a line that
-refers to it takes its place (design 2 section 2).
+refers to it takes its place.
 """
 
 from __future__ import annotations

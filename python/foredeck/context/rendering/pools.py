@@ -1,4 +1,4 @@
-"""Layout `pools`: the seeds' own order, stateless (SSOT 4.1, 4.2; seed 1, 21).
+"""Layout `pools`: objects in the pool, then the chat, then active content; stateless.
 
 Metadata of every object in the pool stands first, then the chat, in which every result is a
 reference line, then the content of the active objects. It is written anew at every call, but for

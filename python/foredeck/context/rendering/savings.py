@@ -1,4 +1,4 @@
-"""What need not be said twice: decided when a result is first rendered (design 2 section 4.1).
+"""What need not be said twice: decided when a result is first rendered.
 
 Three rules, each a pure function over texts: the same text is visible, the lines are contained
 in a visible text, or a short difference to a visible text says it all.

@@ -1,4 +1,4 @@
-"""Bringing the read of an edited file up to date at a rebase (design 2 section 4, rule 4).
+"""Bringing the read of an edited file up to date at a rebase.
 
 An old copy and ten edits of it say less than one current copy: the read takes in the newest
 content that the session has seen, and the arguments that stand in it fold. The text that the next

@@ -47,7 +47,7 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     behind it.
 
     `beyond`: a file or tool call that is stored, but that this session has not met, joins its
-    index (design 1 section 2); the caller commits that.
+    index, so that the model can refer to it from then on; the caller commits that.
     Raises `ToolError` that lists the nearest candidates where none or several fit.
     """
     name = text.strip()

@@ -2,7 +2,7 @@
 
 Each returns the text that the model reads, and a decision. The decision travels in the result's
 details: the sets change by it now, and again wherever the result is met in a message list, so
-that they follow the branch and survive a crash (design 1 section 2).
+that they follow the branch and survive a crash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A session's chat as Markdown: its turns in order, with delimiter lines (seed 1, 24.3).
+"""A session's chat as Markdown: its turns in order, with delimiter lines.
 
 For people and for storage; a model sees messages, never this text.
 """
@@ -29,7 +29,7 @@ def render_chat(store: Store, session: str, turns: int) -> str:
 
 
 def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
-    """The first `turns` turns of a session as data (SSOT 2.5): its chat as one logical object.
+    """The first `turns` turns of a session as data: its chat as one logical object.
 
     `{"session_ref", "turn_count", "toolcall_refs", "turns": [{"id", "user_turn", "user",
     "assistant", "others", "assistant_meta", "toolcall_ids"}]}`, messages as the host gave them,

@@ -1,4 +1,4 @@
-"""What makes a list of Pi messages a prompt that a provider accepts (design 1 section 7)."""
+"""What makes a list of Pi messages a prompt that a provider accepts."""
 
 from __future__ import annotations
 
