@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from foredeck.xtdb.node.runtime import find_runtime
-
 from foredeck.errors import StoreError
+from foredeck.xtdb.node.runtime import find_runtime
 
 FOLDER = Path(__file__).resolve().parent.parent
 
