@@ -111,7 +111,7 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
 def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> None:
     """A new key has to be weighed: what can a hostile repository do with it?"""
     refused = {key.name.partition(".")[0] for key in all_keys().values() if key.user_only}
-    assert refused == {"store", "home", "sqlite", "xtdb", "limits", "sources"}
+    assert refused == {"store", "home", "sqlite", "xtdb", "limits", "sources", "policy_options"}
 
 
 def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:
@@ -250,7 +250,7 @@ def test_a_relative_home_is_taken_from_the_current_folder_where_there_is_one(
 
 def test_a_list_that_is_not_json_says_so(layers: Layers) -> None:
     text = layers.error(environ={"FOREDECK_SOURCES__MOUNTS": "/a:/b"})
-    assert "FOREDECK_SOURCES__MOUNTS: sources.mounts: must be a JSON list" in text
+    assert "FOREDECK_SOURCES__MOUNTS: sources.mounts: must be JSON" in text
 
 
 @pytest.mark.parametrize("flag", ["layout", "=pools", ""])

@@ -58,7 +58,7 @@ def _what_is_kept_is_true(host: Host) -> None:
         fresh = Uses(host.state.cwd, assembler.policy.uses)
         fresh.follow(replace(conversation, rendered=set()))
         assembler.uses.follow(conversation)
-        assert assembler.uses.loose == fresh.loose
+        assert assembler.uses.foldable == fresh.foldable
 
 
 def _own_blocks_have_text(sent: Sent) -> None:

@@ -53,10 +53,10 @@ def conversation_of(script: Script) -> Conversation:
 def found(uses: Uses) -> dict[str, Any]:
     """All that later verdicts can depend on."""
     return {
-        "uses": [(u.spot, u.last, u.path, u.text) for u in uses.by_spot.values()],
-        "holders": {n: [u.spot for u in held] for n, held in uses._holders.items()},
+        "uses": [(u.ref, u.last, u.path, u.text) for u in uses.by_ref.values()],
+        "holders": {n: [u.ref for u in held] for n, held in uses._holders.items()},
         "paths": uses._by_path,
-        "loose": uses.loose,
+        "foldable": uses.foldable,
         "edited": uses.edited,
         "counts": (uses.calls, uses.turn_began, uses.read),
     }

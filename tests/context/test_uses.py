@@ -20,9 +20,7 @@ from foredeck.context.policies.policy import (
     LastN,
     PolicyDecision,
 )
-from foredeck.context.policies.registry import POLICIES, make_policy
 from foredeck.context.policies.uses import Uses
-from foredeck.errors import ConfigError
 from foredeck.model.messages import MessageKey
 
 
@@ -79,9 +77,9 @@ def test_two_rare_identifiers_are_a_use_and_one_is_not() -> None:
 def test_identifiers_that_stand_in_many_places_prove_nothing() -> None:
     chat = Chat()
     chat.user()
-    spots = [chat.runs("bash", "make_one make_two", command=f"c {n}") for n in range(3)]
+    refs = [chat.runs("bash", "make_one make_two", command=f"c {n}") for n in range(3)]
     chat.says("make_one make_two")
-    assert [chat.uses.age(spot) for spot in spots] == [3, 2, 1]
+    assert [chat.uses.age(ref) for ref in refs] == [3, 2, 1]
 
 
 def test_naming_a_path_uses_what_shows_it_and_writing_marks_it_as_edited() -> None:
@@ -97,13 +95,13 @@ def test_naming_a_path_uses_what_shows_it_and_writing_marks_it_as_edited() -> No
 def test_what_the_newest_turn_has_not_used_is_idle_and_aborted_answers_are_no_calls() -> None:
     chat = Chat()
     chat.user()
-    spot = chat.runs("bash", "make_one make_two", command="a")
+    ref = chat.runs("bash", "make_one make_two", command="a")
     chat.says("never", void=True)
-    assert (chat.uses.calls, chat.uses.state(*spot)[2]) == (1, False)
+    assert (chat.uses.calls, chat.uses.state(*ref)[2]) == (1, False)
     chat.user()
-    assert chat.uses.state(*spot)[2]
+    assert chat.uses.state(*ref)[2]
     chat.says("make_one make_two")
-    assert not chat.uses.state(*spot)[2]
+    assert not chat.uses.state(*ref)[2]
 
 
 def test_another_conversation_is_read_anew() -> None:
@@ -114,33 +112,33 @@ def test_another_conversation_is_read_anew() -> None:
     other.user()
     other.uses.follow(other.conversation)
     chat.uses.follow(other.conversation)
-    assert (chat.uses.calls, chat.uses.by_spot) == (0, {})
+    assert (chat.uses.calls, chat.uses.by_ref) == (0, {})
 
 
-def holding(index: int, age: int, tokens: int = 1000, **more: Any) -> ActiveContent:
+def content(index: int, age: int, tokens: int = 1000, **more: Any) -> ActiveContent:
     return ActiveContent(PieceRef(index), index, 0, 1, tokens * 4, age, **more)
 
 
 def verdict(
-    policy: Any, *holdings: ActiveContent, cold: bool = False, pieces: Any = ()
+    policy: Any, *contents: ActiveContent, cold: bool = False, pieces: Any = ()
 ) -> PolicyDecision:
-    return policy.decide(History(holdings, 1, 0, cold, {}, pieces))
+    return policy.decide(History(contents, 1, 0, cold, {}, pieces))
 
 
 @pytest.mark.parametrize(
     ("given", "cold", "gone"),
     [
-        (holding(1, 19), False, False),
-        (holding(1, 20), False, True),
-        (holding(1, 13, idle=True), False, False),
-        (holding(1, 14, idle=True), False, True),
-        (holding(1, 59, of_edited=True), False, False),
-        (holding(1, 60, of_edited=True), False, True),
-        (holding(1, 10, 4000), False, True),
-        (holding(1, 39, 250), False, False),
-        (holding(1, 39, 10), False, False),
-        (holding(1, 5), True, False),
-        (holding(1, 6), True, True),
+        (content(1, 19), False, False),
+        (content(1, 20), False, True),
+        (content(1, 13, idle=True), False, False),
+        (content(1, 14, idle=True), False, True),
+        (content(1, 59, of_edited=True), False, False),
+        (content(1, 60, of_edited=True), False, True),
+        (content(1, 10, 4000), False, True),
+        (content(1, 39, 250), False, False),
+        (content(1, 39, 10), False, False),
+        (content(1, 5), True, False),
+        (content(1, 6), True, True),
     ],
 )
 def test_unused_content_stays_as_long_as_its_size_is_worth(
@@ -150,9 +148,9 @@ def test_unused_content_stays_as_long_as_its_size_is_worth(
 
 
 def test_a_turn_that_will_hold_sealed_reasoning_is_the_time_to_let_go() -> None:
-    held = holding(1, 12)
+    held = content(1, 12)
     history = History([held], 1, 0, cold=False, state={}, closing=True)
-    assert Adaptive().decide(history).due == {held.spot}
+    assert Adaptive().decide(history).due == {held.ref}
     assert not verdict(Adaptive(), held).due
 
 
@@ -187,7 +185,7 @@ def test_naming_a_path_is_no_use_of_earlier_arguments() -> None:
     assert chat.uses.age(PieceRef(1, 1)) == 1
 
 
-def loose(kind: Any, age: int, **more: Any) -> FoldablePiece:
+def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
     fields = {"idle": False, "of_edited": False, "earlier_turn": False, **more}
     return FoldablePiece(PieceRef(3, 1), kind, 4000, age, **fields)
 
@@ -195,15 +193,15 @@ def loose(kind: Any, age: int, **more: Any) -> FoldablePiece:
 @pytest.mark.parametrize(
     ("piece", "gone"),
     [
-        (loose("old", 1), True),
-        (loose("argument", 4), False),
-        (loose("message", 19, earlier_turn=True), False),
-        (loose("message", 20, earlier_turn=True), True),
-        (loose("answer", 900, earlier_turn=True), False),
-        (loose("argument", 5), True),
-        (loose("argument", 59, of_edited=True), False),
-        (loose("thinking", 50), False),
-        (loose("thinking", 1, earlier_turn=True), True),
+        (foldable("old", 1), True),
+        (foldable("argument", 4), False),
+        (foldable("message", 19, earlier_turn=True), False),
+        (foldable("message", 20, earlier_turn=True), True),
+        (foldable("answer", 900, earlier_turn=True), False),
+        (foldable("argument", 5), True),
+        (foldable("argument", 59, of_edited=True), False),
+        (foldable("thinking", 50), False),
+        (foldable("thinking", 1, earlier_turn=True), True),
     ],
 )
 def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
@@ -215,11 +213,5 @@ def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
 
 
 def test_last_n_keeps_the_newest() -> None:
-    told = verdict(LastN(2), *(holding(n, 0) for n in range(5)))
+    told = verdict(LastN(2), *(content(n, 0) for n in range(5)))
     assert told.expired == {0, 1, 2}
-
-
-def test_policies_are_known_by_name() -> None:
-    assert all(make_policy(name).name == name for name in POLICIES)
-    with pytest.raises(ConfigError, match="Known: adaptive, careful"):
-        make_policy("best")

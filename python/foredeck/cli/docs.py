@@ -118,7 +118,7 @@ def _key_lines(key: Key) -> Iterator[str]:
 def _default(key: Key) -> str:
     if key.name == "home":
         return "the platform's place for state (`~/.local/state/foredeck` on Linux)"
-    value = key.field.default
+    value = key.field.get_default(call_default_factory=True)
     if value is None:
         return "unset"
     if value == ():

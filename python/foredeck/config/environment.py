@@ -70,14 +70,14 @@ def split_flags(flags: Iterable[str]) -> dict[str, str]:
 def value_of(key: str, text: str) -> Any:
     """Text as the value of a key; what is wrong with its content is left to the model to say.
 
-    Raises ValueError where a list is not JSON.
+    Raises ValueError where a list or a table is not JSON.
     """
     known = all_keys().get(key)
     if known is None:
         return text
     if known.optional and text.strip().lower() in ("", "none", "null"):
         return None
-    if known.holds_list:
+    if known.holds_json:
         return _json(text)
     return _path(text) if known.holds_path else text
 
@@ -92,7 +92,7 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ValueError(f"must be a JSON list: {error}") from None
+        raise ValueError(f"must be JSON: {error}") from None
 
 
 def _path(text: str) -> Path:

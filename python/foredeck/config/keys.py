@@ -44,9 +44,9 @@ class Key:
         return self.field.annotation is Path
 
     @property
-    def holds_list(self) -> bool:
-        """Whether the value is a list, given as JSON where only text can be given."""
-        return get_origin(self.field.annotation) is tuple
+    def holds_json(self) -> bool:
+        """Whether the value is a list or a table, given as JSON where only text can be given."""
+        return get_origin(self.field.annotation) in (tuple, dict)
 
     @property
     def type_text(self) -> str:
@@ -101,4 +101,6 @@ def _type_text(kind: Any) -> str:
         )
     if origin is tuple:
         return "list of tables"
+    if origin is dict:
+        return "table of values"
     return _NAMES.get(kind, "table")

@@ -7,12 +7,13 @@ the modules of the sections are also the text of docs/configuration.md.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.folders import default_home
 from foredeck.config.outside import LimitsSection, SourcesSection, SqliteSection, XtdbSection
+from foredeck.config.policy_names import check_policy
 from foredeck.config.prompt import (
     AdaptiveSection,
     CompactionSection,
@@ -42,8 +43,16 @@ class Config(Section):
         description="Order of the prompt. `anchored` leaves sent bytes where they are; `pools` "
         "puts metadata before the chat and active content after it.",
     )
-    policy: Literal["seed-window", "last-n", "adaptive", "lean", "careful", "keep-all"] = Field(
-        "adaptive", description="What decides which content stays active."
+    policy: Annotated[str, AfterValidator(check_policy)] = Field(
+        "adaptive",
+        description="What decides which content stays active: `adaptive`, `lean`, `careful`, "
+        "`seed-window`, `last-n`, `keep-all`, or one that another package brings "
+        "([policies.md](policies.md)).",
+    )
+    policy_options: Annotated[dict[str, Any], USER_ONLY] = Field(
+        default_factory=dict,
+        description="What a policy of another package is made with; those that come with foredeck "
+        "have sections of their own.",
     )
     deadline_ms: int = Field(
         3000,

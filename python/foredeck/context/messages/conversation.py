@@ -181,23 +181,23 @@ class Conversation:
         taken = {"expired+": sorted(gone), "expired-": sorted(back)}
         return {name: indexes for name, indexes in taken.items() if indexes}
 
-    def set_due(self, spots: AbstractSet[PieceRef], depth: int) -> None:
+    def set_due(self, refs: AbstractSet[PieceRef], depth: int) -> None:
         """These, and no others, may be folded; `depth`: the call that this is decided for."""
-        for spot in self.due.keys() - spots:
-            del self.due[spot]
-            self._due[spot] = False
-        for spot in spots - self.due.keys():
-            self.due[spot] = depth
-            self._due[spot] = True
+        for ref in self.due.keys() - refs:
+            del self.due[ref]
+            self._due[ref] = False
+        for ref in refs - self.due.keys():
+            self.due[ref] = depth
+            self._due[ref] = True
 
     def take_due(self) -> dict[str, list[list[int]]]:
         """Changes of what may be folded since the last call: `{"+": [[4, 0]], "-": []}`."""
         changes, self._due = self._due, {}
         taken = {
-            sign: [list(spot) for spot in sorted(s for s, new in changes.items() if new is wanted)]
+            sign: [list(ref) for ref in sorted(s for s, new in changes.items() if new is wanted)]
             for sign, wanted in (("+", True), ("-", False))
         }
-        return {sign: spots for sign, spots in taken.items() if spots}
+        return {sign: refs for sign, refs in taken.items() if refs}
 
     def last_assistant(self) -> int:
         """Index of the newest assistant message that counts, -1 where there is none."""

@@ -34,14 +34,14 @@ class Adaptive:
 
     def decide(self, history: History) -> PolicyDecision:
         """What is dead at this call; something that is used again before it went lives on."""
-        due = {h.spot for h in history.holdings if self._dead_result(h, history)}
-        due |= {p.spot for p in history.pieces if self._dead_piece(p, history)}
+        due = {h.ref for h in history.contents if self._dead_result(h, history)}
+        due |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
         return PolicyDecision(due=frozenset(due))
 
-    def _dead_result(self, holding: ActiveContent, history: History) -> bool:
+    def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants
-        base = constants.patience_edited if holding.of_edited else constants.patience
-        return self._over(holding.age, holding.chars, base, holding.idle, history)
+        base = constants.patience_edited if content.of_edited else constants.patience
+        return self._over(content.age, content.chars, base, content.idle, history)
 
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants

@@ -29,14 +29,14 @@ class PolicyRun:
         told = self.history
         later = replace(
             told,
-            holdings=[
-                ActiveContent(spot, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
-                for spot, n, turns, rank, chars, age, idle, of_edited in told.holdings
+            contents=[
+                ActiveContent(ref, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
+                for ref, n, turns, rank, chars, age, idle, of_edited in told.contents
             ],
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
         )
         verdict = self.policy.decide(later)
-        going = {spot.message for spot in verdict.due} | verdict.expired
+        going = {ref.message for ref in verdict.due} | verdict.expired
         return min(going, default=None)
 
 
@@ -51,11 +51,11 @@ def ask(
     if policy.uses:
         uses.follow(conversation)
     flight = conversation.last_assistant()
-    holdings = list(_holdings(session, uses, flight))
+    contents = list(_active_contents(session, uses, flight))
     pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
     state = session.branch.policy_state
     history = History(
-        holdings,
+        contents,
         conversation.turn,
         time_ms,
         cold,
@@ -66,12 +66,12 @@ def ask(
     verdict = policy.decide(history)
     session.branch.policy_state = verdict.state
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
-    for index in sorted({holding.message for holding in holdings} & verdict.expired):
+    for index in sorted({content.message for content in contents} & verdict.expired):
         session.branch.release(index)
     return PolicyRun(policy, history, verdict.due)
 
 
-def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
+def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.counted
@@ -80,13 +80,13 @@ def _holdings(session: Session, uses: Uses, flight: int) -> Iterator[ActiveConte
         if index > flight or ordinal in pinned:
             continue
         use = last_use(index, index)
-        spot, age, idle, of_edited = uses.state(index)
+        ref, age, idle, of_edited = uses.state(index)
         if use != index:
             _, again, unused, _ = uses.state(use)
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
-        yield ActiveContent(spot, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
+        yield ActiveContent(ref, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
 
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
@@ -94,8 +94,8 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[F
     conversation = session.branch.conversation
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
-    for spot, piece in uses.loose.items():
-        item = conversation.items[spot.message]
+    for ref, piece in uses.foldable.items():
+        item = conversation.items[ref.message]
         earlier = item.turn < conversation.turn
         if piece.kind == "thinking":
             allowed = wire.thinking
@@ -103,6 +103,6 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[F
             allowed = wire.arguments or item.kind == "user"
         if piece.kind in ("message", "answer") and not earlier:
             continue
-        if allowed and spot.message < flight:
-            _, age, idle, of_edited = uses.state(*spot)
-            yield FoldablePiece(spot, piece.kind, len(piece.text), age, idle, of_edited, earlier)
+        if allowed and ref.message < flight:
+            _, age, idle, of_edited = uses.state(*ref)
+            yield FoldablePiece(ref, piece.kind, len(piece.text), age, idle, of_edited, earlier)

@@ -1,17 +1,17 @@
-"""Which content may leave the prompt. Policies are pure: history in, verdict out.
+"""Which content may leave the prompt. Policies are pure: history in, decision out.
 
-A policy names messages whose content it no longer wants; it never touches the prompt. The
-content leaves at the next rebase (`rebase.py`). Pinned and locked objects, and results that
-answer the newest assistant message, are never offered to a policy.
+A policy names messages whose content it no longer wants; it never touches the prompt. The content
+leaves at the next rebase. Pinned and locked objects, and results that answer the newest assistant
+message, are never offered to a policy.
 
-To add one: write a class that fits `Policy`, and name it in `policies.py`.
+To add one: write a class that fits `Policy`, and name it in an entry point (docs/policies.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.pieces import PieceKind
@@ -20,8 +20,8 @@ from foredeck.context.policies.pieces import PieceKind
 class ActiveContent(NamedTuple):
     """A message that shows an object's content and may be folded."""
 
-    spot: PieceRef
-    """Its place, as verdicts name it."""
+    ref: PieceRef
+    """Its place, as a decision names it."""
     ordinal: int
     age_in_turns: int
     """0 for the newest user turn."""
@@ -39,14 +39,14 @@ class ActiveContent(NamedTuple):
     @property
     def message(self) -> int:
         """Its place in the list of messages."""
-        return self.spot.message
+        return self.ref.message
 
 
 class FoldablePiece(NamedTuple):
     """A piece of a message that may be folded: a long argument, thinking, or the middle of a long
     text; of the newest turn no text."""
 
-    spot: PieceRef
+    ref: PieceRef
     kind: PieceKind
     chars: int
     age: int
@@ -60,7 +60,7 @@ class FoldablePiece(NamedTuple):
 class History:
     """What a policy is given for one call."""
 
-    holdings: Sequence[ActiveContent]
+    contents: Sequence[ActiveContent]
     """Foldable contents, oldest first."""
     turn: int
     time_ms: int
@@ -99,6 +99,7 @@ class PolicyDecision:
     call."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Decides what is collapsible."""
 
@@ -132,9 +133,9 @@ class SeedWindow:
     def decide(self, history: History) -> PolicyDecision:
         """Fold what is older than the window."""
         expired = frozenset(
-            holding.message
-            for holding in history.holdings
-            if holding.age_in_turns >= self._turns or holding.rank > self._per_turn
+            content.message
+            for content in history.contents
+            if content.age_in_turns >= self._turns or content.rank > self._per_turn
         )
         return PolicyDecision(expired)
 
@@ -162,7 +163,7 @@ class LastN:
 
     def decide(self, history: History) -> PolicyDecision:
         """Fold all but the newest."""
-        kept = len(history.holdings) - self._count
+        kept = len(history.contents) - self._count
         return PolicyDecision(
-            frozenset(holding.message for holding in history.holdings[: max(0, kept)])
+            frozenset(content.message for content in history.contents[: max(0, kept)])
         )

@@ -1,11 +1,12 @@
-"""Policies by name, made from the configuration."""
+"""Policies by name, made from the configuration: built in, or brought by another package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from foredeck.config.model import Config
+from foredeck.config.policy_names import check_policy, installed_policies
 from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.policy import KeepAll, LastN, Policy, SeedWindow
@@ -32,7 +33,28 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
 
 
 def make_policy(name: str, config: Config | None = None) -> Policy:
-    """The policy of that name. Raises `ConfigError` for a name that is not known."""
-    if name not in POLICIES:
-        raise ConfigError(f"No policy is called {name!r}. Known: {', '.join(sorted(POLICIES))}.")
-    return POLICIES[name](config or Config())
+    """The policy of that name.
+
+    Raises `ConfigError` for a name that is not known, and for a policy of another package that
+    cannot be made.
+    """
+    config = config or Config()
+    if name in POLICIES:
+        return POLICIES[name](config)
+    try:
+        return _make_installed(check_policy(name), config.policy_options)
+    except ValueError as error:
+        raise ConfigError(f"policy: {error}") from None
+
+
+def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
+    """Whatever goes wrong in another package's code, the user reads which package it is."""
+    entry = installed_policies()[name]
+    package = entry.dist.name if entry.dist else entry.value
+    try:
+        policy = entry.load()(**options)
+    except Exception as error:
+        raise ConfigError(f"Policy {name!r} of {package} cannot be made: {error!r}.") from error
+    if not isinstance(policy, Policy):
+        raise ConfigError(f"Policy {name!r} of {package} lacks name, uses or decide.")
+    return policy

@@ -30,7 +30,7 @@ from foredeck.sources.toolpaths import WRITERS, path_argument
 class LastUse:
     """One piece of content and its last use, counted in model calls from 1."""
 
-    spot: PieceRef
+    ref: PieceRef
     last: int
     path: str = ""
     text: str = ""
@@ -50,9 +50,9 @@ class Uses:
     """How many there were at the newest user message."""
     edited: set[str] = field(default_factory=set)
     """Paths of the files that the session has written."""
-    loose: dict[PieceRef, Piece] = field(default_factory=dict)
+    foldable: dict[PieceRef, Piece] = field(default_factory=dict)
     """Pieces of messages that are not folded, and not sealed."""
-    by_spot: dict[tuple[int, int], LastUse] = field(default_factory=dict)
+    by_ref: dict[tuple[int, int], LastUse] = field(default_factory=dict)
     """By `PieceRef`, in the order of the messages."""
     _conversation: Conversation | None = None
     _done: int = 0
@@ -69,7 +69,7 @@ class Uses:
             self._read(index, conversation.items[index])
         for index in conversation.rendered:
             if index < self._done and conversation.items[index].kind in ("assistant", "user"):
-                self._loosen(index, pieces_of(conversation.items[index]))
+                self._note_foldable(index, pieces_of(conversation.items[index]))
         conversation.rendered.clear()
         self._done = len(conversation)
 
@@ -80,10 +80,10 @@ class Uses:
 
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
-        names: dict[PieceRef, list[str]] = {use.spot: [] for use in self.by_spot.values()}
+        names: dict[PieceRef, list[str]] = {use.ref: [] for use in self.by_ref.values()}
         for name, holders in self._holders.items():
             for use in holders:
-                names[use.spot].append(name)
+                names[use.ref].append(name)
         conversation = self._conversation or Conversation()
         names_of = {**conversation.kept_names, **conversation.names}
         tips = conversation.tips
@@ -92,7 +92,7 @@ class Uses:
             count=self._done,
             cwd=self.cwd,
             rule=self.rule,
-            last=[use.last for use in self.by_spot.values()],
+            last=[use.last for use in self.by_ref.values()],
             names=[_joined(found) for found in names.values()],
             seen=[(i, _joined(names_of[i])) for i in sorted(names_of) if i < self._done],
         )
@@ -108,11 +108,11 @@ class Uses:
         for index in range(kept.count):
             self._read(index, conversation.items[index])
         self._given = None
-        if len(self.by_spot) != len(kept.last):
+        if len(self.by_ref) != len(kept.last):
             self._reset(conversation)
             self.kept = None
             return
-        for use, last in zip(self.by_spot.values(), kept.last, strict=True):
+        for use, last in zip(self.by_ref.values(), kept.last, strict=True):
             use.last = last
         self._done = kept.count
 
@@ -123,20 +123,20 @@ class Uses:
         self._conversation = conversation
 
     def state(self, message: int, slot: int = 0) -> tuple[PieceRef, int, bool, bool]:
-        """Of the content at a spot: the spot, model calls since its last use, whether the newest
+        """Of one piece of content: where it is, model calls since its last use, whether the newest
         user turn has not used it, and whether it is of a file that the session edits; 0 and no
         for what is not known."""
-        use = self.by_spot.get((message, slot))
+        use = self.by_ref.get((message, slot))
         if use is None:
             return PieceRef(message, slot), 0, False, False
         last = use.last
-        return use.spot, self.calls - last, last <= self.turn_began, use.path in self.edited
+        return use.ref, self.calls - last, last <= self.turn_began, use.path in self.edited
 
-    def age(self, spot: PieceRef) -> int:
+    def age(self, ref: PieceRef) -> int:
         """Model calls since the last use; 0 for what is not known."""
-        return self.state(*spot)[1]
+        return self.state(*ref)[1]
 
-    def spots_of(self, path: str) -> Sequence[PieceRef]:
+    def refs_of(self, path: str) -> Sequence[PieceRef]:
         """Results and arguments that are of a file, in their order."""
         return self._by_path.get(path, ())
 
@@ -178,18 +178,18 @@ class Uses:
 
     def _named(self, call: ToolUse) -> list[LastUse]:
         path = self._path(call.arguments)
-        return [self.by_spot[spot] for spot in self._by_path.get(path, ()) if not spot.slot]
+        return [self.by_ref[ref] for ref in self._by_path.get(path, ()) if not ref.slot]
 
     def _add_pieces(self, index: int, item: Item) -> None:
         pieces = pieces_of(item)
-        self._loosen(index, pieces)
+        self._note_foldable(index, pieces)
         paths = {call.id: self._path(call.arguments) for call in item.calls}
         for piece in pieces:
             if piece.kind != "thinking":
-                spot, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
-                self._hold(spot, piece.text, path, partial(identifiers, piece.text))
+                ref, path = PieceRef(index, piece.slot), paths.get(piece.call_id, "")
+                self._hold(ref, piece.text, path, partial(identifiers, piece.text))
 
-    def _loosen(self, index: int, pieces: list[Piece]) -> None:
+    def _note_foldable(self, index: int, pieces: list[Piece]) -> None:
         """Know which of a message's pieces can fold, as it is rendered now."""
         assert self._conversation is not None
         part = self._conversation.parts[index]
@@ -198,18 +198,16 @@ class Uses:
             # What was added to it, or taken from it to fit, stands as it is.
             whole = whole and (part.blocks is None or bool(part.slots))
         for piece in pieces:
-            spot = PieceRef(index, piece.slot)
+            ref = PieceRef(index, piece.slot)
             if whole and not piece.sealed and piece.slot not in part.slots:
-                self.loose[spot] = piece
+                self.foldable[ref] = piece
             else:
-                self.loose.pop(spot, None)
+                self.foldable.pop(ref, None)
 
-    def _hold(
-        self, spot: PieceRef, text: str, path: str, find: Callable[[], Iterable[str]]
-    ) -> None:
-        use = self.by_spot[spot] = LastUse(spot, self.calls, path, text)
+    def _hold(self, ref: PieceRef, text: str, path: str, find: Callable[[], Iterable[str]]) -> None:
+        use = self.by_ref[ref] = LastUse(ref, self.calls, path, text)
         if path:
-            self._by_path.setdefault(path, []).append(spot)
+            self._by_path.setdefault(path, []).append(ref)
         known, most = self._holders, self.rule.max_holders
         for name in find() if self._given is None else next(self._given, "").split():
             holders = known.get(name)
@@ -221,7 +219,7 @@ class Uses:
     def _holder(self, text: str) -> LastUse | None:
         """The newest piece that holds a text."""
         if text.strip():
-            for use in reversed(self.by_spot.values()):
+            for use in reversed(self.by_ref.values()):
                 if text in use.text:
                     return use
         return None

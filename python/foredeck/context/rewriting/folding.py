@@ -29,15 +29,15 @@ RECEIPT_SAVING = 40
 def fold(
     context: RenderContext,
     layout: Layout,
-    spots: Collection[PieceRef],
+    refs: Collection[PieceRef],
     refreshes: Mapping[PieceRef, Refresh] = NONE,
 ) -> set[int]:
     """Fold what is due, where that is allowed. Returns the messages that were folded."""
-    permitted = _permitted(context, {spot.message for spot in spots})
-    folded = {spot.message for spot in spots if not spot.slot} & permitted
+    permitted = _permitted(context, {ref.message for ref in refs})
+    folded = {ref.message for ref in refs if not ref.slot} & permitted
     layout.fold(context, folded)
-    told = [spot for spot in spots if spot.message in permitted]
-    told += refresh(context, [refreshes[spot] for spot in told if spot in refreshes])
+    told = [ref for ref in refs if ref.message in permitted]
+    told += refresh(context, [refreshes[ref] for ref in told if ref in refreshes])
     folded |= _fold_pieces(context, told)
     return folded
 
@@ -106,20 +106,20 @@ def collapsible(context: RenderContext, wanted: Collection[PieceRef] = ()) -> di
                 found.add(index)
     flight = conversation.last_assistant()
     due = {PieceRef(i): _saving(context, i) for i in found if _may_fold(context, i, flight)}
-    for spot in wanted:
-        if not spot.slot and _may_fold(context, spot.message, flight):
-            part = conversation.parts[spot.message]
+    for ref in wanted:
+        if not ref.slot and _may_fold(context, ref.message, flight):
+            part = conversation.parts[ref.message]
             if part.shows and part.subject not in sets.pins:
-                due[spot] = _saving(context, spot.message)
-    due |= _due_pieces(context, [spot for spot in wanted if spot.slot])
+                due[ref] = _saving(context, ref.message)
+    due |= _due_pieces(context, [ref for ref in wanted if ref.slot])
     return dict(sorted(due.items()))
 
 
-def _due_pieces(context: RenderContext, spots: list[PieceRef]) -> dict[PieceRef, int]:
+def _due_pieces(context: RenderContext, refs: list[PieceRef]) -> dict[PieceRef, int]:
     """Pieces of messages that are worth folding, with what that saves."""
     found: dict[PieceRef, int] = {}
-    for index, group in groupby(sorted(spots), key=lambda spot: spot.message):
-        slots = frozenset(spot.slot for spot in group)
+    for index, group in groupby(sorted(refs), key=lambda ref: ref.message):
+        slots = frozenset(ref.slot for ref in group)
         known = context.conversation.piece_savings.get(index)
         if known is None or known[0] != slots:
             known = slots, find_piece_savings(context, index, slots)
@@ -143,12 +143,12 @@ def find_piece_savings(
     }
 
 
-def _fold_pieces(context: RenderContext, spots: list[PieceRef]) -> set[int]:
+def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
     """Render messages without these pieces; returns those that changed."""
     folded: set[int] = set()
-    wanted = sorted(spot for spot in spots if spot.slot > 0)
-    for index, group in groupby(wanted, key=lambda spot: spot.message):
-        slots = {spot.slot for spot in group} | {*context.conversation.parts[index].slots}
+    wanted = sorted(ref for ref in refs if ref.slot > 0)
+    for index, group in groupby(wanted, key=lambda ref: ref.message):
+        slots = {ref.slot for ref in group} | {*context.conversation.parts[index].slots}
         item = context.conversation.items[index]
         blocks = folded_blocks(item, slots, context.label, context.aside)
         if blocks is not None:
@@ -192,8 +192,8 @@ def may_go(context: RenderContext) -> int:
 def foldable_chars(context: RenderContext, due: Mapping[PieceRef, int]) -> tuple[int, bool]:
     """What `fold` and `fold_down` together could take out of the prompt at this call, and
     whether sealed reasoning holds back some of what they would like to."""
-    permitted = _permitted(context, {spot.message for spot in due})
-    savings = {spot: chars for spot, chars in due.items() if spot.message in permitted}
+    permitted = _permitted(context, {ref.message for ref in due})
+    savings = {ref: chars for ref, chars in due.items() if ref.message in permitted}
     held = len(savings) < len(due)
     free = first_free(context.conversation)
     for index in _least_used(context):

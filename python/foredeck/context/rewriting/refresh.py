@@ -58,7 +58,7 @@ class RefreshFinder:
     def find(
         self, context: RenderContext, uses: Uses, going: Collection[PieceRef], wire: Wire
     ) -> dict[PieceRef, Refresh]:
-        """By the spots that stand for them. `going`: what folds at the next rebase in any case."""
+        """By references that stand for them. `going`: what folds at the next rebase in any case."""
         if not wire.arguments or wire.between_turns:
             return {}
         found: dict[PieceRef, Refresh] = {}
@@ -72,15 +72,15 @@ class RefreshFinder:
         return found
 
     def _of(self, context: RenderContext, uses: Uses, path: str) -> Refresh | None:
-        spots = uses.spots_of(path)
-        read = _newest_read(context, spots)
+        refs = uses.refs_of(path)
+        read = _newest_read(context, refs)
         if read is None:
             return None
         part = context.conversation.parts[read]
         newest = context.newest(part.subject or 0)
-        key = (len(spots), newest, part.chars)
+        key = (len(refs), newest, part.chars)
         if path not in self._known or self._known[path][0] != key:
-            self._known[path] = (key, _refresh(context, uses, read, newest, spots))
+            self._known[path] = (key, _refresh(context, uses, read, newest, refs))
         return self._known[path][1]
 
 
@@ -99,18 +99,18 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
     return folds
 
 
-def _newest_read(context: RenderContext, spots: Collection[PieceRef]) -> int | None:
+def _newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | None:
     """The newest message that shows the whole of a file, and on which no difference leans."""
     conversation = context.conversation
     flight = conversation.last_assistant()
-    for spot in sorted((s for s in spots if not s.slot and s.message <= flight), reverse=True):
-        part, item = conversation.parts[spot.message], conversation.items[spot.message]
+    for ref in sorted((s for s in refs if not s.slot and s.message <= flight), reverse=True):
+        part, item = conversation.parts[ref.message], conversation.items[ref.message]
         if part.shows and part.form != "diff" and _is_whole(item):
             leaning = part.subject is not None and any(
-                conversation.parts[index].base == spot.message
+                conversation.parts[index].base == ref.message
                 for index in conversation.holders.get(part.subject, ())
             )
-            return None if leaning else spot.message
+            return None if leaning else ref.message
     return None
 
 
@@ -122,7 +122,7 @@ def _is_whole(item: Item) -> bool:
 
 
 def _refresh(
-    context: RenderContext, uses: Uses, read: int, newest: int, spots: Collection[PieceRef]
+    context: RenderContext, uses: Uses, read: int, newest: int, refs: Collection[PieceRef]
 ) -> Refresh | None:
     """What bringing a read up to date would do, None where the file has no text to show."""
     conversation = context.conversation
@@ -133,18 +133,16 @@ def _refresh(
         if not text or len(text) > MAX_CHARS:
             return None
     folds = [
-        spot
-        for spot in spots
-        if spot.slot
-        and spot.message > read
-        and _stands(uses, spot, shown if text is None else text)
+        ref
+        for ref in refs
+        if ref.slot and ref.message > read and _stands(uses, ref, shown if text is None else text)
     ]
     grows = 0 if text is None else len(text) - len(shown)
     return Refresh(read, text, newest, tuple(folds), -grows)
 
 
-def _stands(uses: Uses, spot: PieceRef, text: str) -> bool:
-    wanted = uses.by_spot[spot].text.strip()
+def _stands(uses: Uses, ref: PieceRef, text: str) -> bool:
+    wanted = uses.by_ref[ref].text.strip()
     return bool(wanted) and wanted in text
 
 
@@ -154,21 +152,21 @@ def _still_there(
     """With the arguments that still stand, and what that saves; None if it is too little."""
     folds: list[PieceRef] = []
     saving = known.saving
-    for spot in known.folds:
-        piece = _piece(context, uses, spot)
-        if piece is not None and spot not in going:
-            folds.append(spot)
+    for ref in known.folds:
+        piece = _piece(context, uses, ref)
+        if piece is not None and ref not in going:
+            folds.append(ref)
             saving += piece.saving
     if not folds or saving < context.min_saving_chars:
         return None
     return Refresh(known.index, known.text, known.version, tuple(folds), saving)
 
 
-def _piece(context: RenderContext, uses: Uses, spot: PieceRef) -> Piece | None:
+def _piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
     """A piece that can fold now: seen by a call, not sealed, not folded."""
-    piece, conversation = uses.loose.get(spot), context.conversation
-    if piece is None or spot.message >= conversation.last_assistant():
+    piece, conversation = uses.foldable.get(ref), context.conversation
+    if piece is None or ref.message >= conversation.last_assistant():
         return None
-    slots = {*conversation.parts[spot.message].slots, spot.slot}
-    item = conversation.items[spot.message]
+    slots = {*conversation.parts[ref.message].slots, ref.slot}
+    item = conversation.items[ref.message]
     return None if folded_blocks(item, slots, context.label) is None else piece

@@ -90,7 +90,7 @@ def rewrite(
     due = collapsible(context, wanted)
     refreshes = find(context, due.keys()) if find and layout.keeps_bytes else {}
     if refreshes:
-        savings = {spot: refresh.saving for spot, refresh in refreshes.items()}
+        savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
         due = dict(sorted({**due, **savings}.items()))
     conversation.set_due(due.keys(), session.branch.depth + 1)
     decision = _rebase(session, context, layout, call, rules, due, wanted, refreshes)
@@ -134,7 +134,7 @@ def _rebase(
     if reason is None and offer is None:
         return {"kind": "append"}
     first = first if offer is None else offer.index
-    folded = fold(context, layout, [spot for spot in due if spot.message >= first], refreshes)
+    folded = fold(context, layout, [ref for ref in due if ref.message >= first], refreshes)
     folded |= _fold_more(context, layout, call, rules.water, reason)
     if not folded and not call.moment.written_anew:
         return {"kind": "append"}
@@ -156,7 +156,7 @@ def _reason_of(call: CallContext, offer: RebaseOffer) -> RebaseReason:
 
 def _let_go(session: Session, wanted: Collection[PieceRef]) -> None:
     """A layout that writes all anew need not wait: results that may go are no longer active."""
-    results = {spot.message for spot in wanted if not spot.slot}
+    results = {ref.message for ref in wanted if not ref.slot}
     for index in results & session.branch.conversation.live.keys():
         session.branch.release(index)
 
@@ -219,11 +219,11 @@ def _dues(
     conversation = session.branch.conversation
     savings: dict[int, int] = {}
     rents: dict[int, float] = {}
-    for spot, chars in due.items():
-        calls = session.branch.depth + 1 - conversation.due[spot]
+    for ref, chars in due.items():
+        calls = session.branch.depth + 1 - conversation.due[ref]
         saving = chars / CHARS_PER_TOKEN
-        savings[spot.message] = savings.get(spot.message, 0) + chars
-        rents[spot.message] = rents.get(spot.message, 0.0) + call.prices.read * saving * calls
+        savings[ref.message] = savings.get(ref.message, 0) + chars
+        rents[ref.message] = rents.get(ref.message, 0.0) + call.prices.read * saving * calls
     before, free = conversation.chars_before, first_free(conversation)
     found = max(call.reach.hit(call.start), HEAD)
     dues: list[CollapsibleMessage] = []

@@ -67,9 +67,9 @@ class BranchState:
         self.depth += 1
         self.entries.apply(record)
         due = record.get("due") or {}
-        self.due.update((PieceRef(*spot), self.depth) for spot in due.get("+", ()))
-        for spot in due.get("-", ()):
-            self.due.pop(PieceRef(*spot), None)
+        self.due.update((PieceRef(*ref), self.depth) for ref in due.get("+", ()))
+        for ref in due.get("-", ()):
+            self.due.pop(PieceRef(*ref), None)
 
     @property
     def until(self) -> int:
@@ -86,7 +86,7 @@ class BranchState:
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
         self.drops = {index for index in self.drops if index < length}
         self.expired = {index for index in self.expired if index < length}
-        self.due = {spot: depth for spot, depth in self.due.items() if spot.message < length}
+        self.due = {ref: depth for ref, depth in self.due.items() if ref.message < length}
 
     def _as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
