@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from foredeck.hosts.pi.messages import Message
 from foredeck.model.canonical import sha256_hex
 from foredeck_bench.crash.checks import check_answered, check_records
 from foredeck_bench.crash.homes import opened, prepared, settings
-from foredeck_bench.crash.host import EngineHost, starter
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.engine_process import PROGRAM
 from foredeck_bench.figures import quantile
-from foredeck_bench.work_session import START_MS, Message, Step
+from foredeck_bench.process_host import ProcessHost, starter
+from foredeck_bench.work_session import START_MS, Step
 
 SHARED = 8
 """Files that all agents read and change."""
@@ -38,7 +39,7 @@ class Agent:
 
     name: str
     repo: Path
-    host: EngineHost
+    host: ProcessHost
     random: random.Random
     seconds: list[float] = field(default_factory=list)
     _calls: int = 0
@@ -85,7 +86,7 @@ class Agent:
         self._pending, self._observed = [], []
         self._calls += 1
         began = time.perf_counter()
-        self.host.step(step, lambda: None)
+        self.host.step(step)
         self.seconds.append(time.perf_counter() - began)
         _, prompt = self.host.answered[-1]
         return "\n".join(str(block.get("text")) for block in prompt[-1]["content"])
@@ -159,7 +160,7 @@ def _make_files(repo: Path) -> Iterator[Path]:
 def _agent(home: Path, repo: Path, store: str, number: int) -> Agent:
     name = f"agent{number}"
     start = starter(home, repo, ("-c", PROGRAM, "engine"), settings(store))
-    host = EngineHost(name, start, lambda _seconds: None, lambda _text: None)
+    host = ProcessHost(name, start)
     return Agent(name, repo, host, random.Random(number))
 
 

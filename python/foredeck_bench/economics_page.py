@@ -18,7 +18,7 @@ from foredeck.cli.output import short_count
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import find_transcripts
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.rivals import rivals
 from foredeck.replay.run import replay
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         paths = find_transcripts([Path(argument) for argument in arguments])
-        results = {cache: _replayed(paths, Options(cache=cache)) for cache in CACHES}
+        results = {cache: _replayed(paths, ReplayOptions(cache=cache)) for cache in CACHES}
         write(PAGE, results)
     except ForedeckError as error:
         print(error, file=sys.stderr)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _replayed(paths: list[Path], options: Options) -> dict[str, Any]:
+def _replayed(paths: list[Path], options: ReplayOptions) -> dict[str, Any]:
     with Progress(f"replaying ({options.cache})", total=len(paths)) as progress:
         return replay(
             paths,

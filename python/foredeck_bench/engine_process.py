@@ -14,7 +14,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from foredeck.errors import ForedeckError
-from foredeck_bench.work_session import MODEL, Message, Step
+from foredeck.hosts.pi.messages import Message
+from foredeck.replay.simulated_host import SimulatedHost
+from foredeck_bench.work_session import Step
 
 INITIALIZE = {
     "protocol": 1,
@@ -142,60 +144,6 @@ class EngineProcess:
             raise EngineEnded("the engine does not read any more") from None
 
 
-class Caller:
-    """The host's part in one session: its messages, what was sent, and what became of it."""
-
-    def __init__(self, session: str, messages: list[Message] | None = None) -> None:
-        self.session = session
-        self.messages = list(messages or ())
-        self._kept = 0
-        self._whole = True
-        self._applied: int | None = None
-
-    def restart(self) -> None:
-        """The engine is another one: it gets everything at the next request."""
-        self._kept, self._applied = 0, None
-
-    def replace_engine(self) -> None:
-        """As `restart`, in mid-session: what became of the last call is told."""
-        self._kept, self._whole = 0, True
-
-    def request(self, messages: list[Message], time_ms: int) -> dict[str, Any]:
-        """The parameters of `context/assemble` after these new messages."""
-        self.messages.extend(messages)
-        kept, self._kept = self._kept, len(self.messages)
-        params: dict[str, Any] = {
-            "session": self.session,
-            "keep": kept,
-            "messages": self.messages[kept:],
-            "entries": [f"{n:08x}" for n in range(kept, len(self.messages))],
-            "model": MODEL,
-            "time_ms": time_ms,
-            "outcomes": [],
-        }
-        if self._whole or self._applied is None:
-            params |= {"system": SYSTEM, "tools": TOOLS}
-            self._whole = False
-        if self._applied is not None:
-            params["outcomes"] = [{"call": self._applied, "kind": "applied"}]
-        return params
-
-    def answered(self, answer: Mapping[str, Any]) -> None:
-        """The answer went out as it is."""
-        self._applied = answer["call"]
-
-
-SYSTEM = [{"role": "system", "content": "You are a careful engineer. " * 150}]
-TOOLS = [
-    {
-        "name": name,
-        "description": f"What {name} does, and when to use it. " * 8,
-        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    }
-    for name in ("read", "bash", "edit", "write", "activate", "deactivate", "pin", "unpin")
-]
-
-
 def start_seconds(home: Path, cwd: Path) -> float:
     """From the start of a process to its first answer."""
     began = time.perf_counter()
@@ -204,16 +152,17 @@ def start_seconds(home: Path, cwd: Path) -> float:
         return time.perf_counter() - began
 
 
-def run_step(engine: EngineProcess, caller: Caller, step: Step) -> float:
-    """Send one step; returns the seconds from the request to its answer."""
+def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
+    """Make one model call; returns the seconds from the request to its answer."""
     if step.observed:
-        engine.observe(caller.session, step.observed)
-        engine.open(caller.session)  # answered only when the notifications before it are served
-    params = caller.request(step.messages, step.time_ms)
+        engine.observe(host.session, step.observed)
+        engine.open(host.session)  # answered only when the notifications before it are served
+    host.add(*step.messages)
+    request = host.request(step.time_ms).model_dump()
     began = time.perf_counter()
-    answer = engine.ask("context/assemble", params)
+    answer = engine.ask("context/assemble", request)
     seconds = time.perf_counter() - began
-    caller.answered(answer)
+    host.accept(answer)
     return seconds
 
 

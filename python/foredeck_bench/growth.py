@@ -14,20 +14,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
-from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
+from foredeck.hosts.protocol import ToolObservedParams
 from foredeck.model.canonical import hash_value
+from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.store.forgetting import forget, plan_forgetting
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck_bench.engine_process import Caller
 from foredeck_bench.figures import quantile
 from foredeck_bench.measure.growth import folder_bytes
-from foredeck_bench.work_session import WorkSession
+from foredeck_bench.work_session import WorkSession, work_host
 
 CALLS = 24
 """Model calls of a session: two questions of a user."""
@@ -71,9 +71,10 @@ class _Growth:
     def __init__(self, folder: Path, calls: int, advance: Advance) -> None:
         self._config = Config(home=folder / "home")
         self._work = WorkSession(folder / "work")
+        self._cwd = str(self._work.folder)
         self._calls = calls
         self._advance = advance
-        self._oldest: list[Caller] = []
+        self._oldest: list[SimulatedHost] = []
 
     def run(self, sessions: int) -> dict[str, Any]:
         points: list[Checkpoint] = []
@@ -100,23 +101,24 @@ class _Growth:
     def _session(self, number: int, times: _Times) -> None:
         work = self._work
         work.begin(_name(number))
-        caller = Caller(work.id)
+        host = work_host(work.id)
         steps = work.steps(self._calls)
         began = time.process_time()
         with closing(Engine(self._config)) as engine:
-            engine.open_session(self._opened(work.id, "startup"))
+            engine.open_session(host.opening(self._cwd))
             for first, step in enumerate(steps):
                 for told in step.observed:
                     engine.observe(ToolObservedParams.model_validate({"session": work.id, **told}))
-                params = AssembleParams.model_validate(caller.request(step.messages, step.time_ms))
+                host.add(*step.messages)
+                request = host.request(step.time_ms)
                 at = time.process_time()
-                caller.answered(engine.assemble(params))
+                host.accept(engine.assemble(request))
                 done = time.process_time()
                 times.assemblies.append(done - at)
                 if first == 0:
                     times.starts.append(done - began)
         if number <= RESUMED:
-            self._oldest.append(caller)
+            self._oldest.append(host)
 
     def _checkpoint(self, number: int, points: list[Checkpoint], times: _Times) -> Checkpoint:
         size = folder_bytes(self._config.home)
@@ -133,20 +135,15 @@ class _Growth:
             median(map(self._resume, self._oldest)) * 1000,
         )
 
-    def _resume(self, caller: Caller) -> float:
+    def _resume(self, ended: SimulatedHost) -> float:
         """Seconds to take up an old session; nothing is asked that would make it longer."""
-        again = Caller(caller.session, caller.messages)
-        params = AssembleParams.model_validate(again.request([], self._work.time_ms))
+        host = work_host(ended.session, ended.messages)
+        request = host.request(self._work.time_ms)
         began = time.process_time()
         with closing(Engine(self._config)) as engine:
-            engine.open_session(self._opened(caller.session, "resume"))
-            engine.assemble(params)
+            engine.open_session(host.opening(self._cwd, "resume"))
+            engine.assemble(request)
             return time.process_time() - began
-
-    def _opened(self, session: str, reason: Literal["startup", "resume"]) -> SessionOpenParams:
-        return SessionOpenParams(
-            session=session, file=None, cwd=str(self._work.folder), reason=reason, parent=None
-        )
 
     # ------------------------------------------------------------ forgetting
 

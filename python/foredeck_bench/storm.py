@@ -22,8 +22,8 @@ from foredeck.errors import ForedeckError
 from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Store
 from foredeck_bench.crash.homes import opened
-from foredeck_bench.engine_process import Caller, EngineProcess, run_step
-from foredeck_bench.work_session import START_MS, Step
+from foredeck_bench.engine_process import EngineProcess, run_step
+from foredeck_bench.work_session import START_MS, Step, work_host
 
 SESSION = "storm"
 FOLDERS = 49
@@ -222,9 +222,9 @@ def _followed(
     with EngineProcess(home, repo, wrapper=wrapper) as engine:
         engine.initialize()
         engine.open(SESSION)
-        caller = Caller(SESSION)
+        host = work_host(SESSION)
         for start in range(0, count, CHUNK):
-            run_step(engine, caller, _reads(files[start : start + CHUNK], start))
+            run_step(engine, host, _reads(files[start : start + CHUNK], start))
             advance(f"reading, {start} files")
         with opened(home, "sqlite") as store:
             storm = Storm(repo, engine, store, advance, files)

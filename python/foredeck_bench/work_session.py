@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-Message = dict[str, Any]
+from foredeck.hosts.pi.messages import Message
+from foredeck.replay.simulated_host import SimulatedHost
 
 START_MS = 1_770_000_000_000
 CALL_MS = 5_000
@@ -32,12 +33,28 @@ MODEL = {
     "api": "anthropic-messages",
     "contextWindow": 1_000_000,
 }
+SYSTEM = [{"role": "system", "content": "You are a careful engineer. " * 150}]
+TOOLS = [
+    {
+        "name": name,
+        "description": f"What {name} does, and when to use it. " * 8,
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    }
+    for name in ("read", "bash", "edit", "write", "activate", "deactivate", "pin", "unpin")
+]
 _VOCABULARY = """
     return value index error request session const async await import export function buffer
     string number result options config handler message length offset parse render update state
     token cache store commit branch merge build test assert expect module class public private
 """
 _WORDS = _VOCABULARY.split()
+
+
+def work_host(session: str, messages: Iterable[Message] = ()) -> SimulatedHost:
+    """The host of a session that is made up; `messages` are those of one that is resumed."""
+    host = SimulatedHost(session, model=MODEL, system=SYSTEM, tools=TOOLS)
+    host.add(*messages)
+    return host
 
 
 @dataclass(frozen=True, slots=True)

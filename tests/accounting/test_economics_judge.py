@@ -13,7 +13,7 @@ from foredeck.accounting.evidence import needs_of
 from foredeck.accounting.judge import Facts, Judge, Rule
 from foredeck.accounting.plain import compactions_at, plain_prompts
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from replay.recordings import Recording, call, everything, text
 
@@ -160,11 +160,11 @@ def test_sizes_are_calibrated_by_the_usage_that_was_reported(tmp_path: Path) -> 
 def test_replay_has_a_row_for_the_host_and_for_each_way_to_assemble(tmp_path: Path) -> None:
     session = everything().write(tmp_path / "one.jsonl")
     others = [
-        Options(layout="pools"),
-        Options(policy="seed-window"),
-        Options(policy="keep-all", name="everything"),
+        ReplayOptions(layout="pools"),
+        ReplayOptions(policy="seed-window"),
+        ReplayOptions(policy="keep-all", name="everything"),
     ]
-    rows = {row["row"]: row for row in replay([session], Options(), others=others)["table"]}
+    rows = {row["row"]: row for row in replay([session], ReplayOptions(), others=others)["table"]}
     assert {PLAIN, WITHOUT, "anchored, seed-window", "pools, adaptive"} < rows.keys()
     assert rows[PLAIN]["cost_percent"] == 100
     assert rows["everything"]["edit_evidence_percent"] == 100

@@ -13,7 +13,6 @@ from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.pi.validity import find_faults
 from foredeck_bench.commands.measure import NAMES
 from foredeck_bench.engine_process import (
-    Caller,
     EngineFailed,
     EngineProcess,
     resident_mb,
@@ -26,7 +25,7 @@ from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.policy import digest_figures
 from foredeck_bench.measure.run import MEASURES, Measurement, measure
-from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line
+from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 from replay.recordings import everything
 
 
@@ -127,12 +126,12 @@ def test_digests_are_measured_by_kind() -> None:
 
 def test_a_real_engine_answers_step_by_step(tmp_path: Path) -> None:
     work = WorkSession(tmp_path / "work")
-    caller = Caller(work.id)
+    host = work_host(work.id)
     with EngineProcess(tmp_path / "home", work.folder) as engine:
         engine.initialize()
         engine.open(work.id)
         for step in work.steps(4):
-            assert run_step(engine, caller, step) > 0
+            assert run_step(engine, host, step) > 0
         assert engine.ping_seconds(step.messages) > 0
         assert (resident_mb(engine.pid) or 1) > 0
         with pytest.raises(EngineFailed, match="is not open"):

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 
 SESSION = "0199cccc-0000-7000-8000-000000000001"
@@ -61,7 +61,7 @@ def make_home(
     recorded = folder / f"{session}.jsonl"
     text = "".join(json.dumps(line) + "\n" for line in lines)
     recorded.write_text(text.replace("toolu_", calls))
-    done = replay([recorded], Options(), keep=folder / "kept")
+    done = replay([recorded], ReplayOptions(), keep=folder / "kept")
     assert done["total"]["errors"] == 0, done
     return folder / "kept" / session
 

@@ -1,19 +1,17 @@
-"""The shim's side of an answer: operations in force, and what makes it refuse one.
+"""What makes the shim refuse an answer.
 
-The rules are those of `ts-shim/context/answer.ts` and `edits.ts`; a test host that took what the
+The rules are those of `ts-shim/context/answer.ts`; a test host that took what the
 shim refuses would prove nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.hosts.pi.edits import apply_edits
+from foredeck.context.messages.items import Block
 from foredeck.hosts.pi.messages import Message
-
-Block = dict[str, Any]
+from foredeck.replay.edit_book import EditBook
 
 SENT = {
     *("user", "assistant", "toolResult", "custom"),
@@ -21,38 +19,8 @@ SENT = {
 }
 
 
-@dataclass(slots=True)
-class Book:
-    """The edits, inserts and drops that are in force."""
-
-    edits: dict[int, list[Block]] = field(default_factory=dict)
-    inserts: dict[int, list[Message]] = field(default_factory=dict)
-    drops: set[int] = field(default_factory=set)
-
-    def cut(self, limit: int, *, ending: bool = False) -> Book:
-        """The operations before `limit`, with `ending` also what is inserted there."""
-        return Book(
-            {i: blocks for i, blocks in self.edits.items() if i < limit},
-            {i: messages for i, messages in self.inserts.items() if i < limit + ending},
-            {i for i in self.drops if i < limit},
-        )
-
-    def merged(self, answer: Mapping[str, Any]) -> Book:
-        """The operations in force once an answer is taken in."""
-        kept = self.cut(answer["from"])
-        return Book(
-            kept.edits | dict(answer["edits"]),
-            kept.inserts | dict(answer["inserts"]),
-            kept.drops | set(answer["drops"]),
-        )
-
-    def apply(self, messages: Sequence[Message]) -> list[Message]:
-        """The list that goes out."""
-        return apply_edits(messages, self.edits, self.inserts, self.drops)
-
-
 def refusal(
-    answer: Mapping[str, Any], messages: Sequence[Message], keep: int, book: Book
+    answer: Mapping[str, Any], messages: Sequence[Message], keep: int, book: EditBook
 ) -> str | None:
     """Why the shim would not use an answer, None where it would."""
     start, length = answer["from"], len(messages)
@@ -83,7 +51,7 @@ def refusal(
     return _torn_pair(messages, book)
 
 
-def _torn_pair(messages: Sequence[Message], book: Book) -> str | None:
+def _torn_pair(messages: Sequence[Message], book: EditBook) -> str | None:
     """A call and its results stay or go together, and a result of ours answers a call."""
     dropped = {messages[index].get("toolCallId") for index in book.drops}
     open_calls: set[str] = set()

@@ -1,19 +1,19 @@
-"""A host for the engine: what Pi and the shim do between them, in one class.
+"""A simulated host on which everything happens that can happen to one.
 
-It keeps the message list, asks the engine as `ts-shim/context/hook.ts` does, refuses answers that
-the shim would refuse, applies edits, and can lose answers, restart the engine, switch off, change
-branch, fork and compact. Every prompt that it sends is checked by `invariants.check`.
+It refuses answers that the shim would refuse, and can lose answers, restart the engine, switch off,
+change branch, fork and compact. Every prompt that it sends is checked by `invariants.check`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from context.answers import Book, refusal
+from context.answers import refusal
 from context.invariants import check
-from context.sent import Sent, same_message, split
+from context.sent import Sent, split
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
@@ -23,17 +23,24 @@ from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.hosts.protocol import (
     AssembleParams,
-    AssembleResult,
-    SessionOpenParams,
+    OutcomeParams,
     ToolCallParams,
     ToolObservedParams,
 )
-from foredeck.replay.host import recorded_source
+from foredeck.replay.edit_book import EditBook
+from foredeck.replay.replayed_session import recorded_source
+from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
 
 SYSTEM = [{"role": "system", "content": "You are a coding agent."}]
 TOOLS = [{"name": "read", "description": "Reads a file.", "parameters": {"type": "object"}}]
+MODEL = {
+    "provider": "anthropic",
+    "id": "m1",
+    "api": "anthropic-messages",
+    "contextWindow": 200_000,
+}
 START_MS = 1_770_000_000_000
 
 
@@ -54,7 +61,7 @@ class Past:
     """Which object each handle has ever stood for."""
 
 
-class Host:
+class Host(SimulatedHost):
     """One session of one Pi process. `disk=True`: files are real, under `cwd`.
 
     The policy is `seed-window` where `settings` name no other: what it lets go can be foretold.
@@ -71,24 +78,14 @@ class Host:
         checked: bool = True,
         **settings: Any,
     ) -> None:
+        super().__init__(session, model={**MODEL}, system=SYSTEM, tools=TOOLS)
         self.home = home
-        self.session_id = session
         self.parent = parent
         self.cwd = cwd
         self.settings = {"policy": "seed-window", **settings}
         self.now_ms = START_MS
-        self.model: dict[str, Any] | None = {
-            "provider": "anthropic",
-            "id": "m1",
-            "api": "anthropic-messages",
-            "contextWindow": 200_000,
-        }
         self.warmed_ms: int | None = None
         """When Pi's cache warmer last sent the newest request once more."""
-        self.system: list[Message] = SYSTEM
-        self.tools: list[dict[str, Any]] = TOOLS
-        self.messages: list[Message] = []
-        self.entries: list[str | None] = []
         self.past = Past()
         self.names_call = True
         """Whether outcomes name the call whose edits were in force."""
@@ -97,13 +94,7 @@ class Host:
         self._engine: Engine | None = None
         self._reader: Store | None = None
         self._made = 0
-        self._answered: list[Message] = []
-        self._told: tuple[Any, Any] | None = None
-        self._holds = False
-        """Whether the engine that runs holds `_answered`."""
-        self._book = Book()
         self._in_force: int | None = None
-        self._outcomes: list[dict[str, Any]] = []
 
     def set_window(self, tokens: int) -> None:
         """The context window of the model in use."""
@@ -111,14 +102,15 @@ class Host:
 
     # The message list
 
-    def add(self, *messages: Message) -> None:
+    def add(self, *messages: Message, entries: Sequence[str | None] = ()) -> None:
         """Messages at the end, each with a time stamp and an entry id of its own."""
+        assert not entries
         for message in messages:
             self._made += 1
             stamped = {**message}
             stamped.setdefault("timestamp", START_MS + self._made)
             self.messages.append(stamped)
-            self.entries.append(f"{self.session_id}-e{self._made}")
+            self.entries.append(f"{self.session}-e{self._made}")
 
     def leaf(self) -> Leaf:
         """Where the session stands."""
@@ -151,7 +143,7 @@ class Host:
         fork = Host(
             self.home,
             session=session,
-            parent=self.session_id,
+            parent=self.session,
             cwd=self.cwd,
             disk=self._disk,
             checked=self._checked,
@@ -167,14 +159,13 @@ class Host:
     def call(self) -> Sent:
         """A call that goes out as the engine says."""
         self.now_ms += 1000
-        answer = self._ask()
-        self._outcomes = [{"call": answer["call"], "kind": "applied"}]
-        return self._record(self._book, answer["call"])
+        call = self._ask()
+        return self._record(self.book, call)
 
     def lose(self) -> Sent:
         """A call for which the engine's answer comes too late: the shim falls back."""
         self.now_ms += 1000
-        self._request(self._prefix() if self._holds else 0)
+        self.engine.assemble(self.request(self.now_ms))
         return self._fall_back()
 
     def away(self) -> Sent:
@@ -186,13 +177,13 @@ class Host:
         """A call while the user has switched foredeck off."""
         self.now_ms += 1000
         self._without("off", edited=0, call=None)
-        return self._record(Book(), None)
+        return self._record(EditBook(), None)
 
     def abort(self) -> None:
         """The user stops the call after the engine has answered, before it is sent."""
         self.now_ms += 1000
-        call = self._ask()["call"]
-        self._outcomes = []
+        call = self._ask()
+        self.outcomes = []
         self._without("aborted", edited=0, call=call)
 
     def wait(self, seconds: float) -> None:
@@ -207,15 +198,7 @@ class Host:
         if self._engine is None:
             config = Config(home=self.home, **self.settings)
             self._engine = Engine(config, recorded=None if self._disk else recorded_source)
-            self._engine.open_session(
-                SessionOpenParams(
-                    session=self.session_id,
-                    file=None,
-                    cwd=self.cwd,
-                    reason="startup",
-                    parent=self.parent,
-                )
-            )
+            self._engine.open_session(self.opening(self.cwd, parent=self.parent))
         return self._engine
 
     @property
@@ -240,7 +223,7 @@ class Host:
     def tool(self, id: str, tool: str, /, **arguments: Any) -> Message:
         """Run a context tool; gives the result message that Pi would add. May raise ToolError."""
         answer = self.engine.tool_call(
-            ToolCallParams(session=self.session_id, id=id, tool=tool, input=arguments)
+            ToolCallParams(session=self.session, id=id, tool=tool, input=arguments)
         )
         return {
             "role": "toolResult",
@@ -255,7 +238,7 @@ class Host:
         """Tell the engine that a tool has run, before its result is in the list."""
         self.engine.observe(
             ToolObservedParams(
-                session=self.session_id,
+                session=self.session,
                 id=message["toolCallId"],
                 tool=message["toolName"],
                 input=tool_input,
@@ -276,82 +259,59 @@ class Host:
             if opened is not None:
                 opened.close()
         self._engine = self._reader = None
-        self._holds = False
+        self.replace_engine()
 
     def shown(self, call: int) -> Prompt:
         """What the model saw at a call, from the store alone."""
-        return prompt_at(self.store, self.session_id, call)
+        return prompt_at(self.store, self.session, call)
 
     # The shim
 
-    def _prefix(self) -> int:
-        pairs = zip(self._answered, self.messages, strict=False)
-        return next(
-            (i for i, (one, other) in enumerate(pairs) if not same_message(one, other)),
-            min(len(self._answered), len(self.messages)),
-        )
+    def request(self, time_ms: int) -> AssembleParams:
+        """The parameters of `context/assemble`, with when the cache was warmed."""
+        return super().request(time_ms).model_copy(update={"warmed_ms": self.warmed_ms})
 
-    def _request(self, keep: int) -> AssembleResult:
-        told = (self.system, self.tools)
-        fresh = keep == 0 or self._told != told
-        return self.engine.assemble(
-            AssembleParams.model_validate(
-                {
-                    "session": self.session_id,
-                    "keep": keep,
-                    "messages": self.messages[keep:],
-                    "entries": self.entries[keep:],
-                    "system": self.system if fresh else None,
-                    "tools": self.tools if fresh else None,
-                    "model": self.model,
-                    "time_ms": self.now_ms,
-                    "warmed_ms": self.warmed_ms,
-                    "outcomes": self._outcomes,
-                }
+    def _ask(self) -> int:
+        """Ask, and take in the answer; returns the call's number."""
+        try:
+            request = self.request(self.now_ms)
+            answer = self.engine.assemble(request)
+        except OutOfSync:
+            self.replace_engine()
+            request = self.request(self.now_ms)
+            answer = self.engine.assemble(request)
+        fault = refusal(answer, self.messages, request.keep, self.book.merged(answer))
+        assert fault is None, f"the shim would refuse the answer: {fault}"
+        self.accept(answer)
+        self._in_force = int(answer["call"])
+        return self._in_force
+
+    def _fall_back(self) -> Sent:
+        edited = self.unchanged()
+        whole = edited == len(self._answered)
+        if not whole and self.messages:
+            edited = min([edited, *self.book.drops])
+        follows = self.messages[edited]["role"] if edited < len(self.messages) else None
+        ending = edited == len(self._answered) and follows != "toolResult"
+        self.replace_engine()
+        call = self._in_force if self.names_call else None
+        self._without("fallback", edited=edited, ending=ending, call=call)
+        return self._record(self.book.cut(edited, ending=ending), None)
+
+    def _without(self, kind: str, *, edited: int, call: int | None, ending: bool = False) -> None:
+        self.outcomes.append(
+            OutcomeParams(
+                call=call,
+                kind=kind,
+                edited=edited,
+                ending=ending,
+                messages=len(self.messages),
+                time_ms=self.now_ms,
+                reason=kind,
             )
         )
 
-    def _ask(self) -> AssembleResult:
-        keep = self._prefix() if self._holds else 0
-        try:
-            answer = self._request(keep)
-        except OutOfSync:
-            keep = 0
-            answer = self._request(keep)
-        book = self._book.cut(keep).merged(answer)
-        fault = refusal(answer, self.messages, keep, book)
-        assert fault is None, f"the shim would refuse the answer: {fault}"
-        self._book, self._answered = book, list(self.messages)
-        self._told, self._holds = (self.system, self.tools), True
-        self._in_force = answer["call"]
-        return answer
-
-    def _fall_back(self) -> Sent:
-        edited = self._prefix()
-        whole = edited == len(self._answered)
-        if not whole and self.messages:
-            edited = min([edited, *self._book.drops])
-        follows = self.messages[edited]["role"] if edited < len(self.messages) else None
-        ending = edited == len(self._answered) and follows != "toolResult"
-        self._holds = False
-        call = self._in_force if self.names_call else None
-        self._without("fallback", edited=edited, ending=ending, call=call)
-        return self._record(self._book.cut(edited, ending=ending), None)
-
-    def _without(self, kind: str, *, edited: int, call: int | None, ending: bool = False) -> None:
-        self._outcomes.append(
-            {
-                "call": call,
-                "kind": kind,
-                "edited": edited,
-                "ending": ending,
-                "messages": len(self.messages),
-                "time_ms": self.now_ms,
-                "reason": kind,
-            }
-        )
-
-    def _record(self, book: Book, call: int | None) -> Sent:
+    def _record(self, book: EditBook, call: int | None) -> Sent:
         sent = Sent(
             messages=list(self.messages),
             prompt=book.apply(self.messages),

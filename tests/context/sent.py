@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context.answers import Book
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.messages import Message, essence
-
-UNSEEN = ("details", "usage")
+from foredeck.replay.edit_book import EditBook
 
 
 @dataclass(slots=True)
@@ -48,15 +46,6 @@ def message_text(message: Message) -> str:
     return "\n".join(b["text"] for b in content or () if b.get("type") == "text")
 
 
-def same_message(one: Message, other: Message) -> bool:
-    """Equality of what the model can see (as in ts-shim/context/sync.ts)."""
-    return _seen(one) == _seen(other)
-
-
-def _seen(message: Message) -> Message:
-    return {k: v for k, v in message.items() if k not in UNSEEN and v is not None}
-
-
 def common(one: Sequence[Message], other: Sequence[Message]) -> int:
     """How many messages two lists share from the beginning."""
     pairs = zip(one, other, strict=False)
@@ -74,7 +63,7 @@ def as_values(messages: Sequence[Message]) -> str:
     return json.dumps([essence(message) for message in messages], sort_keys=True)
 
 
-def split(messages: Sequence[Message], book: Book) -> list[list[Message]]:
+def split(messages: Sequence[Message], book: EditBook) -> list[list[Message]]:
     """What goes out for each message (with what stands before it), and at the end."""
     parts = []
     for index, message in enumerate(messages):

@@ -18,7 +18,7 @@ COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 def account(host: Host, cache: str = "ideal") -> Account:
     """The account of what the host has stored so far."""
-    return account_of(stored_calls(host.store, host.session_id), Method(cache))
+    return account_of(stored_calls(host.store, host.session), Method(cache))
 
 
 def start(host: Host, outputs: int = 2) -> None:
@@ -191,7 +191,7 @@ def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> N
     start(host, 6)
     usage = {"input": 5, "cacheRead": 0, "cacheWrite": 5000}
     host.add(assistant("Hm.", usage=usage), user("Go on."))
-    host._outcomes[0]["reason"] = "messages from number 1 on"
+    host.outcomes[0] = host.outcomes[0].model_copy(update={"reason": "messages from number 1 on"})
     sent = host.call()
     assert [sent.call - 1, "rewritten", "messages from number 1 on"] in sent.record["acks"]
     assert set(account(host).lost) == {"another extension"}
@@ -199,11 +199,11 @@ def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> N
 
 def test_the_cache_is_that_of_the_wire(host: Host) -> None:
     start(host)
-    stored = list(stored_calls(host.store, host.session_id))
+    stored = list(stored_calls(host.store, host.session))
     assert account_of(stored, Method()).cache == "anthropic"
     host.model = {**(host.model or {}), "api": "openai-responses"}
     bash(host, "x")
-    stored = list(stored_calls(host.store, host.session_id))
+    stored = list(stored_calls(host.store, host.session))
     assert account_of(stored, Method()).cache == "openai"
 
 

@@ -27,7 +27,7 @@ def compact(
 ) -> SessionCompactResult:
     """Ask as the shim does, about all but the last `keep` messages."""
     params = {
-        "session": host.session_id,
+        "session": host.session,
         "reason": reason,
         "messages": host.messages[: len(host.messages) - keep],
         "tokens": 190_000,

@@ -111,7 +111,7 @@ def prompts(home: Path, numbers: set[int]) -> dict[tuple[int, int], object]:
     found: dict[tuple[int, int], object] = {}
     for number in sorted(numbers):
         with closing(Host(home, session=f"s{number}")) as host:
-            calls = len(host.store.query("call", {"session": host.session_id}))
+            calls = len(host.store.query("call", {"session": host.session}))
             assert calls
             for call in range(1, calls + 1):
                 prompt = host.shown(call)

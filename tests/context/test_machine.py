@@ -36,7 +36,7 @@ class AnySession(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if self.host.past.sent:
-            calls = stored_calls(self.host.store, self.host.session_id)
+            calls = stored_calls(self.host.store, self.host.session)
             assert "unexplained" not in account_of(calls, Method("ideal")).lost
         self.host.close()
         self.folder.cleanup()

@@ -169,7 +169,7 @@ def test_a_session_goes_on_on_another_machine(team: tuple[Machine, Machine]) -> 
 
 def moved(host: Host, machine: Machine) -> Host:
     """The same session, opened on another machine."""
-    again = machine.host(host.session_id)
+    again = machine.host(host.session)
     again.messages, again.entries = list(host.messages), list(host.entries)
     again.now_ms, again._made, again.past = host.now_ms, host._made, host.past
     return again

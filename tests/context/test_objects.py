@@ -36,7 +36,7 @@ def toolcall(host: Host, id: str) -> ToolcallDocument:
 
 
 def turn(host: Host, number: int) -> TurnDocument:
-    document = host.store.get(f"turn:{host.session_id}:{number}", TurnDocument)
+    document = host.store.get(f"turn:{host.session}:{number}", TurnDocument)
     assert document is not None
     return document
 

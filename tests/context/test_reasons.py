@@ -18,7 +18,7 @@ COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 def told(host: Host, name: str, args: str = "") -> str:
     """What the user reads."""
-    params = CommandParams(session=host.session_id, name=name, args=args)
+    params = CommandParams(session=host.session, name=name, args=args)
     return str(host.engine.command(params)["text"])
 
 

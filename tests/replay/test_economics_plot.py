@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foredeck.accounting.plot import Point, frontier_svg, unbeaten
 from foredeck.cli.main import main
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.rivals import RIVALS, rivals
 from foredeck_bench import economics_page as page
 from replay.recordings import Recording, text
@@ -81,7 +81,7 @@ def test_nothing_beats_what_stands_on_the_line(pairs: list[tuple[float, float]])
 
 
 def test_the_rivals_are_those_of_the_issue_and_one_without_digests() -> None:
-    options = Options(settings=("adaptive.patience=9",))
+    options = ReplayOptions(settings=("adaptive.patience=9",))
     others = rivals(options)
     assert len(others) == len(RIVALS)
     assert others[-1].label == f"{options.label}, no digests"

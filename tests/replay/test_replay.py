@@ -13,7 +13,7 @@ import pytest
 
 from foredeck.errors import ConfigError
 from foredeck.hosts.pi.transcripts import TranscriptError, find_transcripts, load_transcript
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay
 from foredeck.store.sqlite.adapter import open_sqlite
 from replay.recordings import Recording, everything, text
@@ -32,7 +32,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_a_call_is_every_answer_on_the_last_branch(session: Path) -> None:
-    result = replay([session], Options())["sessions"][0]
+    result = replay([session], ReplayOptions())["sessions"][0]
     assert result["error"] is None
     assert result["invalid_prompts"] == 0
     transcript = load_transcript(session)
@@ -53,7 +53,9 @@ def test_prompts_are_the_same_twice_and_with_restarts(
     told = []
     for number, every in enumerate([None, None, 1, 3]):
         folder = tmp_path / str(number)
-        result = replay([session], Options(layout=layout, restart_every=every, prompts=folder))
+        result = replay(
+            [session], ReplayOptions(layout=layout, restart_every=every, prompts=folder)
+        )
         assert (result["total"]["errors"], result["total"]["invalid_prompts"]) == (0, 0)
         told.append({path.name: path.read_bytes() for path in (folder / "one").iterdir()})
     assert len(told[0]) == result["total"]["calls"]
@@ -62,7 +64,7 @@ def test_prompts_are_the_same_twice_and_with_restarts(
 
 def test_a_prompt_file_says_what_the_issue_asks(session: Path, tmp_path: Path) -> None:
     folder = tmp_path / "prompts"
-    replay([session], Options(prompts=folder))
+    replay([session], ReplayOptions(prompts=folder))
     prompts = prompts_in(folder)
     assert list(prompts)[:2] == ["one/0001.json", "one/0002.json"]
     first = prompts["one/0001.json"]
@@ -78,13 +80,13 @@ def test_prompts_of_an_earlier_replay_go(session: Path, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "9999.json").write_text("{}")
     (folder / "notes.json").write_text("{}")
-    replay([session], Options(prompts=tmp_path / "prompts"))
+    replay([session], ReplayOptions(prompts=tmp_path / "prompts"))
     assert not (folder / "9999.json").exists()
     assert (folder / "notes.json").exists()
 
 
 def test_decisions_tell_of_rebases_and_of_what_is_folded(session: Path) -> None:
-    result = replay([session], Options())
+    result = replay([session], ReplayOptions())
     told = result["sessions"][0]
     assert told["decisions"]["cold"] == 1
     assert told["rebases"] == 1
@@ -92,14 +94,14 @@ def test_decisions_tell_of_rebases_and_of_what_is_folded(session: Path) -> None:
     assert sum(told["decisions"].values()) == told["calls"]
     assert told["chars_foredeck"] < told["chars_plain"]
     assert result["total"]["decisions"] == told["decisions"]
-    kept = replay([session], Options(policy="keep-all"))["sessions"][0]
+    kept = replay([session], ReplayOptions(policy="keep-all"))["sessions"][0]
     assert (kept["collapsed"], kept["rebases"]) == (0, 0)
 
 
 def test_settings_reach_the_engine_and_the_users_configuration_does_not(
     session: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    options = Options(policy="seed-window")
+    options = ReplayOptions(policy="seed-window")
     narrow = replay([session], with_(options, settings=("seed_window.per_turn=1",)))
     wide = replay([session], options)["sessions"][0]
     assert narrow["sessions"][0]["collapsed"] > wide["collapsed"]
@@ -113,13 +115,13 @@ def test_settings_reach_the_engine_and_the_users_configuration_does_not(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (Options(layout="poools"), "'poools'"),
-        (Options(policy="nothing"), "'nothing'"),
-        (Options(settings=("layuot=pools",)), "did you mean 'layout'"),
+        (ReplayOptions(layout="poools"), "'poools'"),
+        (ReplayOptions(policy="nothing"), "'nothing'"),
+        (ReplayOptions(settings=("layuot=pools",)), "did you mean 'layout'"),
     ],
 )
 def test_options_that_cannot_be_followed_are_refused_first(
-    session: Path, options: Options, told: str
+    session: Path, options: ReplayOptions, told: str
 ) -> None:
     with pytest.raises(ConfigError, match=told):
         replay([session], options)
@@ -129,12 +131,12 @@ def test_a_store_that_is_kept_is_private_and_never_overwritten(
     session: Path, tmp_path: Path
 ) -> None:
     keep = tmp_path / "keep"
-    replay([session], Options(), keep=keep)
+    replay([session], ReplayOptions(), keep=keep)
     home = keep / "one"
     assert (home / "foredeck.db").is_file()
     assert home.stat().st_mode & 0o077 == 0
     with pytest.raises(ReplayError, match="is there already"):
-        replay([session], Options(), keep=keep)
+        replay([session], ReplayOptions(), keep=keep)
 
 
 def test_one_file_is_replayed_once_however_it_is_named(session: Path, tmp_path: Path) -> None:
@@ -147,10 +149,10 @@ def test_two_files_of_one_name_are_replayed_but_never_into_one_folder(
     session: Path, tmp_path: Path
 ) -> None:
     other = everything().write(tmp_path / "other" / "one.jsonl")
-    assert replay([session, other], Options())["total"]["sessions"] == 2
+    assert replay([session, other], ReplayOptions())["total"]["sessions"] == 2
     for options, keep in (
-        (Options(prompts=tmp_path / "prompts"), None),
-        (Options(), tmp_path / "keep"),
+        (ReplayOptions(prompts=tmp_path / "prompts"), None),
+        (ReplayOptions(), tmp_path / "keep"),
     ):
         with pytest.raises(ReplayError, match="have the same name"):
             replay([session, other], options, keep=keep)
@@ -158,9 +160,9 @@ def test_two_files_of_one_name_are_replayed_but_never_into_one_folder(
 
 
 def test_a_file_that_is_cut_off_is_replayed_as_far_as_it_goes(session: Path) -> None:
-    whole = replay([session], Options())["sessions"][0]
+    whole = replay([session], ReplayOptions())["sessions"][0]
     session.write_bytes(session.read_bytes()[:-200])
-    cut = replay([session], Options())["sessions"][0]
+    cut = replay([session], ReplayOptions())["sessions"][0]
     assert (cut["error"], cut["skipped_lines"]) == (None, 1)
     assert 0 < cut["calls"] < whole["calls"]
 
@@ -181,7 +183,7 @@ def test_a_file_that_is_no_session_is_an_error_of_its_own(
     bad = tmp_path / "bad.jsonl"
     bad.write_bytes(content)
     good = everything().write(tmp_path / "good.jsonl")
-    result = replay([bad, good], Options())
+    result = replay([bad, good], ReplayOptions())
     first, second = result["sessions"]
     assert (told is None and first["error"] is None) or told in first["error"]
     assert first["calls"] == 0
@@ -198,7 +200,7 @@ def test_messages_that_make_no_sense_never_end_the_replay_of_the_others(tmp_path
     odd.assistant(text_of_nothing := {"type": "text"}, text_of_nothing)
     bad = odd.write(tmp_path / "odd.jsonl")
     good = everything().write(tmp_path / "one.jsonl")
-    _, second = replay([bad, good], Options())["sessions"]
+    _, second = replay([bad, good], ReplayOptions())["sessions"]
     assert second["error"] is None
 
 
@@ -208,7 +210,7 @@ def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
         recording.user(f"{number} " * 2000)
         recording.assistant(text("Yes."), usage={"input": 2000 * (number + 1), "output": 5})
     path = recording.write(tmp_path / "one.jsonl")
-    replay([path], Options(), keep=tmp_path / "kept")
+    replay([path], ReplayOptions(), keep=tmp_path / "kept")
     with closing(open_sqlite(tmp_path / "kept" / "one" / "foredeck.db")) as store:
         assert store.query("calibration") == []
         assert {head.fields["stats"]["reports"] for head in store.query("call")} == {0}
@@ -224,4 +226,4 @@ def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
 def test_a_file_that_cannot_be_read_is_an_error_of_its_own(session: Path) -> None:
     session.chmod(0)
-    assert "cannot be read" in replay([session], Options())["sessions"][0]["error"]
+    assert "cannot be read" in replay([session], ReplayOptions())["sessions"][0]["error"]

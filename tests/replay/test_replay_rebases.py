@@ -11,7 +11,8 @@ import pytest
 
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.protocol import ToolCallParams
-from foredeck.replay.host import Host, Options
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay
 from foredeck.store.opening import open_store
 from replay.recordings import Recording, call, text
@@ -41,7 +42,7 @@ def long_session() -> Recording:
     return recording
 
 
-def decisions(home: Path, options: Options) -> list[dict[str, Any]]:
+def decisions(home: Path, options: ReplayOptions) -> list[dict[str, Any]]:
     with closing(open_store(options.config(home))) as store:
         records = sorted((h.fields for h in store.query("call")), key=lambda f: f["ordinal"])
     return [record["decision"] for record in records]
@@ -53,14 +54,14 @@ def session(tmp_path: Path) -> Path:
 
 
 def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) -> None:
-    options = Options(policy="seed-window", settings=SETTINGS)
+    options = ReplayOptions(policy="seed-window", settings=SETTINGS)
     told = replay([session], options, keep=tmp_path / "keep")
     paid = [d for d in decisions(tmp_path / "keep" / "long", options) if d.get("reason") == "pays"]
     assert paid
     assert all(d["rent"] >= d["premium"] - 1 and d["saves"] > 0 for d in paid)
     assert told["total"]["decisions"]["pays"] == len(paid)
     rows = {row["row"]: row for row in told["table"]}
-    never = replay([session], Options(policy="keep-all"))["table"]
+    never = replay([session], ReplayOptions(policy="keep-all"))["table"]
     assert rows["anchored, seed-window"]["cost"] < next(
         row["cost"] for row in never if row["row"] == "anchored, keep-all"
     )
@@ -68,7 +69,7 @@ def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) 
 
 def test_the_guard_forbids_what_would_put_the_session_behind(session: Path) -> None:
     settings = (*SETTINGS[:1], "rebase.guard=0", "rebase.rent_factor=0")
-    rows = replay([session], Options(policy="seed-window", settings=settings))["table"]
+    rows = replay([session], ReplayOptions(policy="seed-window", settings=settings))["table"]
     without = next(row["cost"] for row in rows if row["row"] == "plain Pi, no compaction")
     ours = next(row["cost"] for row in rows if row["row"] == "anchored, seed-window")
     assert ours <= without * 1.02
@@ -81,7 +82,9 @@ def test_prompts_around_rebases_survive_restarts(
     told = []
     for number, every in enumerate([None, 1, 7]):
         folder = tmp_path / str(number)
-        options = Options(policy=policy, settings=SETTINGS, restart_every=every, prompts=folder)
+        options = ReplayOptions(
+            policy=policy, settings=SETTINGS, restart_every=every, prompts=folder
+        )
         result = replay([session], options)
         assert (result["total"]["errors"], result["total"]["invalid_prompts"]) == (0, 0)
         assert result["total"]["rebases"] > 0
@@ -90,7 +93,7 @@ def test_prompts_around_rebases_survive_restarts(
 
 
 def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: Path) -> None:
-    options = Options(policy="adaptive", settings=SETTINGS, prompts=tmp_path / "prompts")
+    options = ReplayOptions(policy="adaptive", settings=SETTINGS, prompts=tmp_path / "prompts")
     assert replay([session], options)["total"]["invalid_prompts"] == 0
     last = max((tmp_path / "prompts" / "long").iterdir())
     edits = [
@@ -110,9 +113,9 @@ def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: P
 
 
 def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) -> None:
-    options = Options(policy="adaptive", settings=SETTINGS)
+    options = ReplayOptions(policy="adaptive", settings=SETTINGS)
     transcript = load_transcript(session)
-    with closing(Host(tmp_path / "home", transcript, options)) as host:
+    with closing(ReplayedSession(tmp_path / "home", transcript, options)) as host:
         prompt = [host.call(call)[0] for call in transcript.calls][-1]
         shown = json.dumps(prompt)
         handle = shown[shown.index("<activate @") + 10 :].partition(":")[0]

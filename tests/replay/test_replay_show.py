@@ -13,7 +13,7 @@ from foredeck.cli.main import main
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.messages import essence
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import open_sqlite
 from replay.recordings import everything
@@ -40,7 +40,7 @@ def test_show_is_what_was_sent(
 ) -> None:
     recording = everything(with_ids)
     session = recording.write(tmp_path / "one.jsonl")
-    options = Options(layout=layout, restart_every=every, prompts=tmp_path / "prompts")
+    options = ReplayOptions(layout=layout, restart_every=every, prompts=tmp_path / "prompts")
     replay([session], options, keep=tmp_path / "keep")
     home = str(tmp_path / "keep" / "one")
     prompts = sent(tmp_path / "prompts" / "one")
@@ -62,7 +62,7 @@ def test_show_is_what_was_sent(
 def prompt(tmp_path: Path) -> Prompt:
     """The last prompt of a session in which something was folded."""
     recording = everything()
-    replay([recording.write(tmp_path / "one.jsonl")], Options(), keep=tmp_path)
+    replay([recording.write(tmp_path / "one.jsonl")], ReplayOptions(), keep=tmp_path)
     with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
         count = len(store.query("call", {"session": recording.id}))
         with pytest.raises(UnknownSession, match=f"its calls go from 1 to {count}"):
@@ -89,7 +89,7 @@ def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
 
 def test_a_prompt_whose_bytes_are_gone_is_an_error_and_never_a_guess(tmp_path: Path) -> None:
     recording = everything()
-    replay([recording.write(tmp_path / "one.jsonl")], Options(), keep=tmp_path)
+    replay([recording.write(tmp_path / "one.jsonl")], ReplayOptions(), keep=tmp_path)
     with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
         store._db.execute("DELETE FROM blob WHERE rowid % 7 = 0")
         with pytest.raises(Missing):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay
 from replay.recordings import everything
 from store.xtdb_node import installed_home, runtime
@@ -24,7 +24,7 @@ def test_prompts_are_the_same_as_on_sqlite(
     told = []
     for store in ("sqlite", "xtdb"):
         folder = tmp_path / store
-        options = Options(store=store, prompts=folder, restart_every=restart_every)
+        options = ReplayOptions(store=store, prompts=folder, restart_every=restart_every)
         result = replay(paths, options)
         assert (result["total"]["errors"], result["total"]["invalid_prompts"]) == (0, 0)
         prompts = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*.json")}
@@ -36,4 +36,4 @@ def test_prompts_are_the_same_as_on_sqlite(
 def test_a_store_in_xtdb_cannot_be_kept(tmp_path: Path) -> None:
     session = everything().write(tmp_path / "one.jsonl")
     with pytest.raises(ReplayError, match="--keep"):
-        replay([session], Options(store="xtdb"), keep=tmp_path / "keep")
+        replay([session], ReplayOptions(store="xtdb"), keep=tmp_path / "keep")

@@ -40,15 +40,15 @@ def _stored(args: Namespace) -> tuple[str, Account]:
 
 def _recorded(args: Namespace, path: Path) -> tuple[str, Account]:
     from foredeck.replay.accounts import recorded_account
-    from foredeck.replay.host import Options
+    from foredeck.replay.options import ReplayOptions
 
     config = resolve_config(args).config
-    options = Options(
+    options = ReplayOptions(
         layout=config.layout,
         policy=config.policy,
         settings=tuple(args.set),
-        ttl_s=args.ttl or Options().ttl_s,
-        cache=args.cache or Options().cache,
+        ttl_s=args.ttl or ReplayOptions().ttl_s,
+        cache=args.cache or ReplayOptions().cache,
         prices=args.prices,
     )
     with Progress("replaying") as progress:

@@ -24,7 +24,7 @@ class PlotError(ForedeckError):
 
 def _run(args: Namespace) -> int:
     from foredeck.hosts.pi.transcripts import find_transcripts
-    from foredeck.replay.host import Options
+    from foredeck.replay.options import ReplayOptions
     from foredeck.replay.rivals import rivals
     from foredeck.replay.run import replay
 
@@ -33,7 +33,7 @@ def _run(args: Namespace) -> int:
     paths = find_transcripts(args.paths)
     plain = args.prompts is None and args.restart_every is None
     compared = plain and args.layout is None and args.policy is None
-    options = Options(
+    options = ReplayOptions(
         store=args.store,
         layout=args.layout or "anchored",
         policy=args.policy or "adaptive",

@@ -17,7 +17,8 @@ from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import StoredCall, stored_calls
 from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
-from foredeck.replay.host import Host, Options
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
 
@@ -33,7 +34,7 @@ def stored_account(store: Store, session: str, method: Method, step: Step) -> Ac
     return account_of(calls, method)
 
 
-def recorded_account(path: Path, options: Options, step: Step) -> Account:
+def recorded_account(path: Path, options: ReplayOptions, step: Step) -> Account:
     """The account of a recorded file: replayed by `options` on a private store.
 
     Plain Pi is as it was recorded, its compactions included, and so are the provider's figures.
@@ -57,8 +58,8 @@ def recorded_account(path: Path, options: Options, step: Step) -> Account:
         return account_of(calls, method, map(shapes.of, prompts))
 
 
-def _replay(home: Path, transcript: Transcript, options: Options, step: Step) -> None:
-    with closing(Host(home, transcript, options)) as host:
+def _replay(home: Path, transcript: Transcript, options: ReplayOptions, step: Step) -> None:
+    with closing(ReplayedSession(home, transcript, options)) as host:
         for call in transcript.calls:
             host.call(call)
             step()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foredeck.replay.host import Options
+from foredeck.replay.options import ReplayOptions
 
 RIVALS: tuple[tuple[str, str], ...] = (
     ("pools", "seed-window"),
@@ -20,7 +20,7 @@ WITHOUT_DIGESTS = "digests.max_tokens=0"
 """Evidence is to be known without them too, since a bag of names suits its measure."""
 
 
-def rivals(options: Options) -> list[Options]:
+def rivals(options: ReplayOptions) -> list[ReplayOptions]:
     """Each rival, with everything else as in `options`; what `options` says itself is left out.
 
     The last is `options` without digests. The store makes no difference to what is sent: they

@@ -22,7 +22,8 @@ from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.hosts.pi.validity import find_faults
-from foredeck.replay.host import Host, Options
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.registry import store_kind
 
 _PREFIX = "foredeck-replay-"
@@ -62,9 +63,9 @@ class SessionResult:
 def replay_file(
     path: Path,
     home: Path,
-    options: Options,
+    options: ReplayOptions,
     comparison: Comparison | None = None,
-    others: Sequence[Options] = (),
+    others: Sequence[ReplayOptions] = (),
 ) -> SessionResult:
     """Replay one session file on the (fresh) store in `home`; errors are part of the result.
 
@@ -91,10 +92,14 @@ def replay_file(
 
 
 def _drive(
-    home: Path, transcript: Transcript, options: Options, result: SessionResult, judge: Judge | None
+    home: Path,
+    transcript: Transcript,
+    options: ReplayOptions,
+    result: SessionResult,
+    judge: Judge | None,
 ) -> None:
     """Every recorded call of a session."""
-    with closing(Host(home, transcript, options)) as host:
+    with closing(ReplayedSession(home, transcript, options)) as host:
         for number, call in enumerate(transcript.calls, start=1):
             if _restarts_before(number, options.restart_every):
                 host.restart()
@@ -102,7 +107,7 @@ def _drive(
 
 
 def _judge(
-    transcript: Transcript, facts: Facts, options: Options, comparison: Comparison
+    transcript: Transcript, facts: Facts, options: ReplayOptions, comparison: Comparison
 ) -> Judgement:
     """What one more way to assemble a session comes to."""
     judge = comparison.judge(facts)
@@ -135,11 +140,11 @@ def _reason(decision: dict[str, Any]) -> str:
 
 
 def _one_call(
-    host: Host,
+    host: ReplayedSession,
     transcript: Transcript,
     call: RecordedCall,
     number: int,
-    options: Options,
+    options: ReplayOptions,
     result: SessionResult,
     judge: Judge | None,
 ) -> None:
@@ -186,11 +191,11 @@ def _write_prompt(folder: Path, number: int, call: RecordedCall, prompt: list[Me
 
 def replay(
     paths: list[Path],
-    options: Options,
+    options: ReplayOptions,
     *,
     keep: Path | None = None,
     progress: Callable[[int, int, str], None] | None = None,
-    others: Sequence[Options] = (),
+    others: Sequence[ReplayOptions] = (),
 ) -> dict[str, Any]:
     """Replay session files, each on a private store of its own.
 
@@ -217,7 +222,7 @@ def replay(
     }
 
 
-def _check(paths: list[Path], options: Options, keep: Path | None) -> None:
+def _check(paths: list[Path], options: ReplayOptions, keep: Path | None) -> None:
     options.config(Path(tempfile.gettempdir()))
     if options.restart_every is not None and options.restart_every < 1:
         raise ReplayError("The engine can be restarted every 1 call or more.")

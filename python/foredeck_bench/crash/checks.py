@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foredeck.errors import ForedeckError
+from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.model.documents import ToolcallDocument
 from foredeck.store.protocol import Head, Store
 from foredeck_bench.crash.tally import Tally
-from foredeck_bench.work_session import Message
 
 Json = dict[str, Any]
 

@@ -27,9 +27,9 @@ from foredeck_bench.crash.fuse import (
     Fuse,
     kill_node,
 )
-from foredeck_bench.crash.host import EngineHost, starter
 from foredeck_bench.crash.tally import Tally
 from foredeck_bench.engine_process import EngineFailed
+from foredeck_bench.process_host import ProcessHost, starter
 from foredeck_bench.scripted.pi_process import MARK
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.work_session import Step, WorkSession
@@ -84,7 +84,7 @@ class EngineRounds:
         fuse = Fuse(self.folder / "fuse.json")
         program = ["-m", "foredeck_bench.crash.engine", str(self.folder / "fuse.json")]
         environment = {**homes.settings(self.store), MARK: self.mark}
-        host = EngineHost(
+        host = ProcessHost(
             session,
             starter(self.home, work_folder, program, environment),
             self.tally.recovery_s.append,
@@ -94,13 +94,13 @@ class EngineRounds:
         try:
             for step in work.steps(QUIET_STEPS + rounds):
                 kills = kill and len(prompts) >= QUIET_STEPS
-                prompts.append(self._round(host, step, fuse) if kills else host.step(step, _nobody))
+                prompts.append(self._round(host, step, fuse) if kills else host.step(step))
         finally:
             host.close()
         self._check(host, session, counts=kill)
         return prompts
 
-    def _round(self, host: EngineHost, step: Step, fuse: Fuse) -> bytes:
+    def _round(self, host: ProcessHost, step: Step, fuse: Fuse) -> bytes:
         point = self.random.choice((*POINTS, RANDOM))
         began = time.monotonic()
         prompt = host.step(step, lambda: self._aim(host, point, fuse))
@@ -115,7 +115,7 @@ class EngineRounds:
         self.advance(f"killed the {self.victim} {point}")
         return prompt
 
-    def _aim(self, host: EngineHost, point: str, fuse: Fuse) -> threading.Timer | None:
+    def _aim(self, host: ProcessHost, point: str, fuse: Fuse) -> threading.Timer | None:
         if point in INSIDE:
             node = str(self.home) if self.victim == "node" else None
             fuse.lay(Charge(point, engine=node is None, node=node))
@@ -125,18 +125,18 @@ class EngineRounds:
         timer.start()
         return timer
 
-    def _kill(self, host: EngineHost) -> None:
+    def _kill(self, host: ProcessHost) -> None:
         if self.victim == "node":
             kill_node(self.home)
         elif host.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(host.pid, SIGKILL)
 
-    def _check(self, host: EngineHost, session: str, *, counts: bool) -> None:
+    def _check(self, host: ProcessHost, session: str, *, counts: bool) -> None:
         tally = self.tally if counts else Tally()
         results = {
             message["toolCallId"]: message["content"][0]["text"]
-            for message in host.caller.messages
+            for message in host.host.messages
             if message["role"] == "toolResult"
         }
         with homes.opened(self.home, self.store) as store:
@@ -164,7 +164,3 @@ def difference(found: list[Any], expected: list[Any]) -> str:
             here, there = (text[max(0, at - 40) : at + 120] for text in texts)
             return f"message {index}: {here!r} instead of {there!r}"
     return "nowhere"
-
-
-def _nobody() -> None:
-    return None

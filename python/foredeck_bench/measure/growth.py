@@ -13,13 +13,14 @@ from typing import Any, cast
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.hosts.protocol import AssembleParams, SessionOpenParams, ToolObservedParams
+from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.protocol import ToolObservedParams
+from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.xtdb.delivery import deliver
-from foredeck_bench.engine_process import Caller
 from foredeck_bench.measure.policy import TimedPolicy
-from foredeck_bench.work_session import START_MS, Step, WorkSession
+from foredeck_bench.work_session import START_MS, Step, WorkSession, work_host
 
 LENGTHS = (50, 500, 2000)
 """Tool calls at which assembly is measured."""
@@ -83,33 +84,35 @@ def grow(
     """
     growth = Growth()
     work = WorkSession(folder / "work")
-    home, caller = folder / "home", Caller(work.id)
+    home, messages = folder / "home", list[Message]()
     done = 0
     for length in sorted({*lengths, min(RESUMED_CALLS, max(lengths))}):
         config = Config(home=home, **(settings or {}))
-        with closing(_Run(config, work, caller, growth)) as run:
+        host = work_host(work.id, messages)
+        with closing(_Run(config, work, host, growth)) as run:
             for step in work.steps(length - done):
                 run.step(step)
                 advance(1)
-        done = length
+        done, messages = length, host.messages
         growth.store_bytes[length] = folder_bytes(home)
         growth.transcript_bytes[length] = work.transcript_bytes
         if length == RESUMED_CALLS:
-            _measure_resumes(growth, folder, work, caller.messages, settings)
+            _measure_resumes(growth, folder, work, messages, settings)
     return growth
 
 
 class _Run:
     """One engine's part of the session."""
 
-    def __init__(self, config: Config, work: WorkSession, caller: Caller, growth: Growth) -> None:
+    def __init__(
+        self, config: Config, work: WorkSession, host: SimulatedHost, growth: Growth
+    ) -> None:
         self._store = TimedStore(open_store(config))
         self._engine = Engine(config, store=cast("Store", self._store))
         self._policy = TimedPolicy()
-        self._caller = caller
+        self._host = host
         self._growth = growth
-        caller.restart()
-        self._engine.open_session(_opened(work))
+        self._engine.open_session(host.opening(str(work.folder), "resume"))
 
     def close(self) -> None:
         self._policy.close()
@@ -119,25 +122,26 @@ class _Run:
         began = time.perf_counter()
         for told in step.observed:
             self._engine.observe(
-                ToolObservedParams.model_validate({"session": self._caller.session, **told})
+                ToolObservedParams.model_validate({"session": self._host.session, **told})
             )
         self._growth.observe.append(time.perf_counter() - began)
-        params = AssembleParams.model_validate(self._caller.request(step.messages, step.time_ms))
+        self._host.add(*step.messages)
+        request = self._host.request(step.time_ms)
         self._store.commits.clear()
         self._policy.seconds = 0.0
         began = time.perf_counter()
-        answer = self._engine.assemble(params)
+        answer = self._engine.assemble(request)
         self._growth.assemble.append(time.perf_counter() - began)
         self._growth.commit.append(sum(self._store.commits))
         self._growth.policy.append(self._policy.seconds)
-        self._caller.answered(answer)
+        self._host.accept(answer)
 
 
 def _measure_resumes(
     growth: Growth,
     folder: Path,
     work: WorkSession,
-    messages: list[Any],
+    messages: list[Message],
     settings: Settings | None,
 ) -> None:
     """Seconds to resume the session as it stands, a day later, each time from the same state."""
@@ -161,22 +165,15 @@ def _measure_resumes(
     gc.unfreeze()
 
 
-def _resume(config: Config, work: WorkSession, messages: list[Any]) -> float:
+def _resume(config: Config, work: WorkSession, messages: list[Message]) -> float:
     asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
     time_ms = START_MS + DAY_MS
     began = time.perf_counter()
     with closing(Engine(config)) as engine:
-        engine.open_session(_opened(work))
-        new = [{**asked, "timestamp": time_ms}]
-        params = Caller(work.id, messages).request(new, time_ms)
-        engine.assemble(AssembleParams.model_validate(params))
+        host = work_host(work.id, [*messages, {**asked, "timestamp": time_ms}])
+        engine.open_session(host.opening(str(work.folder), "resume"))
+        engine.assemble(host.request(time_ms))
         return time.perf_counter() - began
-
-
-def _opened(work: WorkSession) -> SessionOpenParams:
-    return SessionOpenParams(
-        session=work.id, file=None, cwd=str(work.folder), reason="resume", parent=None
-    )
 
 
 def folder_bytes(folder: Path) -> int:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
 from foredeck_bench.engine_process import (
-    Caller,
     EngineProcess,
     resident_mb,
     run_step,
@@ -21,7 +20,7 @@ from foredeck_bench.figures import Figure, timing
 from foredeck_bench.measure.growth import Growth, folder_bytes, grow
 from foredeck_bench.measure.hook import hook_figures
 from foredeck_bench.measure.policy import digest_figures
-from foredeck_bench.work_session import WorkSession
+from foredeck_bench.work_session import WorkSession, work_host
 
 STARTS = 7
 MEMORY_CALLS = 2000
@@ -120,7 +119,7 @@ class Measurement:
 
     def recorded_ratio(self) -> Figure:
         """The store's size on recorded sessions, each replayed on a store of its own."""
-        from foredeck.replay.host import Options
+        from foredeck.replay.options import ReplayOptions
         from foredeck.replay.run import replay
 
         stored = recorded = 0
@@ -128,7 +127,7 @@ class Measurement:
         for number, path in enumerate(self.transcripts):
             self.advance(f"replaying {path.name}")
             keep = self.folder / f"recorded-{number}"
-            replay([path], Options(), keep=keep)
+            replay([path], ReplayOptions(), keep=keep)
             size, of = folder_bytes(keep), path.stat().st_size
             stored, recorded, worst = stored + size, recorded + of, max(worst, size / of)
             shutil.rmtree(keep)
@@ -148,16 +147,16 @@ class Measurement:
     def _pipe(self, size: str, characters: int, goal: float) -> Iterator[Figure]:
         name = size.replace(" ", "").lower()
         work = WorkSession(self.folder / f"pipe-{name}", id=f"pipe-{name}")
-        caller = Caller(work.id)
+        host = work_host(work.id)
         while work.transcript_bytes < characters:
-            caller.messages.extend(next(work.steps(1)).messages)
+            host.add(*next(work.steps(1)).messages)
         requests, pings = [], []
         with EngineProcess(self.folder / "pipe", work.folder) as engine:
             engine.initialize()
             engine.open(work.id)
-            run_step(engine, caller, next(work.steps(1)))
+            run_step(engine, host, next(work.steps(1)))
             for step in work.steps(PIPE_STEPS):
-                requests.append(run_step(engine, caller, step))
+                requests.append(run_step(engine, host, step))
                 pings.append(engine.ping_seconds(step.messages))
         yield timing(f"request_{name}", f"request and answer, {size} session", requests)
         yield timing(f"pipe_{name}", "of it the pipe (as many bytes, no work)", pings, goal)
@@ -170,13 +169,13 @@ class Measurement:
     def memory(self) -> Iterator[Figure]:
         """Resident memory of an engine process after a long session."""
         work = WorkSession(self.folder / "memory", id="memory")
-        caller = Caller(work.id)
+        host = work_host(work.id)
         with EngineProcess(self.folder / "memory-home", work.folder) as engine:
             engine.initialize()
             engine.open(work.id)
             for step in work.steps(MEMORY_CALLS):
                 self.advance("an engine's memory")
-                run_step(engine, caller, step)
+                run_step(engine, host, step)
             resident = resident_mb(engine.pid)
         note = "" if resident is not None else "this system does not tell"
         value = None if resident is None else round(resident, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import apply_recipe
@@ -53,7 +53,7 @@ def apply_edits(
     messages: Sequence[Message],
     edits: Mapping[int, list[Block]],
     inserts: Mapping[int, list[Message]],
-    drops: set[int],
+    drops: Set[int],
 ) -> list[Message]:
     """The list that goes out: what the shim does with an answer, done here for replay and show."""
     result: list[Message] = []

@@ -1,0 +1,56 @@
+"""How to replay: what the engine is configured with, and how its prompts are judged."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from foredeck.accounting.judge import Rule
+from foredeck.accounting.prices import load_prices
+from foredeck.config import Config, load_config
+from foredeck.context.cache.rebase import DEFAULT_TTL_S
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay recorded sessions."""
+
+    store: Literal["sqlite", "xtdb"] = "sqlite"
+    layout: str = "anchored"
+    policy: str = "adaptive"
+    restart_every: int | None = None
+    """Replace the engine after every so many calls."""
+    prompts: Path | None = None
+    """Folder for the prompts that would have been sent."""
+    window: int | None = 200_000
+    """Context window of the recorded models, in tokens."""
+    settings: tuple[str, ...] = ()
+    """More configuration, as `KEY=VALUE`. No file and no variable of the environment is read, so
+    that figures compare."""
+
+    ttl_s: float = DEFAULT_TTL_S
+    """Seconds after which the provider's cache is taken to have expired."""
+    cache: str = "ideal"
+    """The cache that the judge charges by, and that the engine plans for."""
+    prices: str = "anthropic"
+    """A profile of prices, or a file of them."""
+    name: str = ""
+    """Title of the row in the comparison; layout and policy where empty."""
+
+    @property
+    def label(self) -> str:
+        """Title of the row in the comparison."""
+        return self.name or f"{self.layout}, {self.policy}"
+
+    def rule(self) -> Rule:
+        """How the judge charges. Raises `PriceError`."""
+        return Rule(self.cache, self.ttl_s, load_prices(self.prices))
+
+    def config(self, home: Path) -> Config:
+        """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
+        cache = "markers" if self.cache == "anthropic" else "prefix"
+        own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
+        flags = (*own, *self.settings, f"home={home}")
+        return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config

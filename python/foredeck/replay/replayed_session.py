@@ -1,0 +1,89 @@
+"""One recorded session on a real engine in this process, call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foredeck.accounting.prices import load_cost
+from foredeck.engine.engine import Engine
+from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
+from foredeck.hosts.protocol import AssembleParams
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.sources import FileSource, FilesystemMap, RecordedSource
+from foredeck.store.protocol import Store
+from foredeck.store.registry import store_kind
+
+REPLAY_FILESYSTEM = "replay"
+
+
+class ReplayedSession:
+    """Asks an engine for every recorded call what the model would have seen.
+
+    The engine is started at the first call, on the store in `home`.
+    """
+
+    def __init__(self, home: Path, transcript: Transcript, options: ReplayOptions) -> None:
+        self.engine: Engine | None = None
+        self.marker = ""
+        """The tool call whose result carries one more cache marker in the newest prompt; empty
+        for none."""
+        self._home = home
+        self._transcript = transcript
+        self._options = options
+        self._cost = load_cost(options.prices)
+        self._host = SimulatedHost(transcript.id)
+
+    def call(self, call: RecordedCall) -> tuple[list[Message], Mapping[str, Any]]:
+        """One recorded call: the messages that would have gone out, and what was decided."""
+        engine = self.engine or self._start()
+        host = self._host
+        new = self._transcript.messages[len(host.messages) : call.seen]
+        host.add(*(r.message for r in new), entries=[r.entry for r in new])
+        host.model = self._model(call)
+        answer = engine.assemble(_without_usage(host.request(call.time_ms)))
+        host.accept(answer)
+        self.marker = answer["marker"] or ""
+        return host.prompt(), engine.decision
+
+    def restart(self) -> None:
+        """Close the engine; the next call starts another on the same store."""
+        self.close()
+        self._host.replace_engine()
+
+    def close(self) -> None:
+        """Close the engine, if one runs."""
+        if self.engine is not None:
+            self.engine.close()
+            self.engine = None
+
+    def _model(self, call: RecordedCall) -> dict[str, Any]:
+        return {
+            "provider": call.provider,
+            "id": call.model,
+            "api": call.api,
+            "contextWindow": self._options.window,
+            "cost": self._cost,
+            "promptCache": {"short": self._options.ttl_s},
+        }
+
+    def _start(self) -> Engine:
+        config = self._options.config(self._home)
+        # With no local copy in front of it, so that a replay shows what a database gives back.
+        store = store_kind(config.store).open_whole(config)
+        self.engine = Engine(config, recorded=recorded_source, store=store)
+        self.engine.open_session(self._host.opening(self._transcript.cwd))
+        return self.engine
+
+
+def _without_usage(request: AssembleParams) -> AssembleParams:
+    """The provider's figures are of the prompts that were sent at the time, not of ours."""
+    messages = [{k: v for k, v in m.items() if k != "usage"} for m in request.messages]
+    return request.model_copy(update={"messages": messages})
+
+
+def recorded_source(store: Store, cwd: str) -> FileSource:
+    """Files as the recorded results show them; nothing of this machine's is read."""
+    return RecordedSource(store, FilesystemMap(REPLAY_FILESYSTEM, [], cwd=cwd))

@@ -1,0 +1,123 @@
+"""Pi and the shim without Pi: the host's part in a session, for whoever drives an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    JsonObject,
+    MessageEdits,
+    OutcomeParams,
+    SessionOpenParams,
+)
+from foredeck.replay.edit_book import EditBook
+
+OpenReason = Literal["startup", "reload", "new", "resume", "fork"]
+
+_UNSEEN = ("details", "usage")
+"""Fields that no model sees: they may differ from call to call."""
+
+
+class SimulatedHost:
+    """One session of one Pi process, with an engine beside it that may be replaced.
+
+    It holds the conversation, asks with what the engine does not have yet, and keeps the edits of
+    the answers. It does not know where the engine runs:
+
+        host.accept(engine.assemble(host.request(time_ms)))
+        send(host.prompt())
+
+    `messages`, `entries`, `model`, `system` and `tools` may be changed between two calls. Without
+    `system` and `tools` the engine is told nothing of either.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        *,
+        model: JsonObject | None = None,
+        system: list[Message] | None = None,
+        tools: list[JsonObject] | None = None,
+    ) -> None:
+        self.session = session
+        self.model = model
+        self.system = system
+        self.tools = tools
+        self.messages: list[Message] = []
+        self.entries: list[str | None] = []
+        """Ids of the session file's entries, one for each message."""
+        self.book = EditBook()
+        """The edits in force."""
+        self.outcomes: list[OutcomeParams] = []
+        """What became of the calls since the last answer, for the next request."""
+        self._answered: list[Message] = []
+        """The messages of the last request that was answered."""
+        self._described: tuple[Any, Any] | None = None
+        """System prompt and tools as the engine has them."""
+        self._engine_is_new = True
+
+    def add(self, *messages: Message, entries: Sequence[str | None] = ()) -> None:
+        """Append messages; without `entries`, their entry ids are their numbers."""
+        first = len(self.messages)
+        self.messages.extend(messages)
+        self.entries.extend(entries or (f"{first + n:08x}" for n in range(len(messages))))
+
+    def opening(
+        self, cwd: str, reason: OpenReason = "startup", parent: str | None = None
+    ) -> SessionOpenParams:
+        """The parameters of `session/open`."""
+        return SessionOpenParams(
+            session=self.session, file=None, cwd=cwd, reason=reason, parent=parent
+        )
+
+    def request(self, time_ms: int) -> AssembleParams:
+        """The parameters of `context/assemble` for the conversation as it stands."""
+        keep = 0 if self._engine_is_new else self.unchanged()
+        describe = keep == 0 or self._described != (self.system, self.tools)
+        return AssembleParams(
+            session=self.session,
+            keep=keep,
+            messages=self.messages[keep:],
+            entries=self.entries[keep:],
+            system=self.system if describe else None,
+            tools=self.tools if describe else None,
+            model=self.model,
+            time_ms=time_ms,
+            outcomes=list(self.outcomes),
+        )
+
+    def accept(self, answer: MessageEdits) -> None:
+        """Take in the answer to the newest request: the call goes out with its edits."""
+        self.book = self.book.merged(answer)
+        self.outcomes = [OutcomeParams(call=answer["call"], kind="applied")]
+        self._answered = list(self.messages)
+        self._described = (self.system, self.tools)
+        self._engine_is_new = False
+
+    def prompt(self) -> list[Message]:
+        """The messages that go to the provider."""
+        return self.book.apply(self.messages)
+
+    def replace_engine(self) -> None:
+        """Another engine answers from now on: it is sent everything, outcomes included."""
+        self._engine_is_new = True
+
+    def unchanged(self) -> int:
+        """How many messages at the start are those of the last answered request."""
+        pairs = zip(self._answered, self.messages, strict=False)
+        return next(
+            (i for i, (old, new) in enumerate(pairs) if not _same_message(old, new)),
+            min(len(self._answered), len(self.messages)),
+        )
+
+
+def _same_message(one: Message, other: Message) -> bool:
+    """Equality of what a model can see, as `ts-shim/context/sync.ts` has it."""
+    return one is other or _seen(one) == _seen(other)
+
+
+def _seen(message: Message) -> Message:
+    return {k: v for k, v in message.items() if k not in _UNSEEN and v is not None}
