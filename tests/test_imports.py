@@ -24,7 +24,7 @@ CONTEXT = (
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
-    *("clock", "protocol", "location", "fields", "verify", "references", "whole"),
+    *("clock", "protocol", "location", "fields", "lazy_fields", "verify", "references", "whole"),
     *("kind", "registry", "sqlite", "derived", "quarantine", "opening", "copying", "portable"),
     "forgetting",
 )

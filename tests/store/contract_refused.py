@@ -17,7 +17,7 @@ import pytest
 from foredeck.errors import ImportRefused
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import CallDocument, TurnDocument
-from foredeck.store.portable import Limits, import_file
+from foredeck.store.portable import ImportLimits, import_file
 from foredeck.store.portable.lines import encode_line
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -194,15 +194,17 @@ class RefusedContract:
     @pytest.mark.parametrize(
         ("limits", "match"),
         [
-            (Limits(lines=10), "10 lines"),
-            (Limits(line_bytes=200), "200 bytes"),
-            (Limits(file_bytes=3_000), "3000 bytes"),
-            (Limits(depth=2), "deeper"),
-            (Limits(id_length=8), "8 characters"),
-            (Limits(path_length=4), "path"),
+            (ImportLimits(lines=10), "10 lines"),
+            (ImportLimits(line_bytes=200), "200 bytes"),
+            (ImportLimits(file_bytes=3_000), "3000 bytes"),
+            (ImportLimits(depth=2), "deeper"),
+            (ImportLimits(id_length=8), "8 characters"),
+            (ImportLimits(path_length=4), "path"),
         ],
     )
-    def test_limits(self, refused: Refusal, lines: list[Line], limits: Limits, match: str) -> None:
+    def test_limits(
+        self, refused: Refusal, lines: list[Line], limits: ImportLimits, match: str
+    ) -> None:
         refused(as_file(lines), match, limits=limits)
 
     def test_a_clock_that_is_ahead(self, refused: Refusal, lines: list[Line]) -> None:
@@ -210,7 +212,10 @@ class RefusedContract:
             return int(lines[1]["transaction"]["time_ms"]) - 60_000
 
         refused(
-            as_file(lines), "future", limits=replace(Limits(), clock_skew_ms=1_000), clock=clock
+            as_file(lines),
+            "future",
+            limits=replace(ImportLimits(), clock_skew_ms=1_000),
+            clock=clock,
         )
 
     @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from pathlib import Path
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.journal.tables import Bounds
+from foredeck.xtdb.journal.tables import JournalBounds
 from foredeck.xtdb.node.process import NodeFolder
 
 PATIENCE = 60.0
 """Seconds within which everything must have happened, also on a busy machine."""
-BOUNDS = Bounds(10_000, 2**28)
+BOUNDS = JournalBounds(10_000, 2**28)
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Machine:
 
     file: Path
     link: Link
-    bounds: Bounds = BOUNDS
+    bounds: JournalBounds = BOUNDS
 
     def __call__(self, notify: Told | None = None, *, lazy: bool = False) -> JournaledStore:
         """One more store on it."""

@@ -13,7 +13,7 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Store
-from foredeck.xtdb.journal.tables import Bounds, JournalFull
+from foredeck.xtdb.journal.tables import JournalBounds, JournalFull
 from foredeck.xtdb.node.process import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
@@ -210,7 +210,7 @@ class TestOtherMachines:
 def test_a_full_journal_refuses_and_says_so(memory_node: NodeFolder, tmp_path: Path) -> None:
     link = server_link(memory_node, new_namespace())
     object.__setattr__(link, "url", "http://127.0.0.1:9")
-    for bounds in (Bounds(2, 10**6), Bounds(100, 2_000)):
+    for bounds in (JournalBounds(2, 10**6), JournalBounds(100, 2_000)):
         machine = Machine(tmp_path / f"{bounds.entries}.db", link, bounds)
         with closing(machine()) as store:
             for n in range(2):

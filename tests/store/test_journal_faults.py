@@ -21,7 +21,7 @@ from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.link import OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.journal.tables import read_figures
+from foredeck.xtdb.journal.tables import read_backlog
 from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
@@ -344,7 +344,7 @@ def test_a_torn_end_of_the_file_costs_nothing_that_was_answered(
         with closing(open_sqlite(folder / "copy.db")) as copy:
             assert [head.token for head in copy.history("a")] == expected, cut
             assert contents(copy, "a") == [str(n) for n in range(len(expected))]
-            assert read_figures(copy.path).entries == len(expected)
+            assert read_backlog(copy.path).entries == len(expected)
 
 
 def test_the_copy_is_for_this_user_alone(tmp_path: Path, nowhere: str) -> None:

@@ -8,7 +8,7 @@ from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.xtdb.journal.tables import read_figures
+from foredeck.xtdb.journal.tables import read_backlog
 from foredeck.xtdb.opening import copy_file, open_database
 
 
@@ -30,7 +30,7 @@ def check_xtdb(config: Config) -> Finding:
 
 def check_journal(config: Config) -> Finding:
     """What waits for XTDB in the local copy."""
-    figures = read_figures(copy_file(config))
+    figures = read_backlog(copy_file(config))
     if figures.refused:
         return problem(
             "journal",

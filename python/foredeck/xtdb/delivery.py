@@ -12,7 +12,7 @@ from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.store.kind import DeliveredCopy
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.journal.tables import Bounds, Figures, Journal, read_figures
+from foredeck.xtdb.journal.tables import Backlog, Journal, JournalBounds, read_backlog
 from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _BUSY_MS = 30_000
 
 def waiting(config: Config) -> int:
     """How many transactions wait in the local copy, those that XTDB has refused among them."""
-    figures = read_figures(copy_file(config))
+    figures = read_backlog(copy_file(config))
     return figures.entries + figures.refused
 
 
@@ -38,11 +38,11 @@ def follow_anew(copies: Iterable[Path]) -> None:
     there without a change to tell of it."""
     for file in copies:
         if file.is_file():
-            with closing(Journal(file, Bounds(0, 0), _BUSY_MS)) as journal:
+            with closing(Journal(file, JournalBounds(0, 0), _BUSY_MS)) as journal:
                 journal.follow_anew()
 
 
-def deliver(config: Config, advance: Advance = lambda _count: None) -> Figures:
+def deliver(config: Config, advance: Advance = lambda _count: None) -> Backlog:
     """Bring all that waits at this moment to XTDB, and try again what it has refused before.
 
     Starts foredeck's own node where that is where it goes; an engine at work on the same copy is
@@ -50,8 +50,8 @@ def deliver(config: Config, advance: Advance = lambda _count: None) -> Figures:
     still waits and the reason, where XTDB does not take it.
     """
     if not waiting(config):
-        return read_figures(copy_file(config))
-    with closing(Journal(copy_file(config), Bounds(0, 0), _BUSY_MS)) as journal:
+        return read_backlog(copy_file(config))
+    with closing(Journal(copy_file(config), JournalBounds(0, 0), _BUSY_MS)) as journal:
         journal.retry_refused()
         with closing(open_copy(config)) as store:
             _await(store, journal, advance)

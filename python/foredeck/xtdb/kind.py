@@ -73,9 +73,9 @@ class XtdbKind(StoreKind):
 
     def check_settled(self, config: Config) -> None:
         """See `StoreKind.check_settled`."""
-        from foredeck.xtdb.journal.tables import read_figures
+        from foredeck.xtdb.journal.tables import read_backlog
 
-        if entries := read_figures(copy_file(config)).entries:
+        if entries := read_backlog(copy_file(config)).entries:
             raise StoreUnavailable(
                 f"commits are still to go to XTDB ({entries}): start it (`foredeck xtdb up`), "
                 "let Pi run for a moment, and try again"

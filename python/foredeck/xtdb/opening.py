@@ -11,7 +11,7 @@ from foredeck.errors import ConfigError
 from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.journal.tables import Bounds
+from foredeck.xtdb.journal.tables import JournalBounds
 from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def copy_file(config: Config) -> Path:
 
 def open_copy(config: Config, *, notify: Notify = silent, lazy: bool = False) -> JournaledStore:
     """The local copy of the configured XTDB, and the journal of what waits for it."""
-    bounds = Bounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
+    bounds = JournalBounds(config.xtdb.journal_entries, config.xtdb.journal_mib * 2**20)
     return open_journaled(
         copy_file(config),
         _link(config, notify),

@@ -31,7 +31,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class StoreComparison:
     """A store and its copy, as far as the copy goes."""
 
     original: Totals
@@ -46,7 +46,7 @@ class Comparison:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _StoreReader:
     """Reads one store, counts, and remembers a hash of each thing by name."""
 
     store: WholeStore
@@ -99,7 +99,7 @@ def compare(
     copy: WholeStore,
     advance: Advance = lambda: None,
     blobs: Iterable[str] = (),
-) -> Comparison:
+) -> StoreComparison:
     """Read everything that is in `copy` from both stores, every version and every byte, and the
     blobs of the original with these digests.
 
@@ -109,13 +109,13 @@ def compare(
     copied = list(records_of(copy))
     digests = sorted({*digests_of(copy), *blobs})
     there = list(islice(records_of(original), len(copied)))
-    one, two = _Reader(original, advance), _Reader(copy, advance)
+    one, two = _StoreReader(original, advance), _StoreReader(copy, advance)
     totals = one.read(there, digests), two.read(copied, digests)
     differing = [name for name in one.things | two.things if _differ(one, two, name)]
-    return Comparison(*totals, min(differing, default=None))
+    return StoreComparison(*totals, min(differing, default=None))
 
 
-def _differ(one: _Reader, two: _Reader, name: str) -> bool:
+def _differ(one: _StoreReader, two: _StoreReader, name: str) -> bool:
     return one.things.get(name) != two.things.get(name)
 
 

@@ -6,6 +6,6 @@ into another. The format is told in `foredeck.store.portable.lines`.
 
 from foredeck.store.portable.export import ExportSummary, export_session
 from foredeck.store.portable.importing import ImportSummary, import_file
-from foredeck.store.portable.lines import Limits
+from foredeck.store.portable.lines import ImportLimits
 
-__all__ = ["ExportSummary", "ImportSummary", "Limits", "export_session", "import_file"]
+__all__ = ["ExportSummary", "ImportLimits", "ImportSummary", "export_session", "import_file"]

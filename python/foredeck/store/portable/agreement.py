@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foredeck.errors import ImportRefused
-from foredeck.store.portable.check import Checked, Version
+from foredeck.store.portable.check import Checked, VersionHashes
 from foredeck.store.protocol import Head, Store, Token
 
 
@@ -21,7 +21,7 @@ class _Local:
 
     type: str
     identity_hash: str
-    versions: dict[Token, Version]
+    versions: dict[Token, VersionHashes]
     object: str | None
 
 
@@ -56,7 +56,7 @@ def _count_one(id: str, checked: Checked, history: list[Head]) -> int:
 
 def _local(history: list[Head]) -> _Local:
     versions = {
-        head.token: Version(
+        head.token: VersionHashes(
             head.token,
             head.fields["identity_hash"],
             head.fields["content_hash"],

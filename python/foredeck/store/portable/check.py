@@ -23,7 +23,7 @@ from foredeck.store.portable.lines import (
     FORMAT,
     VERSION,
     Counts,
-    Limits,
+    ImportLimits,
     StagedFile,
     blob_of_line,
     decode_line,
@@ -39,7 +39,7 @@ _DOTS = re.compile(r"(^|[\\/])\.\.([\\/]|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class VersionHashes:
     """One version in the file, as far as it is compared with the store."""
 
     token: Token
@@ -57,7 +57,7 @@ class Checked:
     times: dict[Token, int] = field(default_factory=dict)
     """Time by token, in the order of the file."""
     types: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, list[Version]] = field(default_factory=dict)
+    versions: dict[str, list[VersionHashes]] = field(default_factory=dict)
     """By document id, in the order of the file."""
     claims: dict[str, set[str | None]] = field(default_factory=dict)
     """By id of a nickname's document: all objects that it ever named."""
@@ -65,7 +65,7 @@ class Checked:
     ownership: Ownership = field(default_factory=Ownership)
 
 
-def check_file(staged: StagedFile, limits: Limits, now_ms: int) -> Checked:
+def check_file(staged: StagedFile, limits: ImportLimits, now_ms: int) -> Checked:
     """Read the file to its end. Raises `ImportRefused` naming the line."""
     checker = _Checker(staged, limits, now_ms)
     number = 0
@@ -80,7 +80,7 @@ def check_file(staged: StagedFile, limits: Limits, now_ms: int) -> Checked:
 
 
 class _Checker:
-    def __init__(self, staged: StagedFile, limits: Limits, now_ms: int) -> None:
+    def __init__(self, staged: StagedFile, limits: ImportLimits, now_ms: int) -> None:
         self.checked = Checked()
         self.ended = False
         self._staged = staged
@@ -210,7 +210,7 @@ class _Checker:
         if versions and versions[0].identity_hash != document.identity_hash:
             raise ValueError(f"{id!r} changes its source")
         versions.append(
-            Version(
+            VersionHashes(
                 self._token,
                 document.identity_hash,
                 document.content_hash,

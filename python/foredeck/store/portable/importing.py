@@ -13,7 +13,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.portable.agreement import count_new
 from foredeck.store.portable.check import Checked, check_file, load_document
 from foredeck.store.portable.fresh import FreshIds
-from foredeck.store.portable.lines import Limits, StagedFile, blob_of_line
+from foredeck.store.portable.lines import ImportLimits, StagedFile, blob_of_line
 from foredeck.store.portable.scope import RANK
 from foredeck.store.protocol import Batch, Origin, Store
 
@@ -46,7 +46,7 @@ def import_file(
     lines: IO[bytes] | Iterable[bytes | str],
     *,
     as_new: bool = False,
-    limits: Limits | None = None,
+    limits: ImportLimits | None = None,
     clock: Callable[[], int] = now_ms,
 ) -> ImportSummary:
     """Read a session that `export_session` has written.
@@ -57,7 +57,7 @@ def import_file(
     Raises `ImportRefused` for a file that is damaged, forged, over the limits, or contradicts
     the store; `StoreError` where the store fails. An import that was cut short can be repeated.
     """
-    limits = limits or Limits()
+    limits = limits or ImportLimits()
     with closing(StagedFile(lines, limits)) as staged:
         try:
             checked = check_file(staged, limits, clock())

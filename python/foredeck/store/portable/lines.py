@@ -33,7 +33,7 @@ CONTENT_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ImportLimits:
     """What an import accepts. Sizes in bytes; depth in nested lists and objects."""
 
     file_bytes: int = 16 * 2**30
@@ -102,7 +102,7 @@ def encode_line(value: dict[str, Any]) -> str:
     return json_text(value) + "\n"
 
 
-def decode_line(data: bytes, limits: Limits) -> dict[str, Any]:
+def decode_line(data: bytes, limits: ImportLimits) -> dict[str, Any]:
     """The object on a line. Raises `ValueError` for anything else, or one nested too deep."""
     try:
         value = json.loads(data.decode(), parse_constant=_no_constant)
@@ -137,7 +137,7 @@ def _check_depth(value: Any, limit: int) -> None:
 class StagedFile:
     """The lines of a file, copied so that they can be read again exactly as they were checked."""
 
-    def __init__(self, lines: IO[bytes] | Iterable[bytes | str], limits: Limits) -> None:
+    def __init__(self, lines: IO[bytes] | Iterable[bytes | str], limits: ImportLimits) -> None:
         """`lines`: an open binary file, or lines as bytes or text, with or without line ends."""
         self._source = lines
         self._limits = limits

@@ -53,7 +53,7 @@ from foredeck.store.sqlite.reading import (
 from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
 from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite.transaction import immediate
-from foredeck.store.sqlite.writing import EncodedBlobs, Writer, prepare, writing
+from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
 from foredeck.store.verify import check_blob, restore
 from foredeck.store.whole import Record
 
@@ -136,7 +136,7 @@ class SqliteStore:
         self._within = within
         self._db = db
         self._busy_timeout_ms = busy_timeout_ms
-        self._writer = Writer(db, clock)
+        self._writer = SqliteWriter(db, clock)
 
     # Writing
 

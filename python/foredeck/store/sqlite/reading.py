@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.store.sqlite import codec
-from foredeck.store.sqlite.lazy_fields import LazyFields
 from foredeck.store.sqlite.schema import POSITION_BITS
 from foredeck.store.whole import Record
 
@@ -67,7 +67,9 @@ def raw_digests(digests: Iterable[str]) -> list[bytes]:
 def head_of_row(row: Any) -> Head:
     token, time_ms, stored_id, type_, *columns = row
     id = codec.id_text(stored_id)
-    return Head(id, type_, Token(token), time_ms, LazyFields((id, type_, *columns)))
+    return Head(
+        id, type_, Token(token), time_ms, LazyFields(codec.decode_fields, id, type_, *columns)
+    )
 
 
 def list_records(db: sqlite3.Connection, after: int, limit: int) -> list[Record]:

@@ -84,7 +84,7 @@ def _encode_new(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> EncodedBl
     }
 
 
-class Writer:
+class SqliteWriter:
     """Writes versions and blobs into an open transaction; rolls nothing back itself."""
 
     def __init__(self, db: sqlite3.Connection, clock: Callable[[], int]) -> None:

@@ -8,10 +8,10 @@ from foredeck.cli.progress import Progress
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.xtdb.journal.tables import Figures
+    from foredeck.xtdb.journal.tables import Backlog
 
 
-def deliver_first(config: Config) -> tuple[int, Figures]:
+def deliver_first(config: Config) -> tuple[int, Backlog]:
     """Deliver, with progress: how many transactions, and what is left.
 
     Raises `StoreUnavailable` where XTDB does not take them.

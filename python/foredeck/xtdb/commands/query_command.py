@@ -32,7 +32,7 @@ class QueryFailed(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
+class _Target:
     """Which server is asked."""
 
     url: str
@@ -73,36 +73,36 @@ def _deliver(config: Config) -> None:
         print(f"Not all is in XTDB yet: {error}", file=sys.stderr)
 
 
-def _server(args: Namespace, config: Config) -> _Server:
+def _server(args: Namespace, config: Config) -> _Target:
     """The server that is named, else the configured one, else the node that runs here."""
     from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
     from foredeck.xtdb.opening import server_token
 
     xtdb = config.xtdb
     if url := args.url or xtdb.url:
-        return _Server(url, server_token(args.token_file or xtdb.token_file), xtdb.namespace)
+        return _Target(url, server_token(args.token_file or xtdb.token_file), xtdb.namespace)
     folder = own_node_folder(config.home)
     if config.store == "xtdb":
-        return _Server(
+        return _Target(
             Supervisor(config.home, xtdb.topology).ensure(), folder.token(), xtdb.namespace
         )
     if (node := folder.running()) is not None:
-        return _Server(node.url, folder.token(), xtdb.namespace)
+        return _Target(node.url, folder.token(), xtdb.namespace)
     raise StoreUnavailable(
         "Datalog is XTDB's, and the store here is SQLite. FOREDECK_STORE=xtdb or --url URL say "
         "which XTDB is meant; `foredeck migrate sqlite xtdb` moves what is stored there."
     )
 
 
-def _basis(args: Namespace, client: XtdbClient, server: _Server) -> dict[str, str | int]:
+def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, str | int]:
     """As of which transaction and which valid time the query looks."""
     from foredeck.store.protocol import Token
-    from foredeck.xtdb.database.names import Names
-    from foredeck.xtdb.database.reading import Reader
+    from foredeck.xtdb.database.names import XtdbNames
+    from foredeck.xtdb.database.reading import XtdbReader
 
     basis: dict[str, str | int] = {}
     if args.as_of is not None:
-        reader = Reader(client, Names(server.namespace))
+        reader = XtdbReader(client, XtdbNames(server.namespace))
         basis["tx-id"] = reader.tx_id(Token(args.as_of))
     if args.valid_time is not None:
         basis["valid-time"] = args.valid_time

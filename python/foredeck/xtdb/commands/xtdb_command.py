@@ -184,10 +184,10 @@ def _sync(args: Namespace, config: Config) -> int:
 def _journal(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
     from foredeck.store.clock import now_ms
-    from foredeck.xtdb.journal.tables import read_figures
+    from foredeck.xtdb.journal.tables import read_backlog
     from foredeck.xtdb.opening import copy_file
 
-    figures = read_figures(copy_file(config))
+    figures = read_backlog(copy_file(config))
     oldest = figures.oldest_ms
     return {
         "entries": figures.entries,

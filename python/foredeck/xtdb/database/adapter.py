@@ -17,12 +17,12 @@ from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
 from foredeck.store.whole import Record
 from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.database.documents import Version
+from foredeck.xtdb.database.documents import StoredVersion
 from foredeck.xtdb.database.gathering import gather
-from foredeck.xtdb.database.names import Names
+from foredeck.xtdb.database.names import XtdbNames
 from foredeck.xtdb.database.planning import Prepared
-from foredeck.xtdb.database.reading import Reader
-from foredeck.xtdb.database.writing import Writer
+from foredeck.xtdb.database.reading import XtdbReader
+from foredeck.xtdb.database.writing import XtdbWriter
 
 D = TypeVar("D", bound=Document)
 
@@ -48,7 +48,7 @@ def open_xtdb(
     the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
     reached or does not catch up in time.
     """
-    names = Names(namespace)
+    names = XtdbNames(namespace)
     client = XtdbClient(url, token=token, timeout_ms=timeout_ms, revive=revive)
     try:
         client.catch_up()
@@ -61,13 +61,13 @@ def open_xtdb(
 class XtdbStore:
     """`foredeck.store.protocol.Store` in XTDB 1. Made by `open_xtdb`."""
 
-    def __init__(self, client: XtdbClient, names: Names, clock: Callable[[], int]) -> None:
+    def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
         self.url = client.url
         self.namespace = names.namespace
         self._client = client
         self._names = names
-        self._reader = Reader(client, names)
-        self._writer = Writer(client, names, clock)
+        self._reader = XtdbReader(client, names)
+        self._writer = XtdbWriter(client, names, clock)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
@@ -96,7 +96,7 @@ class XtdbStore:
         version = self._version(id, at)
         return None if version is None else version.head(id)
 
-    def _version(self, id: str, at: Token | None) -> Version | None:
+    def _version(self, id: str, at: Token | None) -> StoredVersion | None:
         return self._reader.version(id) if at is None else self._reader.version_as_of(id, at)
 
     def heads(self, ids: Iterable[str]) -> dict[str, Head]:
@@ -120,7 +120,7 @@ class XtdbStore:
 
     def find(
         self, type: str, where: Mapping[str, Scalar | None] | None = None
-    ) -> dict[str, Version]:
+    ) -> dict[str, StoredVersion]:
         """As `query`: what `versions` need not read once more, by id."""
         return self._reader.find(type, dict(where or {}), None)
 
@@ -140,7 +140,9 @@ class XtdbStore:
         return self._reader.changes_since(token, limit)
 
     def versions(
-        self, wanted: Mapping[str, Collection[Token]], known: Mapping[str, Version] | None = None
+        self,
+        wanted: Mapping[str, Collection[Token]],
+        known: Mapping[str, StoredVersion] | None = None,
     ) -> list[tuple[Origin, Document]]:
         """The versions of documents (by id) that came with these transactions, with their content.
 
@@ -149,7 +151,7 @@ class XtdbStore:
         """
         return self._restored(gather(self._reader, wanted, known or {}))
 
-    def _restored(self, versions: Iterable[Version]) -> list[tuple[Origin, Document]]:
+    def _restored(self, versions: Iterable[StoredVersion]) -> list[tuple[Origin, Document]]:
         found = [(version.origin, version.fields) for version in versions]
         absent = [f["text_hash"] for _, f in found if f["text_hash"] and "content" not in f]
         blobs = self._reader.blobs(absent)

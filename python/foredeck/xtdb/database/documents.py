@@ -17,15 +17,16 @@ import base64
 import binascii
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import Corrupt
 from foredeck.model.canonical import encode_text, json_text
+from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.xtdb.database.client import Doc
-from foredeck.xtdb.database.names import Names, lookup_value
+from foredeck.xtdb.database.names import XtdbNames, lookup_value
 
 INLINE_BYTES = 512
 """Content below this many bytes stands in the version, other content is a blob."""
@@ -48,7 +49,7 @@ class Clock:
     revision: int
     """Counts changes, also those that add to an older transaction."""
 
-    def to_doc(self, names: Names) -> Doc:
+    def to_doc(self, names: XtdbNames) -> Doc:
         """As XTDB holds it."""
         values = {
             "clock_store": self.store,
@@ -60,7 +61,7 @@ class Clock:
         return {"xt/id": names.clock, **{names.attribute(k): v for k, v in values.items()}}
 
     @classmethod
-    def from_doc(cls, names: Names, doc: Doc) -> Clock:
+    def from_doc(cls, names: XtdbNames, doc: Doc) -> Clock:
         """The inverse of `to_doc`."""
         store, seq, time_ms, token, revision = (
             doc[names.attribute(f"clock_{name}")]
@@ -81,7 +82,7 @@ class Transaction:
     changes: tuple[tuple[str, str], ...]
     """`(id, type)` of each version that it brought, in a fixed order."""
 
-    def to_doc(self, names: Names) -> Doc:
+    def to_doc(self, names: XtdbNames) -> Doc:
         """As XTDB holds it."""
         values = {
             "tx_token": lookup_value(self.origin.token),
@@ -95,7 +96,7 @@ class Transaction:
         return {"xt/id": eid, **{names.attribute(k): v for k, v in values.items()}}
 
     @classmethod
-    def from_doc(cls, names: Names, doc: Doc) -> Transaction:
+    def from_doc(cls, names: XtdbNames, doc: Doc) -> Transaction:
         """The inverse of `to_doc`."""
         value = {name: doc[names.attribute(f"tx_{name}")] for name in _TX_FIELDS}
         token, *changes = json.loads(value["changes"])
@@ -108,7 +109,7 @@ _TX_FIELDS = ("time", "seq", "nonce", "imported", "changes")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StoredVersion:
     """One version of a document, its JSON not yet read."""
 
     token: Token
@@ -133,10 +134,10 @@ class Version:
 
     def head(self, id: str | None) -> Head:
         """As the protocol tells it; without an `id` the fields are read for it."""
-        fields = LazyFields(self.text)
+        fields = LazyFields(read_fields, self.text)
         return Head(fields["id"] if id is None else id, self.type, self.token, self.time_ms, fields)
 
-    def to_doc(self, names: Names, eid: str, fields: Mapping[str, Any]) -> Doc:
+    def to_doc(self, names: XtdbNames, eid: str, fields: Mapping[str, Any]) -> Doc:
         """As XTDB holds it while it is the newest."""
         doc = self._common(names, eid)
         doc[names.attribute("type")] = lookup_value(self.type)
@@ -146,11 +147,11 @@ class Version:
         doc[names.attribute("irregular")] = self.irregular
         return doc
 
-    def to_late_doc(self, names: Names, eid: str, of: str) -> Doc:
+    def to_late_doc(self, names: XtdbNames, eid: str, of: str) -> Doc:
         """As XTDB holds it when newer versions (of the document `of`) are there already."""
         return {**self._common(names, eid), names.attribute("late_of"): of}
 
-    def _common(self, names: Names, eid: str) -> Doc:
+    def _common(self, names: XtdbNames, eid: str) -> Doc:
         return {
             "xt/id": eid,
             names.attribute("token"): self.token,
@@ -160,7 +161,7 @@ class Version:
         }
 
     @classmethod
-    def from_doc(cls, names: Names, doc: Doc) -> Version:
+    def from_doc(cls, names: XtdbNames, doc: Doc) -> StoredVersion:
         """The inverse of `to_doc` and `to_late_doc`."""
         return cls(
             Token(doc[names.attribute("token")]),
@@ -170,35 +171,6 @@ class Version:
             doc.get(names.attribute("irregular"), True),
             doc[names.attribute("fields")],
         )
-
-
-class LazyFields(Mapping[str, Any]):
-    """All fields of a version but `content`, read when one is first asked for."""
-
-    __slots__ = ("_fields", "_text")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._fields: dict[str, Any] | None = None
-
-    def _read(self) -> dict[str, Any]:
-        if self._fields is None:
-            self._fields = read_fields(self._text)
-            self._fields.pop("content", None)
-            self._text = ""
-        return self._fields
-
-    def __getitem__(self, name: str) -> Any:
-        return self._read()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._read())
-
-    def __len__(self) -> int:
-        return len(self._read())
-
-    def __repr__(self) -> str:
-        return f"LazyFields({self._read()!r})"
 
 
 def write_fields(body: Mapping[str, Any]) -> tuple[str, bytes | None]:
@@ -217,7 +189,7 @@ def read_fields(text: str) -> dict[str, Any]:
         raise Corrupt(f"stored fields are damaged ({error})") from error
 
 
-def write_blob(names: Names, digest: str, data: bytes) -> Doc:
+def write_blob(names: XtdbNames, digest: str, data: bytes) -> Doc:
     """A blob as XTDB holds it: short text as it is, other bytes deflated where that helps."""
     encoding, text = _blob_text(data)
     return {
@@ -240,7 +212,7 @@ def _blob_text(data: bytes) -> tuple[str, str]:
     return "base64", base64.b64encode(data).decode()
 
 
-def read_blob(names: Names, digest: str, doc: Doc) -> bytes:
+def read_blob(names: XtdbNames, digest: str, doc: Doc) -> bytes:
     """The bytes of a blob, not yet checked against their hash. Raises `Corrupt`."""
     encoding, text = doc[names.attribute("blob_encoding")], doc[names.attribute("blob_data")]
     size = doc[names.attribute("blob_size")]

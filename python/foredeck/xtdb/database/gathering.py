@@ -12,16 +12,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from foredeck.store.protocol import Token
-from foredeck.xtdb.database.documents import Version
-from foredeck.xtdb.database.reading import FEW, Reader
+from foredeck.xtdb.database.documents import StoredVersion
+from foredeck.xtdb.database.reading import FEW, XtdbReader
 
 _TOGETHER = 2 * FEW
 """From so many documents on, a transaction is asked for its versions: that takes three requests."""
 
 
 def gather(
-    reader: Reader, wanted: Mapping[str, Collection[Token]], known: Mapping[str, Version]
-) -> list[Version]:
+    reader: XtdbReader, wanted: Mapping[str, Collection[Token]], known: Mapping[str, StoredVersion]
+) -> list[StoredVersion]:
     """The versions of documents (by id) that came with these transactions; those that do not
     exist are left out. `known` are newest ones, by id."""
     gathering = _Gathering({id: set(tokens) for id, tokens in wanted.items()})
@@ -41,9 +41,9 @@ class _Gathering:
     """What is still to be found, by id, and what was found."""
 
     left: dict[str, set[Token]]
-    found: list[Version] = field(default_factory=list)
+    found: list[StoredVersion] = field(default_factory=list)
 
-    def take(self, versions: Iterable[tuple[str, Version]]) -> None:
+    def take(self, versions: Iterable[tuple[str, StoredVersion]]) -> None:
         """Keep those that are wanted."""
         for id, version in versions:
             tokens = self.left.get(id)

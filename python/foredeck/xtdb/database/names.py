@@ -20,7 +20,7 @@ _HASHED = "~"
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 
 
-class Names:
+class XtdbNames:
     """Ids and attribute names of one namespace."""
 
     def __init__(self, namespace: str) -> None:

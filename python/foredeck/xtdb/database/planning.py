@@ -14,9 +14,15 @@ from typing import Any
 from foredeck.errors import Conflict
 from foredeck.store.protocol import Origin, Token, order_of
 from foredeck.xtdb.database.client import Doc, Operation, valid_time
-from foredeck.xtdb.database.documents import Clock, Transaction, Version, write_blob, write_fields
-from foredeck.xtdb.database.names import Names
-from foredeck.xtdb.database.reading import Reader
+from foredeck.xtdb.database.documents import (
+    Clock,
+    StoredVersion,
+    Transaction,
+    write_blob,
+    write_fields,
+)
+from foredeck.xtdb.database.names import XtdbNames
+from foredeck.xtdb.database.reading import XtdbReader
 
 POSITION_BITS = 20
 MAX_DOCUMENTS = 1 << POSITION_BITS
@@ -51,20 +57,20 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownHead:
     """What a commit needs to know of a document that is there."""
 
-    version: Version
+    version: StoredVersion
     identity_hash: str
 
     @classmethod
-    def of(cls, version: Version) -> Known:
+    def of(cls, version: StoredVersion) -> KnownHead:
         """From its newest version."""
         return cls(version, version.fields["identity_hash"])
 
 
 @dataclass(slots=True)
-class Plan:
+class CommitPlan:
     """A transaction that can be sent, and what will hold once it has committed."""
 
     transaction: Transaction
@@ -73,9 +79,9 @@ class Plan:
     puts: list[Doc] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     """XTDB's ids of what is taken not to exist."""
-    heads: dict[str, Known] = field(default_factory=dict)
+    heads: dict[str, KnownHead] = field(default_factory=dict)
 
-    def operations(self, names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
+    def operations(self, names: XtdbNames, blobs: Mapping[str, bytes]) -> list[Operation]:
         """What to send: the matches first, then everything that is put."""
         before = None if self.before is None else self.before.to_doc(names)
         puts = [*self.puts, self.transaction.to_doc(names), self.clock.to_doc(names)]
@@ -88,11 +94,15 @@ class Plan:
         ]
 
 
-class Planner:
+class CommitPlanner:
     """Makes plans on one state: a clock, and the documents as they stand at it."""
 
     def __init__(
-        self, names: Names, reader: Reader, clock: Clock | None, heads: Mapping[str, Known | None]
+        self,
+        names: XtdbNames,
+        reader: XtdbReader,
+        clock: Clock | None,
+        heads: Mapping[str, KnownHead | None],
     ) -> None:
         """`heads`: for every id that is written or expected, what is there."""
         self._names = names
@@ -116,7 +126,7 @@ class Planner:
 
     def local(
         self, documents: Sequence[Prepared], nonce: str, now_ms: int, *, trusting: bool
-    ) -> Plan:
+    ) -> CommitPlan:
         """The next transaction of this store, later than all that are there.
 
         `trusting`: take its token to be free instead of looking.
@@ -129,7 +139,7 @@ class Planner:
             store = new_store()
         token = Token(f"{store}-{seq}")
         changes = tuple((document.id, document.type) for document in documents)
-        plan = Plan(
+        plan = CommitPlan(
             Transaction(Origin(token, time_ms), seq, nonce, False, changes),
             self._clock,
             Clock(store, seq, time_ms, token, before.revision + 1),
@@ -139,7 +149,9 @@ class Planner:
             self._put_newest(plan, document, (seq << POSITION_BITS) + position, irregular=False)
         return plan
 
-    def imported(self, documents: Sequence[Prepared], origin: Origin, nonce: str) -> Plan | None:
+    def imported(
+        self, documents: Sequence[Prepared], origin: Origin, nonce: str
+    ) -> CommitPlan | None:
         """A transaction of another store, or more of one that is here; None when nothing is new.
 
         Raises `Conflict` where the transaction is here with another time or with other fields.
@@ -164,17 +176,17 @@ class Planner:
 
     def _import_plan(
         self, known: Transaction | None, origin: Origin, nonce: str, new: Sequence[Prepared]
-    ) -> Plan:
+    ) -> CommitPlan:
         changes = tuple((document.id, document.type) for document in new)
         before = self._clock or Clock(new_store(), 0, 0, origin.token, 0)
         revised = replace(before, revision=before.revision + 1)
         if known is not None:
-            return Plan(replace(known, changes=known.changes + changes), self._clock, revised)
+            return CommitPlan(replace(known, changes=known.changes + changes), self._clock, revised)
         seq = before.seq + 1
         clock = replace(
             revised, seq=seq, time_ms=max(before.time_ms, origin.time_ms), token=origin.token
         )
-        return Plan(Transaction(origin, seq, nonce, True, changes), self._clock, clock)
+        return CommitPlan(Transaction(origin, seq, nonce, True, changes), self._clock, clock)
 
     def _is_there(self, document: Prepared, origin: Origin, known: Transaction | None) -> bool:
         """Whether this version came with this transaction already."""
@@ -192,12 +204,14 @@ class Planner:
             raise Conflict(f"{document.id!r} is here with other fields in that transaction")
         return True
 
-    def _put_newest(self, plan: Plan, document: Prepared, place: int, *, irregular: bool) -> None:
+    def _put_newest(
+        self, plan: CommitPlan, document: Prepared, place: int, *, irregular: bool
+    ) -> None:
         head = self._heads[document.id]
         if head is not None:
             self._check_identity(document, head)
         origin = plan.transaction.origin
-        version = Version(
+        version = StoredVersion(
             origin.token,
             origin.time_ms,
             document.type,
@@ -207,25 +221,25 @@ class Planner:
         )
         self._put(plan, version, document)
 
-    def _put_late(self, plan: Plan, document: Prepared, head: Known) -> None:
+    def _put_late(self, plan: CommitPlan, document: Prepared, head: KnownHead) -> None:
         """A version that takes its place before newer ones, which now are irregular."""
         self._check_identity(document, head)
         origin = plan.transaction.origin
-        late = Version(origin.token, origin.time_ms, document.type, -1, True, document.text)
+        late = StoredVersion(origin.token, origin.time_ms, document.type, -1, True, document.text)
         eid = self._names.late(document.id, origin.token)
         plan.puts.append(late.to_late_doc(self._names, eid, self._names.document(document.id)))
         if not head.version.irregular:
             marked = replace(head.version, irregular=True)
             doc = marked.to_doc(self._names, self._names.document(document.id), marked.fields)
             plan.puts.append(doc)
-            plan.heads[document.id] = Known(marked, head.identity_hash)
+            plan.heads[document.id] = KnownHead(marked, head.identity_hash)
 
-    def _put(self, plan: Plan, version: Version, document: Prepared) -> None:
+    def _put(self, plan: CommitPlan, version: StoredVersion, document: Prepared) -> None:
         eid = self._names.document(document.id)
         plan.puts.append(version.to_doc(self._names, eid, document.fields))
-        plan.heads[document.id] = Known(version, document.identity_hash)
+        plan.heads[document.id] = KnownHead(version, document.identity_hash)
 
-    def _check_identity(self, document: Prepared, head: Known) -> None:
+    def _check_identity(self, document: Prepared, head: KnownHead) -> None:
         if head.version.type != document.type:
             raise Conflict(f"{document.id!r} is a {head.version.type} here, not a {document.type}")
         if head.identity_hash != document.identity_hash:
@@ -237,6 +251,6 @@ def new_store() -> str:
     return secrets.token_hex(4)
 
 
-def put_blobs(names: Names, blobs: Mapping[str, bytes]) -> list[Operation]:
+def put_blobs(names: XtdbNames, blobs: Mapping[str, bytes]) -> list[Operation]:
     """One operation for each blob; all its versions are equal, so their time does not matter."""
     return [["put", write_blob(names, d, data), valid_time(0)] for d, data in blobs.items()]

@@ -16,8 +16,8 @@ from foredeck.store.protocol import Change, Origin, Scalar, Token, order_of
 from foredeck.store.verify import check_blob
 from foredeck.store.whole import Record
 from foredeck.xtdb.database.client import Doc, XtdbClient
-from foredeck.xtdb.database.documents import Clock, Transaction, Version, read_blob
-from foredeck.xtdb.database.names import Names, lookup_value
+from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction, read_blob
+from foredeck.xtdb.database.names import XtdbNames, lookup_value
 
 CHUNK = 500
 """How many ids one query asks for."""
@@ -28,56 +28,58 @@ MOST_AT_ONCE = 4 * 2**20
 _MOST_CACHED = 4096
 
 
-class Reader:
+class XtdbReader:
     """Everything that is read from one namespace of one server."""
 
-    def __init__(self, client: XtdbClient, names: Names) -> None:
+    def __init__(self, client: XtdbClient, names: XtdbNames) -> None:
         self.client = client
         self.names = names
         self._transactions: dict[Token, tuple[Transaction, int]] = {}
 
     # Versions
 
-    def version(self, id: str) -> Version | None:
+    def version(self, id: str) -> StoredVersion | None:
         """The newest version of a document."""
         return self._version_at(self.names.document(id), None)
 
-    def versions(self, ids: Iterable[str]) -> dict[str, Version]:
+    def versions(self, ids: Iterable[str]) -> dict[str, StoredVersion]:
         """Newest versions of many documents; ids that do not exist are left out."""
         wanted = list(dict.fromkeys(ids))
         if len(wanted) <= FEW:
             found = {id: self.version(id) for id in wanted}
             return {id: version for id, version in found.items() if version is not None}
-        by_eid: dict[str, Version] = {}
+        by_eid: dict[str, StoredVersion] = {}
         for chunk in _chunks([self.names.document(id) for id in wanted]):
             by_eid.update(self._rows(":in [[?e ...]]", "", chunk))
         eids = {id: self.names.document(id) for id in wanted}
         return {id: by_eid[eid] for id, eid in eids.items() if eid in by_eid}
 
-    def history(self, id: str) -> list[Version]:
+    def history(self, id: str) -> list[StoredVersion]:
         """All versions, oldest first."""
         docs = self.client.history(self.names.document(id))
         # A version that was put again, to mark the object as irregular, is still one version.
         versions = {doc[self.names.attribute("token")]: doc for doc in docs}
-        found = [Version.from_doc(self.names, doc) for doc in versions.values()]
+        found = [StoredVersion.from_doc(self.names, doc) for doc in versions.values()]
         if found and found[-1].irregular:
             found += self._late(id)
         return sorted(found, key=lambda version: order_of(version.origin))
 
-    def _late(self, id: str) -> list[Version]:
+    def _late(self, id: str) -> list[StoredVersion]:
         query = f"{{:find [(pull ?e [*])] :in [?of] :where [[?e {self._key('late_of')} ?of]]}}"
         rows = self.client.query(query, self.names.document(id))
-        return [Version.from_doc(self.names, doc) for (doc,) in rows]
+        return [StoredVersion.from_doc(self.names, doc) for (doc,) in rows]
 
-    def late_versions(self, pairs: Iterable[tuple[str, Token]]) -> Iterator[tuple[str, Version]]:
+    def late_versions(
+        self, pairs: Iterable[tuple[str, Token]]
+    ) -> Iterator[tuple[str, StoredVersion]]:
         """Those of these versions (document and token) that came in after newer ones."""
         eids = {self.names.late(id, token): id for id, token in pairs}
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
         for chunk in _chunks(list(eids)):
             for (doc,) in self.client.query(query, chunk):
-                yield eids[doc["xt/id"]], Version.from_doc(self.names, doc)
+                yield eids[doc["xt/id"]], StoredVersion.from_doc(self.names, doc)
 
-    def version_as_of(self, id: str, token: Token) -> Version | None:
+    def version_as_of(self, id: str, token: Token) -> StoredVersion | None:
         """The newest version not later than `token`. Raises `Missing` for an unknown one."""
         transaction, tx_id = self._known_transaction(token)
         eid = self.names.document(id)
@@ -94,15 +96,15 @@ class Reader:
         earlier = [v for v in self.history(id) if order_of(v.origin) <= until]
         return earlier[-1] if earlier else None
 
-    def _version_at(self, eid: str, tx_id: int | None) -> Version | None:
+    def _version_at(self, eid: str, tx_id: int | None) -> StoredVersion | None:
         doc = self.client.entity(eid, tx_id)
-        return None if doc is None else Version.from_doc(self.names, doc)
+        return None if doc is None else StoredVersion.from_doc(self.names, doc)
 
     # Queries
 
     def find(
         self, type: str, where: Mapping[str, Scalar | None], limit: int | None
-    ) -> dict[str, Version]:
+    ) -> dict[str, StoredVersion]:
         """See `Store.query`; by id. Fields in `INDEXED` are looked up, others are compared."""
         looked_up = {n: v for n, v in where.items() if n in INDEXED and v is not None}
         names = ["type", *looked_up]
@@ -126,14 +128,14 @@ class Reader:
 
     def _rows(
         self, inputs: str, clauses: str, *args: object, tx_id: int | None = None
-    ) -> dict[str, Version]:
+    ) -> dict[str, StoredVersion]:
         """Newest versions by XTDB's id, of what the clauses leave of `?e`; also as of `tx_id`."""
         columns = ("token", "time", "kind", "born", "irregular", "fields")
         joined = "".join(f"[?e {self._key(name)} ?{name}]" for name in columns)
         found = " ".join(f"?{name}" for name in columns)
         query = f"{{:find [?e {found}] {inputs} :where [{clauses}{joined}]}}"
         rows = self.client.query(query, *args, tx_id=tx_id)
-        return {eid: Version(*values) for eid, *values in rows}
+        return {eid: StoredVersion(*values) for eid, *values in rows}
 
     def _key(self, name: str) -> str:
         return self.names.keyword(name)
@@ -259,7 +261,7 @@ class Reader:
         seq = 0 if after is None else self._known_transaction(after)[0].seq
         return [Record(t.origin, t.changes) for t in self._sequence(seq, seq + limit)]
 
-    def versions_of(self, record: Record) -> dict[str, Version]:
+    def versions_of(self, record: Record) -> dict[str, StoredVersion]:
         """The versions that a transaction brought, by the documents' ids."""
         token = record.origin.token
         ids = [id for id, _ in record.changes]
@@ -271,12 +273,12 @@ class Reader:
                 found[id] = late
         return found
 
-    def versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, Version]:
+    def versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, StoredVersion]:
         """As `versions_of`, of these documents; without what came in after newer versions, or to
         a transaction that was there. Raises `Missing`."""
         tx_id = self.tx_id(token)
         eids = {self.names.document(id): id for id in ids}
-        found: dict[str, Version] = {}
+        found: dict[str, StoredVersion] = {}
         for chunk in _chunks(list(eids)):
             rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
             found.update(

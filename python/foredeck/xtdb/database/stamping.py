@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from foredeck.store.protocol import Origin, Token
 from foredeck.xtdb.database.client import Operation
-from foredeck.xtdb.database.documents import Transaction, Version
-from foredeck.xtdb.database.names import Names
+from foredeck.xtdb.database.documents import StoredVersion, Transaction
+from foredeck.xtdb.database.names import XtdbNames
 from foredeck.xtdb.database.planning import Prepared, put_blobs
 
 
 def stamped_operations(
-    names: Names,
+    names: XtdbNames,
     function: str,
     token: Token,
     time: int | Origin,
@@ -46,7 +46,7 @@ def stamped_operations(
         "expect": [{"eid": names.document(id), "token": t} for id, t in expect.items()],
         "record": record.to_doc(names),
         "puts": [
-            Version(token, 0, document.type, 0, False, document.text).to_doc(
+            StoredVersion(token, 0, document.type, 0, False, document.text).to_doc(
                 names, names.document(document.id), document.fields
             )
             for document in documents

@@ -27,17 +27,17 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
 from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient
 from foredeck.xtdb.database.documents import Clock
-from foredeck.xtdb.database.names import Names, lookup_value
+from foredeck.xtdb.database.names import XtdbNames, lookup_value
 from foredeck.xtdb.database.planning import (
     MAX_DOCUMENTS,
-    Known,
-    Plan,
-    Planner,
+    CommitPlan,
+    CommitPlanner,
+    KnownHead,
     Prepared,
     new_store,
     put_blobs,
 )
-from foredeck.xtdb.database.reading import Reader
+from foredeck.xtdb.database.reading import XtdbReader
 from foredeck.xtdb.database.stamping import stamped_operations
 
 _MOST_HEADS = 5_000
@@ -76,17 +76,17 @@ class _Commit:
         return self.attempts == 0 and self.origin is None
 
 
-class Writer:
+class XtdbWriter:
     """Commits of one store. Keeps what it knows of the newest state, to save reading it."""
 
-    def __init__(self, client: XtdbClient, names: Names, clock: Callable[[], int]) -> None:
+    def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
         self._client = client
         self._names = names
-        self._reader = Reader(client, names)
+        self._reader = XtdbReader(client, names)
         self._now_ms = clock
         self._clock: Clock | None = None
         self._knows_clock = False
-        self._heads: OrderedDict[str, Known | None] = OrderedDict()
+        self._heads: OrderedDict[str, KnownHead | None] = OrderedDict()
         self._blobs: OrderedDict[str, None] = OrderedDict()
         self._function: str | None = None
         self._asked_for_function = False
@@ -219,13 +219,13 @@ class Writer:
         """Raise `Conflict` for the reason why the node has refused a commit, if there is one."""
         self._heads.clear()
         heads = self._known_heads(commit, [])
-        planner = Planner(self._names, self._reader, None, heads)
+        planner = CommitPlanner(self._names, self._reader, None, heads)
         planner.check_expected(commit.expect)
         planner.check_identities(commit.documents)
 
     # Planning
 
-    def _plan(self, commit: _Commit) -> Plan | None:
+    def _plan(self, commit: _Commit) -> CommitPlan | None:
         """What to send; None where an import brings nothing new."""
         if not self._knows_clock:
             self._clock, self._knows_clock = self._reader.clock(), True
@@ -236,7 +236,7 @@ class Writer:
             if commit.trusting and id not in self._heads and commit.expect.get(id) is None
         ]
         heads = self._known_heads(commit, absent)
-        planner = Planner(self._names, self._reader, self._clock, heads)
+        planner = CommitPlanner(self._names, self._reader, self._clock, heads)
         planner.check_expected(commit.expect)
         if commit.origin is not None:
             return planner.imported(commit.documents, commit.origin, commit.nonce)
@@ -246,7 +246,7 @@ class Writer:
         plan.absent += map(self._names.document, absent)
         return plan
 
-    def _known_heads(self, commit: _Commit, absent: Sequence[str]) -> dict[str, Known | None]:
+    def _known_heads(self, commit: _Commit, absent: Sequence[str]) -> dict[str, KnownHead | None]:
         """What is there of all that a commit names; `absent` is taken not to be."""
         ids = _ids(commit)
         self._learn([id for id in ids if id not in self._heads and id not in set(absent)])
@@ -255,11 +255,13 @@ class Writer:
     def _learn(self, ids: Sequence[str]) -> None:
         found = self._reader.versions(ids)
         for id in ids:
-            self._heads[id] = Known.of(found[id]) if id in found else None
+            self._heads[id] = KnownHead.of(found[id]) if id in found else None
 
     # Sending
 
-    def _send(self, operations: Sequence[Operation], commit: _Commit, plan: Plan | None) -> bool:
+    def _send(
+        self, operations: Sequence[Operation], commit: _Commit, plan: CommitPlan | None
+    ) -> bool:
         """Whether the transaction is known to have committed."""
         try:
             return self._client.commit(operations)
@@ -296,7 +298,7 @@ class Writer:
 
     # Remembering
 
-    def _remember(self, plan: Plan, blobs: Iterable[str]) -> None:
+    def _remember(self, plan: CommitPlan, blobs: Iterable[str]) -> None:
         self._clock, self._knows_clock = plan.clock, True
         for id, known in plan.heads.items():
             self._heads[id] = known

@@ -12,7 +12,7 @@ from foredeck.xtdb.journal.tables import Journal
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.database.documents import Version
+    from foredeck.xtdb.database.documents import StoredVersion
 
 Found = tuple[Origin, Document]
 
@@ -25,7 +25,7 @@ def fetch(
     copy: SqliteStore,
     journal: Journal,
     ids: Sequence[str],
-    known: Mapping[str, Version] | None = None,
+    known: Mapping[str, StoredVersion] | None = None,
 ) -> None:
     """Bring every missing version of the documents `ids`; `known`: newest ones that were read.
 

@@ -32,12 +32,12 @@ from foredeck.store.protocol import (
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.fetching import fetch
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.tables import Bounds, Figures, Journal
+from foredeck.xtdb.journal.tables import Backlog, Journal, JournalBounds
 from foredeck.xtdb.journal.worker import Worker
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.database.documents import Version
+    from foredeck.xtdb.database.documents import StoredVersion
 
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")
@@ -58,7 +58,7 @@ _REST_SECONDS = 10.0
 def open_journaled(
     file: Path,
     link: Link,
-    bounds: Bounds,
+    bounds: JournalBounds,
     *,
     notify: Notify = silent,
     lazy: bool = False,
@@ -131,7 +131,7 @@ class JournaledStore:
             self._worker.start()
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> Backlog:
         """What waits for XTDB."""
         return self._journal.figures()
 
@@ -304,7 +304,9 @@ class JournaledStore:
         if missing := self._journal.missing_of(ids):
             self._fetched(list(missing), found)
 
-    def _fetched(self, ids: Sequence[str], known: Mapping[str, Version] | None = None) -> bool:
+    def _fetched(
+        self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None
+    ) -> bool:
         """Whether these documents are all here now; `known`: newest versions that were read."""
 
         def bring(remote: XtdbStore) -> bool:

@@ -62,7 +62,7 @@ class JournalFull(StoreUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class JournalBounds:
     """How many transactions, and how many bytes of text in them, may wait for XTDB."""
 
     entries: int
@@ -70,7 +70,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """A transaction that waits: its documents by id and type, and blobs that belong to it."""
 
     number: int
@@ -80,7 +80,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Backlog:
     """What waits: transactions, bytes of text, since when (None: nothing waits); and how many
     transactions XTDB has refused, with its words for the last."""
 
@@ -94,7 +94,7 @@ class Figures:
 class Journal:
     """The journal of one local copy. Not thread-safe: one per thread, many per file."""
 
-    def __init__(self, path: Path, bounds: Bounds, busy_timeout_ms: int = 800) -> None:
+    def __init__(self, path: Path, bounds: JournalBounds, busy_timeout_ms: int = 800) -> None:
         """`path`: the file of an SQLite store, which exists. Raises `StoreUnavailable`."""
         self.path = path
         self._bounds = bounds
@@ -163,7 +163,7 @@ class Journal:
 
     # What waits
 
-    def waiting(self, limit: int) -> list[Entry]:
+    def waiting(self, limit: int) -> list[JournalEntry]:
         """The oldest transactions that wait, in their order."""
         with self._translated():
             rows = self._db.execute(
@@ -187,12 +187,12 @@ class Journal:
             ).fetchone()
         return int(count)
 
-    def _entry(self, number: int, token: str, time_ms: int, blobs: bytes) -> Entry:
+    def _entry(self, number: int, token: str, time_ms: int, blobs: bytes) -> JournalEntry:
         documents = [
             (codec.id_text(id), type) for id, type in self._db.execute(_OF_TRANSACTION, (token,))
         ]
         digests = [blobs[start : start + 32].hex() for start in range(0, len(blobs), 32)]
-        return Entry(number, Origin(Token(token), time_ms), documents, digests)
+        return JournalEntry(number, Origin(Token(token), time_ms), documents, digests)
 
     def delivered(self, numbers: Sequence[int]) -> None:
         """XTDB has these."""
@@ -256,7 +256,7 @@ class Journal:
             (count,) = self._db.execute("SELECT count(*) FROM journal WHERE state = 2").fetchone()
         return int(count)
 
-    def figures(self) -> Figures:
+    def figures(self) -> Backlog:
         """What waits, and what was refused."""
         with self._translated():
             waiting = self._db.execute(
@@ -267,7 +267,7 @@ class Journal:
                 "SELECT reason FROM journal WHERE state = 2 ORDER BY number DESC LIMIT 1"
             ).fetchone()
         entries, size, oldest_ms = waiting
-        return Figures(entries, size, oldest_ms, self.refused(), None if row is None else row[0])
+        return Backlog(entries, size, oldest_ms, self.refused(), None if row is None else row[0])
 
     # What is missing
 
@@ -392,9 +392,9 @@ def _count(db: sqlite3.Connection) -> tuple[int, int]:
     return entries, size
 
 
-def read_figures(path: Path) -> Figures:
+def read_backlog(path: Path) -> Backlog:
     """What waits in the file at `path`, which need not be there."""
     if not path.is_file():
-        return Figures(0, 0, None, 0, None)
-    with closing(Journal(path, Bounds(0, 0))) as journal:
+        return Backlog(0, 0, None, 0, None)
+    with closing(Journal(path, JournalBounds(0, 0))) as journal:
         return journal.figures()

@@ -20,7 +20,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.store.protocol import Batch, Notify, Token
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.tables import Bounds, Entry, Journal
+from foredeck.xtdb.journal.tables import Journal, JournalBounds, JournalEntry
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
@@ -46,7 +46,7 @@ class Worker:
     """Delivers, follows what others write, and keeps a node of ours running."""
 
     def __init__(
-        self, file: Path, bounds: Bounds, link: Link, notify: Notify, busy_timeout_ms: int
+        self, file: Path, bounds: JournalBounds, link: Link, notify: Notify, busy_timeout_ms: int
     ) -> None:
         self._file = file
         self._bounds = bounds
@@ -215,12 +215,12 @@ class Worker:
             copy.journal.delivered(done)
         return len(entries) == _PAGE
 
-    def _is_much(self, entries: list[Entry], copy: _Copy) -> bool:
+    def _is_much(self, entries: list[JournalEntry], copy: _Copy) -> bool:
         if len(entries) < _PAGE:
             return False
         return copy.journal.newest() - entries[0].number > self._bounds.entries * _MOST_HELD
 
-    def _refused(self, entry: Entry, error: Exception, copy: _Copy) -> None:
+    def _refused(self, entry: JournalEntry, error: Exception, copy: _Copy) -> None:
         log.error("transaction %s was refused: %s", entry.origin.token, error)
         copy.journal.refuse(entry.number, str(error))
         self._notify(
@@ -317,7 +317,7 @@ def _may_pass(error: Exception) -> bool:
 class _Copy:
     """The local copy as the worker's thread sees it, and the lock of whoever delivers."""
 
-    def __init__(self, file: Path, bounds: Bounds, busy_timeout_ms: int) -> None:
+    def __init__(self, file: Path, bounds: JournalBounds, busy_timeout_ms: int) -> None:
         self.locked = False
         # Nobody waits for this thread, so it has more patience than the engine.
         patience_ms = max(_BUSY_MS, busy_timeout_ms)
@@ -351,7 +351,7 @@ class _Copy:
         except StoreError:
             return 0
 
-    def load(self, entry: Entry) -> Batch:
+    def load(self, entry: JournalEntry) -> Batch:
         """All that a transaction brought. Raises `Missing` or `Corrupt` for a damaged copy."""
         puts = []
         for id, type in entry.documents:

@@ -47,7 +47,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BackupFile:
     """One file of a backup."""
 
     path: str
@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class BackupSummary:
     """What a backup holds."""
 
     files: int
@@ -70,7 +70,7 @@ class Summary:
 # Backing up
 
 
-def back_up(folder: NodeFolder, target: Path, progress: Progress) -> Summary:
+def back_up(folder: NodeFolder, target: Path, progress: Progress) -> BackupSummary:
     """Write log and documents of `folder` into the file `target`, which then is private and whole.
 
     An existing file is replaced. Raises `StoreUnavailable` where there is nothing to back up, or
@@ -103,7 +103,7 @@ def _only_one(folder: NodeFolder) -> Iterator[None]:
 
 def _back_up_running(
     folder: NodeFolder, node: NodeInfo, target: Path, progress: Progress
-) -> Summary:
+) -> BackupSummary:
     copy = folder.data / "checkpoint"
     client = XtdbClient(node.url, token=folder.token(), timeout_ms=round(CHECKPOINT_SECONDS * 1000))
     try:
@@ -118,7 +118,7 @@ def _back_up_running(
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> Summary:
+def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> BackupSummary:
     paths = [
         path
         for path in sorted((source / LOG).glob("*"))
@@ -144,13 +144,13 @@ def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> 
             with path.open("rb") as stream:
                 tar.addfile(_member(entry.path, entry.size, time_ms), stream)
             progress(entry.path)
-    return Summary(len(entries), sum(entry.size for entry in entries), tx_id, time_ms)
+    return BackupSummary(len(entries), sum(entry.size for entry in entries), tx_id, time_ms)
 
 
-def _entry(path: Path, root: Path) -> Entry:
+def _entry(path: Path, root: Path) -> BackupFile:
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Entry(str(path.relative_to(root)), path.stat().st_size, digest)
+    return BackupFile(str(path.relative_to(root)), path.stat().st_size, digest)
 
 
 def _member(name: str, size: int, time_ms: int) -> tarfile.TarInfo:
@@ -164,7 +164,7 @@ def _member(name: str, size: int, time_ms: int) -> tarfile.TarInfo:
 
 def restore(
     source: Path, folder: NodeFolder, *, force: bool = False, progress: Progress
-) -> tuple[Summary, Path | None]:
+) -> tuple[BackupSummary, Path | None]:
     """Put log and documents of a backup in place of the data of `folder`, where no node runs.
 
     Everything is checked before anything is changed. Data that is there is refused, or with
@@ -195,12 +195,12 @@ def _has_entries(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
-def _unpack(source: Path, draft: Path, progress: Progress) -> Summary:
+def _unpack(source: Path, draft: Path, progress: Progress) -> BackupSummary:
     (draft / LOG).mkdir(mode=0o700)
     try:
         with tarfile.open(source, mode="r:") as tar:
             manifest = _read_manifest(tar)
-            missing = {entry["path"]: Entry(**entry) for entry in manifest["files"]}
+            missing = {entry["path"]: BackupFile(**entry) for entry in manifest["files"]}
             while (member := tar.next()) is not None:
                 _extract(tar, member, missing.pop(member.name, None), draft)
                 progress(member.name)
@@ -214,7 +214,7 @@ def _unpack(source: Path, draft: Path, progress: Progress) -> Summary:
     sync_folder(draft)
     files = manifest["files"]
     size = sum(entry["size"] for entry in files)
-    return Summary(len(files), size, manifest["tx_id"], manifest["time_ms"])
+    return BackupSummary(len(files), size, manifest["tx_id"], manifest["time_ms"])
 
 
 def _read_manifest(tar: tarfile.TarFile) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _read_manifest(tar: tarfile.TarFile) -> dict[str, Any]:
 
 
 def _extract(
-    tar: tarfile.TarFile, member: tarfile.TarInfo, entry: Entry | None, draft: Path
+    tar: tarfile.TarFile, member: tarfile.TarInfo, entry: BackupFile | None, draft: Path
 ) -> None:
     """One file, whose name and size the manifest knows."""
     stream = tar.extractfile(member) if member.isreg() else None

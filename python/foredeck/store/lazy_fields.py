@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-from foredeck.store.sqlite.codec import decode_fields
 
 
 class LazyFields(Mapping[str, Any]):
-    """All fields of a version but `content`. A list of a thousand heads costs no decoding.
+    """All fields of a version but `content`. Listing a thousand heads decodes none of them.
 
     Reading a field raises `Corrupt` where the stored bytes are damaged.
     """
 
-    __slots__ = ("_fields", "_row")
+    __slots__ = ("_decode", "_fields", "_stored")
 
-    def __init__(self, row: tuple[Any, ...]) -> None:
-        """`row`: the arguments of `decode_fields`."""
-        self._row: tuple[Any, ...] = row
+    def __init__(self, decode: Callable[..., dict[str, Any]], *stored: Any) -> None:
+        """`decode` turns what is stored into all fields."""
+        self._decode = decode
+        self._stored: tuple[Any, ...] = stored
         self._fields: dict[str, Any] | None = None
 
     def _decoded(self) -> dict[str, Any]:
         if self._fields is None:
-            self._fields = decode_fields(*self._row)
+            self._fields = self._decode(*self._stored)
             self._fields.pop("content", None)
-            self._row = ()
+            self._stored = ()
         return self._fields
 
     def __getitem__(self, name: str) -> Any:
