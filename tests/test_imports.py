@@ -19,7 +19,7 @@ PARTS = (
 #: The same within `context`.
 CONTEXT = (
     *("quoting", "wording", "messages", "cache", "state", "digests", "rendering", "policies"),
-    *("rewriting", "window", "intake", "status", "tools", "recording", "reports", "assembler"),
+    *("rewriting", "window", "intake", "status", "tools", "calls", "assembler"),
 )
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.

@@ -8,9 +8,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from context.sent import Sent, as_bytes, as_values, common, message_text
+from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.folding import find_piece_savings, find_superseded
+from foredeck.context.state.gauge import Gauge
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults
 
@@ -47,7 +49,8 @@ def check(host: Host, sent: Sent) -> None:
 def _what_is_kept_is_true(host: Host) -> None:
     """Whatever is kept from call to call equals what the whole list says."""
     assembler = host.opened.assembler
-    context, conversation = assembler._render_context(), host.state.branch.conversation
+    context = rendering_of(host.state, assembler.settings, Gauge())
+    conversation = host.state.branch.conversation
     for index, chars in enumerate([0, *accumulate(part.chars for part in conversation.parts)]):
         assert conversation.chars_before(index) == chars
     for ordinal, old in conversation.superseded.items():

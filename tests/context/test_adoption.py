@@ -9,7 +9,7 @@ import pytest
 from context.driver import Host
 from context.messages import assistant, calls, result, user
 from context.scenes import ask, bash
-from foredeck.context.intake.adoption import told_of, told_of_lines
+from foredeck.context.intake.adoption import adoption_report, damage_report
 from foredeck.hosts.pi.messages import Message, to_item
 
 HEAD = "foredeck has taken in "
@@ -40,7 +40,7 @@ HEAD = "foredeck has taken in "
 )
 def test_what_is_told(messages: list[Message], told: str) -> None:
     items = [to_item(message, None, {}) for message in [*messages, user("now")]]
-    assert told_of(items) == HEAD + told
+    assert adoption_report(items) == HEAD + told
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_is_told(messages: list[Message], told: str) -> None:
     ],
 )
 def test_what_is_told_of_a_damaged_file(count: int, told: str) -> None:
-    assert told_of_lines(count) == told
+    assert damage_report(count) == told
 
 
 @pytest.mark.parametrize(("answers", "parts"), [(1010, [0, 1000, 2000]), (10, [])])

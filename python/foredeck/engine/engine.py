@@ -13,8 +13,8 @@ from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config
+from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.observing import observe, take_answer
-from foredeck.context.reports import unpriced
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import cost_so_far, status_line

@@ -7,7 +7,7 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
-from foredeck.context.intake.adoption import told_of_lines
+from foredeck.context.intake.adoption import damage_report
 from foredeck.context.intake.reconcile import look_again
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
@@ -99,7 +99,7 @@ class SessionOpener:
         filesystems = open_filesystems(self._config, params.cwd)
         session = self._load(store, params, filesystems)
         if not session.log.newest and (lost := unreadable_lines(params.file or "")):
-            session.pending.user_messages.append(told_of_lines(lost))
+            session.pending.user_messages.append(damage_report(lost))
         session.notify = partial(self._notify, "info")
         return OpenedSession(self._config, session, self._watch(session, filesystems, reconcile))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from foredeck.config import Config
-from foredeck.context.assembler import Settings
 from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
+from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
 from foredeck.context.rewriting.rewriting import RebaseSettings
 from foredeck.context.window.compacting import CompactionSettings
@@ -14,10 +14,10 @@ CHARS_PER_TOKEN = 4
 """Limits are configured in tokens and kept in characters, before any provider has counted."""
 
 
-def assembler_settings(config: Config) -> Settings:
+def assembler_settings(config: Config) -> AssemblySettings:
     """What the user can change about assembling."""
     rebase = config.rebase
-    return Settings(
+    return AssemblySettings(
         rules=RebaseSettings(
             WaterMarks(rebase.high_water, rebase.low_water),
             RebaseThresholds(rebase.rent_factor, rebase.guard, rebase.closing_factor),

@@ -17,7 +17,7 @@ LONG = 1000
 """So many messages of a history take a second or more, and the user is told how far it is."""
 
 
-def told_of(messages: Sequence[Item]) -> str:
+def adoption_report(messages: Sequence[Item]) -> str:
     """For the user: what was taken in of messages, what is new at their end left out, and what is
     missing in it."""
     items = _before_the_newest(messages)
@@ -40,7 +40,7 @@ def told_of(messages: Sequence[Item]) -> str:
     return " ".join(told)
 
 
-def told_of_lines(count: int) -> str:
+def damage_report(count: int) -> str:
     """For the user: that a session file has lines that the host passes over."""
     were, they = ("was", "it") if count == 1 else ("were", "they")
     return (
@@ -60,7 +60,7 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def before_us(session: Session, alignment: Alignment) -> list[Outcome]:
+def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
     """A history from before the session had foredeck: it went out as the host has it."""
     if session.log.newest or alignment.matched:
         return []

@@ -75,6 +75,11 @@ class Session:
         """The call record that the branch stands at; None before its first call."""
         return self.log.records.get(self.branch.call or "")
 
+    @property
+    def newest_call(self) -> Fields | None:
+        """The newest call record of the session, whichever branch it is on."""
+        return self.log.records.get(call_id(self.id, self.log.newest)) or self.newest_record
+
     def load_record(self, id: str) -> Fields | None:
         """A call record of any session."""
         head = self.store.head(id)

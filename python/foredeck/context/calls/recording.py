@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import block_chars
 from foredeck.context.state.branch import REWRITTEN, Fields
 from foredeck.context.state.gauge import Gauge
@@ -17,33 +18,25 @@ TOLD = ("applied", "aborted")
 """Outcomes that speak of a call of ours; what went out without us has a record of its own."""
 
 
-def record_call(
-    session: Session,
-    request: Request,
-    *,
-    changed: list[int],
-    changed_from: int,
-    decision: dict[str, Any],
-    layout: str,
-    policy: str,
-    fixed_chars: int,
-    gauge: Gauge,
-    cache: dict[str, Any],
-) -> Fields:
-    """Commit the record of a call that goes out as we say; returns its fields."""
-    model = request.model
+def record_call(call: CallInProgress, cache: dict[str, Any]) -> Fields:
+    """Commit the record of a call that goes out as we say; returns its fields.
+
+    `cache`: what the provider's cache is expected to do with it.
+    """
+    session, request = call.session, call.request
+    changed_from = call.first_changed_insert if call.keeps_bytes else 0
     return _commit(
         session,
-        changed=changed,
+        changed=sorted(call.context.changed),
         changed_from=changed_from,
         inserts=_packed(session, changed_from),
         drops=sorted(i for i in session.branch.drops if i >= changed_from),
-        decision=decision,
+        decision=call.decision,
         time_ms=request.time_ms,
-        model=model.to_record() if model else {},
-        layout=layout,
-        policy=policy,
-        stats=_stats(session, fixed_chars, gauge),
+        model=request.model.to_record() if request.model else {},
+        layout=call.written_in,
+        policy=call.policy.name,
+        stats=_stats(session, session.frame.chars, call.gauge),
         acks=_told(request),
         cache=cache,
     )

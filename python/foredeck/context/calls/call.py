@@ -1,0 +1,88 @@
+"""One call of the model while it is assembled: what the steps hand on to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.cache.cached import CacheRule
+from foredeck.context.digests import DigestSize
+from foredeck.context.intake.alignment import Alignment
+from foredeck.context.messages.items import Item
+from foredeck.context.policies.policy import Policy
+from foredeck.context.rendering.layout import Layout, RenderContext
+from foredeck.context.rendering.render_context import render_context
+from foredeck.context.rewriting.rewriting import RebaseSettings
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.request import Request
+from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import set_aside
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblySettings:
+    """What the user can change about assembling."""
+
+    rules: RebaseSettings = field(default_factory=RebaseSettings)
+    cache_ttl_s: float | None = None
+    """For how long the provider keeps a prompt, where the model does not say."""
+    cache_rule: CacheRule | None = None
+    """By which rule the provider keeps prompts, where it is not to be told from the model."""
+    min_saving_chars: int = 120
+    digests: DigestSize = field(default_factory=DigestSize)
+    summary_chars: int = 8000
+
+
+@dataclass(slots=True)
+class CallInProgress:
+    """A call from the host's request to its record."""
+
+    session: Session
+    request: Request
+    layout: Layout
+    """The layout that is configured."""
+    policy: Policy
+    settings: AssemblySettings
+    gauge: Gauge
+    alignment: Alignment
+    reported: list[int] | None
+    """What the provider has counted of the call before."""
+    first_new: int
+    """The first message that no call has held."""
+    first_changed_insert: int
+    """The first message from which on our own messages, and those left out, are decided anew."""
+    written_in: str
+    """The layout in which the prompt is written: that of before, as long as bytes must stay."""
+    layout_changed: bool = False
+    """Whether another layout takes over at this call."""
+    decision: dict[str, Any] = field(default_factory=dict)
+    context: RenderContext = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start_rendering()
+
+    @property
+    def items(self) -> list[Item]:
+        """The host's whole list."""
+        return self.alignment.items
+
+    @property
+    def keeps_bytes(self) -> bool:
+        """Whether what was sent stays as it was, but for rebases."""
+        return self.layout.keeps_bytes
+
+    @property
+    def first_changed_part(self) -> int:
+        """The first message that is rendered differently; `first_new` where none is."""
+        return min(self.context.changed, default=self.first_new)
+
+    def start_rendering(self) -> None:
+        """Go on with the branch as it is now: nothing of it is rendered at this call yet."""
+        self.context = rendering_of(self.session, self.settings, self.gauge)
+
+
+def rendering_of(session: Session, settings: AssemblySettings, gauge: Gauge) -> RenderContext:
+    """What rendering a session's branch may look up and change, for one model."""
+    context = render_context(session, settings.min_saving_chars, settings.digests, gauge)
+    context.aside = lambda item: set_aside(session, item, settings.summary_chars)
+    return context

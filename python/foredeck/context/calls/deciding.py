@@ -1,0 +1,152 @@
+"""Whether this call rewrites what was sent, and what the provider's cache will do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.context.cache.cached import CacheReach, reach_of
+from foredeck.context.cache.economics import Prices
+from foredeck.context.cache.rebase import DEFAULT_TTL_S, RebaseInputs, binds, is_cold
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.intake.alignment import layout_before
+from foredeck.context.intake.our_messages import has_leftovers
+from foredeck.context.policies.asking import PolicyRun, ask
+from foredeck.context.policies.uses import Uses
+from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
+from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.rewriting.rewriting import CallContext, rewrite
+from foredeck.context.state.request import Model
+from foredeck.context.window.fitting import WindowBudget, fit
+from foredeck.context.window.pressure import usable_window
+
+
+def choose_layout(call: CallInProgress) -> None:
+    """Change to the configured layout as soon as everything may be written anew.
+
+    Until then the prompt goes on in the layout that it was written in.
+    """
+    session, configured = call.session, call.layout.name
+    written_in = layout_before(session) or configured
+    is_other = written_in != configured or has_leftovers(session.branch, call.layout)
+    call.layout_changed = is_other and not binds(session.branch.conversation, call.items)
+    call.written_in = configured if call.layout_changed else written_in
+    if call.layout_changed:
+        session.branch = session.branch.without_rendering()
+        call.first_new = call.first_changed_insert = 0
+        call.start_rendering()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionBasis:
+    """What a decision was made from."""
+
+    costs: CallContext
+    policy: PolicyRun
+
+
+def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> DecisionBasis:
+    """Rebase where that is free, pays or must be."""
+    session, request, wire = call.session, call.request, call.request.wire
+    inputs = _rebase_inputs(call)
+    run = ask(session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms)
+    costs = CallContext(
+        inputs,
+        request.model.prices if request.model else Prices(),
+        call.first_new,
+        session.frame.chars,
+        _reach(call, warm=call.first_new > 0 and not inputs.lost),
+        _first_rewritten(call),
+        wire.thinking,
+    )
+    find = refreshes.finder(call.policy.uses, uses, wire)
+    rules = call.settings.rules
+    call.decision = rewrite(session, call.context, call.layout, costs, rules, run.due, find)
+    return DecisionBasis(costs, run)
+
+
+def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
+    """Bring the prompt into the window, where folding was not enough."""
+    settings, model, window = call.settings, call.request.model, basis.costs.moment.window
+    budget = WindowBudget(
+        window,
+        call.gauge,
+        call.session.frame.chars,
+        settings.rules.water.low,
+        settings.summary_chars,
+        call.request.time_ms,
+        unseals=call.request.wire.thinking,
+        refused=bool(model and window != model.window),
+    )
+    decision = fit(call.session, call.context, budget)
+    if decision is not None:
+        call.decision, call.first_changed_insert = decision, 0
+
+
+def predict_cache(call: CallInProgress, basis: DecisionBasis) -> dict[str, Any]:
+    """What the provider's cache will do with the call, and where one more marker goes."""
+    changed_from = min(call.first_changed_part, call.first_changed_insert, call.first_new)
+    if not call.keeps_bytes:
+        changed_from = 0
+    before, soon = None, None
+    if basis.costs.reach.markable:
+        record = call.session.newest_record
+        if call.session.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
+            before = (record.get("cache") or {}).get("marked") if record else None
+        else:
+            soon = basis.policy.first_to_go()
+    prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
+    if call.reported is not None:
+        prediction["reported"] = call.reported
+    if call.request.warmed_ms:
+        prediction["warmed_ms"] = call.request.warmed_ms
+    return prediction
+
+
+def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
+    """What makes a rebase free, or necessary."""
+    session, request = call.session, call.request
+    model, last = request.model, session.newest_call
+    last_ms = max(last["time_ms"], request.warmed_ms) if last else None
+    last_model = last["model"].get("name") if last else ""
+    return RebaseInputs(
+        cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
+        model_changed=bool(model and last_model and last_model != model.name),
+        history_replaced=call.alignment.replaced,
+        tokens=call.gauge.prompt(session.branch.conversation, session.frame.chars),
+        window=usable_window(session, model, call.gauge),
+        relaid=call.layout_changed,
+    )
+
+
+def _reach(call: CallInProgress, *, warm: bool) -> CacheReach:
+    """What the provider's cache would find of the branch."""
+    request, branch = call.request, call.session.branch
+    model = request.model or Model("", "")
+    branch.entries.warm(request.warmed_ms)
+    rule = model.cache if model.prices.cached else "none"
+    if call.settings.cache_rule and rule != "none":
+        rule = call.settings.cache_rule
+    return reach_of(
+        rule,
+        branch.conversation,
+        branch.entries.alive(request.time_ms, _ttl_s(call)),
+        start=call.first_new,
+        warm=warm,
+        marks=model.marks and call.keeps_bytes,
+    )
+
+
+def _first_rewritten(call: CallInProgress) -> int | None:
+    """Where the host has changed what it had sent before: `first_new`, or None where it has not."""
+    known = call.session.log.known
+    rewritten = any(item.key.address in known for item in call.items[call.first_new :])
+    return call.first_new if rewritten else None
+
+
+def _ttl_s(call: CallInProgress) -> float:
+    """For how long the provider keeps what is not used again, in seconds."""
+    if call.settings.cache_ttl_s is not None:
+        return call.settings.cache_ttl_s
+    model = call.request.model
+    return (model.cache_ttl_s if model else None) or DEFAULT_TTL_S

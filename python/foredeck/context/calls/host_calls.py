@@ -1,0 +1,52 @@
+"""Calls that need nothing of ours: those that went out without us, and those that come again."""
+
+from __future__ import annotations
+
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.recording import record_host_call
+from foredeck.context.intake.adoption import ADOPTED, adopted_call, adoption_report
+from foredeck.context.intake.alignment import layout_before
+from foredeck.context.intake.our_messages import first_unrepaired
+from foredeck.context.intake.take_in import Intake
+from foredeck.context.state.branch import Fields
+
+
+def record_host_calls(call: CallInProgress) -> None:
+    """Take in and record the calls of this list that went out without us.
+
+    Moves `first_new` behind the messages that they held, and `first_changed_insert` to where the
+    newest of them had none of our messages any more.
+    """
+    session, alignment = call.session, call.alignment
+    for outcome in alignment.without_us or adopted_call(session, alignment):
+        if outcome.messages < call.first_new:
+            continue
+        intake = Intake(session, call.context, call.layout)
+        intake.take_in(call.items[: outcome.messages], call.first_new)
+        call.first_new = outcome.messages
+        call.first_changed_insert = min(call.first_changed_insert, outcome.edited)
+        if outcome.reason == ADOPTED:
+            session.pending.user_messages.append(adoption_report(call.items))
+        layout = layout_before(session) or call.layout.name
+        record_host_call(session, outcome, layout, call.policy.name)
+        call.start_rendering()
+    call.first_changed_insert = min(call.first_new, call.first_changed_insert)
+    if not alignment.continued:
+        # A call that went out without us may have left the list with holes.
+        unrepaired = first_unrepaired(session.branch, call.items)
+        call.first_changed_insert = min(call.first_changed_insert, unrepaired)
+
+
+def repeated_record(call: CallInProgress) -> Fields | None:
+    """The record of the call before, where the very same list is to go to the same model again."""
+    session, model = call.session, call.request.model
+    record = session.newest_record
+    if record is None or call.first_new != len(call.items):
+        return None
+    if record["decision"].get("kind") == "host" or record["layout"] != call.layout.name:
+        return None
+    if record["kept"] + len(record["keys"]) != call.first_new:
+        return None
+    if model is not None and record["model"].get("name") != model.name:
+        return None
+    return record
