@@ -37,7 +37,6 @@ LONG = {
     "python/foredeck/context/assembler.py": 450,
     "python/foredeck/engine/engine.py": 470,
     "python/foredeck/store/sqlite/adapter.py": 440,
-    "python/foredeck/xtdb/node/process.py": 430,
 }
 MOST_LINES = 400
 

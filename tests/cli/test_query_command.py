@@ -13,7 +13,8 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
 from store.documents import batch, file, note
 from store.xtdb_node import runtime

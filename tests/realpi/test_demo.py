@@ -14,7 +14,8 @@ import pytest
 
 from foredeck.accounting.comparison import DEFINITION_TOKENS
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.process import NodeFolder, start, stop
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck_bench.demo.run import copy_sample

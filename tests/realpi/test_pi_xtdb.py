@@ -17,7 +17,8 @@ from foredeck.errors import StoreError
 from foredeck.model.documents import Document
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
-from foredeck.xtdb.node.process import NodeFolder, stop
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_database
@@ -122,7 +123,7 @@ def test_a_session_goes_on_while_its_node_is_down_and_is_resumed(pi: Pi, node: N
     model = pi.serve([*WORK, call("read", path="a.txt"), "more", "the end"])
     rpc = pi.rpc(foredeck=True, environment={"FOREDECK_STORE": "xtdb"})
     rpc.prompt("work")
-    node.put_down(True)
+    node.mark_stopped(True)
     stop(node)
     rpc.prompt("more")
     assert rpc.kill_engine()

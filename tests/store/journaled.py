@@ -13,7 +13,7 @@ from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
 from foredeck.xtdb.journal.tables import JournalBounds
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 PATIENCE = 60.0
 """Seconds within which everything must have happened, also on a busy machine."""

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx
 
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 PATHS = {
     "GET": {

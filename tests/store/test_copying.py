@@ -19,7 +19,7 @@ from foredeck.store.copying import NotEmpty, compare, copy
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.store.whole import WholeStore, digests_of, records_of
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract_portable import exported
 from .documents import AWKWARD, batch, file, note

@@ -14,7 +14,7 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Store
 from foredeck.xtdb.journal.tables import JournalBounds, JournalFull
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
 from .contract_origin import OriginContract

@@ -22,7 +22,8 @@ from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.journal.link import OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.journal.tables import read_backlog
-from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_copy
@@ -136,7 +137,7 @@ class TestOwnNode:
             with closing(machine(told)) as store:
                 tokens = commit(store, 0)
                 delivered(store)
-                folder.put_down(True)
+                folder.mark_stopped(True)
                 stop(folder)
                 tokens += commit(store, 1)
                 told.wait("foredeck xtdb down")

@@ -13,7 +13,7 @@ from hypothesis import settings
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, store
 from .contract_origin import OriginContract

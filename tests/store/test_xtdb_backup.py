@@ -21,7 +21,8 @@ from foredeck.store.copying import compare
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.node.backup import back_up, restore
-from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import batch, note

@@ -12,7 +12,7 @@ from hypothesis.stateful import rule
 
 from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 from .both import Both
 from .model import IDS, StoreComparison

@@ -16,7 +16,8 @@ from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.database.client import XtdbClient
-from foredeck.xtdb.node.process import NodeFolder, private_node, stop
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
 

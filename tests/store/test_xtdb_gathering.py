@@ -12,7 +12,7 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.xtdb.database import reading
 from foredeck.xtdb.database.adapter import XtdbStore
-from foredeck.xtdb.node.process import NodeFolder
+from foredeck.xtdb.node.folder import NodeFolder
 
 from .documents import batch, note
 from .xtdb_node import memory_node, opener, runtime

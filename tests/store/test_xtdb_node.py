@@ -18,7 +18,8 @@ import pytest
 
 from foredeck.errors import StoreUnavailable
 from foredeck.xtdb.database.adapter import open_xtdb
-from foredeck.xtdb.node.process import NodeFolder, NodeInfo, private_node, start, stop
+from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
+from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime, in_use, remove_old, runtime_folder
 
 from .documents import batch, note
@@ -72,7 +73,7 @@ def test_one_that_is_being_started_is_stopped(folder: NodeFolder, runtime: Runti
 
 def test_none_is_started_once_it_is_given_up(folder: NodeFolder, runtime: Runtime) -> None:
     with pytest.raises(StoreUnavailable, match="any more"):
-        start(folder, runtime, given_up=lambda: True)
+        start(folder, runtime, is_cancelled=lambda: True)
     assert folder.is_free()
     assert not folder.data.exists()
 

@@ -24,7 +24,8 @@ from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Token
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.database.client import Refused, XtdbClient
-from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime
 
 from .documents import AWKWARD, AWKWARD_IDS, batch, note

@@ -12,7 +12,8 @@ import pytest
 
 from foredeck.errors import StoreError
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
-from foredeck.xtdb.node.process import NodeFolder, private_node
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import private_node
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
 
 CHECKOUT = Path(__file__).resolve().parents[2]

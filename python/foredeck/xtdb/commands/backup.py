@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.store.copying import Totals
     from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.node.process import NodeFolder
+    from foredeck.xtdb.node.folder import NodeFolder
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
 _INDEXING_MS = 600_000
@@ -105,7 +105,8 @@ def _verified(backup: Path, config: Config) -> Totals:
     from foredeck.store.copying import compare
     from foredeck.xtdb.database.adapter import open_xtdb
     from foredeck.xtdb.node.backup import restore
-    from foredeck.xtdb.node.process import NodeFolder, private_node, start, stop
+    from foredeck.xtdb.node.folder import NodeFolder
+    from foredeck.xtdb.node.process import private_node, start, stop
     from foredeck.xtdb.node.runtime import find_runtime
     from foredeck.xtdb.node.supervise import own_node_folder
 

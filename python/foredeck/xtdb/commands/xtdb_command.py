@@ -19,7 +19,7 @@ from foredeck.xtdb.commands.delivering import deliver_first
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.node.process import NodeFolder, NodeInfo
+    from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
 _STEPS = 45
 """About as many as installing tells of: jars, and compiling."""
@@ -120,7 +120,7 @@ def _down(args: Namespace, config: Config) -> int:
     folder = own_node_folder(config.home)
     if folder.root.is_dir():
         # Before it ends, so that no engine at work takes it for a crash.
-        folder.put_down(True)
+        folder.mark_stopped(True)
     node = stop(folder)
     if args.json:
         print_json({"stopped": node is not None})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from foredeck.errors import StoreError, StoreUnavailable
 from foredeck.store.protocol import Notify
-from foredeck.xtdb.node.process import GivenUp, never, stop
+from foredeck.xtdb.node.process import IsCancelled, never, stop
 from foredeck.xtdb.node.runtime import find_runtime, runtime_folder
 from foredeck.xtdb.node.supervise import Supervisor, own_node_folder
 
@@ -41,8 +41,8 @@ class Link(Protocol):
     def check_error(self, error: StoreError | None) -> None:
         """Raise the error that `connect` has ended with where trying again cannot help."""
 
-    def connect(self, given_up: GivenUp = never) -> XtdbStore:
-        """Open the store, starting the node where it is ours and not yet `given_up`. May take
+    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
+        """Open the store, starting the node where it is ours and not yet `is_cancelled`. May take
         seconds."""
 
     def look(self) -> XtdbStore:
@@ -82,7 +82,7 @@ class ServerLink:
         if isinstance(error, TokenRefused):
             raise error
 
-    def connect(self, given_up: GivenUp = never) -> XtdbStore:  # noqa: ARG002
+    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:  # noqa: ARG002
         """See `Link.connect`."""
         return self._open(self.timeout_ms)
 
@@ -136,21 +136,21 @@ class OwnLink:
     def check_error(self, error: StoreError | None) -> None:
         """See `Link.check_error`: the node's token is in its own folder."""
 
-    def connect(self, given_up: GivenUp = never) -> XtdbStore:
+    def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
         """See `Link.connect`. A node that ended while it was in use is started with a pause."""
         if not self._ran:
-            url = self._supervisor.ensure(given_up)
+            url = self._supervisor.ensure(is_cancelled)
         elif (node := self._folder.running()) is not None:
             url = node.url
-        elif self._folder.put_down():
+        elif self._folder.is_stopped_by_user:
             raise StoreUnavailable("`foredeck xtdb down` has stopped the node: `up` starts it")
         else:
-            url = self._revive(given_up)
+            url = self._revive(is_cancelled)
         self._ran = True
         return self._open(url, self._timeout_ms)
 
-    def _revive(self, given_up: GivenUp) -> str:
-        url = self._supervisor.revive(given_up)
+    def _revive(self, is_cancelled: IsCancelled) -> str:
+        url = self._supervisor.revive(is_cancelled)
         if not self._notified:
             self._notified = True
             self._notify(

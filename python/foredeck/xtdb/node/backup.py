@@ -30,7 +30,7 @@ from foredeck.errors import Corrupt, StoreError, StoreUnavailable
 from foredeck.store.clock import now_ms
 from foredeck.store.location import private_draft, sync_folder
 from foredeck.xtdb.database.client import Refused, XtdbClient
-from foredeck.xtdb.node.process import NodeFolder, NodeInfo
+from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
 FORMAT = "foredeck-xtdb-backup"
 VERSION = 1
@@ -77,8 +77,8 @@ def back_up(folder: NodeFolder, target: Path, progress: Progress) -> BackupSumma
     another backup is under way.
     """
     with _only_one(folder):
-        with folder.at_rest() as resting:
-            if resting:
+        with folder.kept_stopped() as is_stopped:
+            if is_stopped:
                 return _pack(folder.data, target, None, progress)
         node = folder.running()
         if node is None:
@@ -171,8 +171,8 @@ def restore(
     `force` moved aside. Returns what the backup holds, and where older data went. Raises `Corrupt`
     for a damaged file.
     """
-    with folder.at_rest() as resting:
-        if not resting:
+    with folder.kept_stopped() as is_stopped:
+        if not is_stopped:
             raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
         if not force and _has_entries(folder.data):
             raise StoreUnavailable(

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.xtdb.node.process import GivenUp, NodeFolder, never, start
+from foredeck.xtdb.node.folder import NodeFolder
+from foredeck.xtdb.node.process import IsCancelled, never, start
 from foredeck.xtdb.node.runtime import find_runtime
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ class Supervisor:
         self._topology = topology
         self._starts: deque[float] = deque()
 
-    def ensure(self, given_up: GivenUp = never) -> str:
+    def ensure(self, is_cancelled: IsCancelled = never) -> str:
         """The address of the node, which runs when this returns; none is started once it is
-        `given_up`, then `StoreUnavailable` is raised."""
+        `is_cancelled`, then `StoreUnavailable` is raised."""
         runtime = find_runtime(self._home)
-        node, _, _ = start(self.folder, runtime, topology=self._topology, given_up=given_up)
+        node, _, _ = start(self.folder, runtime, topology=self._topology, is_cancelled=is_cancelled)
         return node.url
 
-    def revive(self, given_up: GivenUp = never) -> str:
+    def revive(self, is_cancelled: IsCancelled = never) -> str:
         """As `ensure`, after nobody has answered: with a pause that doubles each time, and
         `StoreUnavailable` for a node that keeps ending."""
         now = time.monotonic()
@@ -78,4 +79,4 @@ class Supervisor:
         if self._starts:
             time.sleep(_FIRST_PAUSE * 2 ** len(self._starts))
         self._starts.append(now)
-        return self.ensure(given_up)
+        return self.ensure(is_cancelled)

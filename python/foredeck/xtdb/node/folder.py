@@ -1,0 +1,215 @@
+"""The folder of one node: its data, token, state, log, and the lock that a running node holds.
+
+The descriptor that was locked before a node started is inherited by it, so the lock is free as soon
+as the process is gone, however it ended, and no stale process id can mislead anyone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from foredeck.store.location import sync_folder
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A running node: where it answers, and which process it is."""
+
+    pid: int
+    port: int
+    topology: str
+    started_ms: int
+
+    @property
+    def url(self) -> str:
+        """The address for `open_xtdb`."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFolder:
+    """The files of one node: data, token, state, lock and log."""
+
+    root: Path
+
+    @property
+    def data(self) -> Path:
+        """XTDB's own folders."""
+        return self.root / "data"
+
+    @property
+    def restoring(self) -> Path:
+        """Data of a backup that is being unpacked."""
+        return self.root / "restoring"
+
+    @property
+    def restored(self) -> Path:
+        """The complete data of a backup, about to take the place of `data`."""
+        return self.root / "restored"
+
+    @property
+    def token_file(self) -> Path:
+        """The bearer token, mode 0600."""
+        return self.root / "token"
+
+    @property
+    def state_file(self) -> Path:
+        """Which node was started last."""
+        return self.root / "node.json"
+
+    @property
+    def ready_file(self) -> Path:
+        """Written by the node once it answers."""
+        return self.root / "ready.json"
+
+    @property
+    def log_file(self) -> Path:
+        """What the node has said."""
+        return self.root / "node.log"
+
+    @property
+    def tmp(self) -> Path:
+        """The node's own temporary folder, for native libraries."""
+        return self.root / "tmp"
+
+    def token(self) -> str:
+        """The token, made at first use."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while not (token := self._read_token()):
+            draft = self.root / f"token.{os.getpid()}.{secrets.token_hex(4)}"
+            draft.touch(mode=0o600)
+            try:
+                draft.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+                # A link appears with its content, and fails where somebody else was quicker:
+                # nobody ever reads half a token, and all agree on one.
+                os.link(draft, self.token_file)
+            except FileExistsError:
+                continue
+            finally:
+                draft.unlink()
+        return token
+
+    def _read_token(self) -> str:
+        """Empty where there is none. A power loss can leave an empty file: it is removed."""
+        try:
+            token = self.token_file.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return ""
+        if not token:
+            self.token_file.unlink(missing_ok=True)
+        return token
+
+    @property
+    def is_stopped_by_user(self) -> bool:
+        """Whether a user stopped the node on purpose: engines at work then leave it stopped."""
+        return self._stopped_file.exists()
+
+    def mark_stopped(self, stopped: bool) -> None:
+        """Note that a user stops the node, or that it is started again."""
+        if stopped:
+            self._stopped_file.touch(mode=0o600)
+        else:
+            self._stopped_file.unlink(missing_ok=True)
+
+    @property
+    def _stopped_file(self) -> Path:
+        return self.root / "down"
+
+    def running(self) -> NodeInfo | None:
+        """The node that runs here and has been ready, if one does."""
+        return None if self.is_free() else self.read_state()
+
+    def is_free(self) -> bool:
+        """Whether no process holds the folder: no node runs or is being started, and nobody backs
+        it up or restores it."""
+        if not self.root.is_dir():
+            return True
+        with self.lock(fcntl.LOCK_SH) as descriptor:
+            return descriptor is not None
+
+    def starting(self) -> int | None:
+        """The process that is being started here, 0 where it is about to be; None where nothing
+        is, which only means something while the folder is not free."""
+        try:
+            return int(json.loads(self.state_file.read_text(encoding="utf-8"))["pid"])
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
+
+    @contextmanager
+    def kept_stopped(self) -> Iterator[bool]:
+        """Whether no node runs here; if so, none is started before the block ends."""
+        self.token()
+        with self.lock(fcntl.LOCK_EX) as descriptor:
+            if descriptor is not None:
+                # A killed node leaves them; by now its process id may be somebody else's.
+                self.state_file.unlink(missing_ok=True)
+                self.ready_file.unlink(missing_ok=True)
+            yield descriptor is not None
+
+    def adopt_restored(self) -> Path | None:
+        """Put restored data in place, if there is any; where the older data went.
+
+        For whoever holds the lock. The next start completes a restore that was killed.
+        """
+        if not self.restored.is_dir():
+            return None
+        aside = None
+        if self.data.is_dir() and any(self.data.iterdir()):
+            stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+            aside = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
+            self.data.rename(aside)
+        elif self.data.is_dir():
+            self.data.rmdir()
+        self.restored.rename(self.data)
+        sync_folder(self.root)
+        return aside
+
+    def read_state(self) -> NodeInfo | None:
+        """What the node and its starter wrote down about it; None before it has been ready.
+
+        The node's own file decides: it appears at the moment when the node is ready, whereas its
+        starter may be killed before it writes.
+        """
+        try:
+            ready = json.loads(self.ready_file.read_text(encoding="utf-8"))
+            pid, port = int(ready["pid"]), int(ready["port"])
+            written_ms = self.ready_file.stat().st_mtime_ns // 1_000_000
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
+        try:
+            started = json.loads(self.state_file.read_text(encoding="utf-8"))
+            if started["pid"] == pid:
+                return NodeInfo(pid, port, str(started["topology"]), int(started["started_ms"]))
+        except (OSError, ValueError, TypeError, LookupError):
+            pass
+        return NodeInfo(pid, port, "unknown", written_ms)
+
+    def write_state(self, pid: int, topology: str) -> None:
+        """Write down what only the starter of a node knows; `pid` is 0 before it has a process."""
+        started_ms = time.time_ns() // 1_000_000
+        state = {"pid": pid, "topology": topology, "started_ms": started_ms}
+        draft = self.state_file.with_suffix(".new")
+        draft.write_text(json.dumps(state), encoding="utf-8")
+        draft.replace(self.state_file)
+
+    @contextmanager
+    def lock(self, mode: int) -> Iterator[int | None]:
+        """A locked descriptor, or None where a node holds the lock, or is being started."""
+        descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield None
+            else:
+                yield descriptor
+        finally:
+            os.close(descriptor)
