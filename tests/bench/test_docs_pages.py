@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.cli.docs import PAGES, refreshed, stale_pages
 from foredeck.cli.registry import COMMANDS
 from foredeck.config.environment import RESERVED, RESERVED_PREFIXES, environment_name
 from foredeck.config.keys import all_keys
+from foredeck_bench.docs_pages import PAGES, refreshed, stale_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_generated_parts_fit_the_program() -> None:
     stale = stale_pages(DOCS, write=False)
-    assert not stale, "run: python -m foredeck.cli.docs"
+    assert not stale, "run: python -m foredeck_bench.docs_pages"
 
 
 def test_every_command_is_documented() -> None:
-    text = (DOCS / "cli.md").read_text()
+    text = (DOCS / "cli.md").read_text() + (DOCS / "bench.md").read_text()
     assert [name for name in COMMANDS if f"## `foredeck {name}`" not in text] == []
 
 

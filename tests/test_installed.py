@@ -1,0 +1,97 @@
+"""What an installed foredeck has: all that users run, and nothing that only its builders need."""
+
+from __future__ import annotations
+
+import ast
+import json
+import pkgutil
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import foredeck
+
+HARNESS = "foredeck_bench"
+
+
+def run_without_harness(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code where the harness cannot be imported, as in an installed package."""
+    hidden = f"import sys; sys.modules[{HARNESS!r}] = None; {code}"
+    return subprocess.run(
+        [sys.executable, "-c", hidden], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    main = "from foredeck.cli.main import main"
+    return run_without_harness(f"{main}; sys.exit(main({list(arguments)!r}))")
+
+
+def test_bench_is_listed_only_where_it_can_run() -> None:
+    listed = command("--help")
+    assert (listed.returncode, "bench" in listed.stdout) == (0, False)
+    assert all(f"\n    {name} " in listed.stdout for name in ("cost", "replay", "engine"))
+
+
+@pytest.mark.parametrize("name", ["bench", "bench crash"])
+def test_bench_says_where_it_can_run(name: str) -> None:
+    asked = command(*name.split())
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "run it in a checkout of the repository" in asked.stderr
+
+
+def test_no_module_needs_the_harness() -> None:
+    modules = [m.name for m in pkgutil.walk_packages(foredeck.__path__, "foredeck.")]
+    assert len(modules) > 100
+    done = run_without_harness(f"import importlib; list(map(importlib.import_module, {modules!r}))")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_module_imports_the_harness_by_name() -> None:
+    folder = Path(foredeck.__file__).parent
+    importing = [
+        f"{path.relative_to(folder)}:{node.lineno}"
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").startswith(HARNESS))
+        or (isinstance(node, ast.Import) and any(n.name.startswith(HARNESS) for n in node.names))
+    ]
+    assert importing == []
+
+
+def test_the_tarball_leaves_the_harness_out(checkout: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm")
+    packed = subprocess.run(
+        ["npm", "pack", "--dry-run", "--json"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    answer = json.loads(packed.stdout)
+    (package,) = answer if isinstance(answer, list) else answer.values()
+    names = [file["path"] for file in package["files"]]
+    assert "python/foredeck/cli/replay_command.py" in names
+    assert [name for name in names if HARNESS in name] == []
+
+
+def test_the_wheel_leaves_the_harness_out(checkout: Path, tmp_path: Path) -> None:
+    project = tomllib.loads((checkout / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["python/foredeck"]
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path)]
+    built = subprocess.run(
+        [*pip, str(checkout)], capture_output=True, text=True, timeout=280, check=False
+    )
+    if built.returncode != 0:
+        pytest.skip("hatchling, which makes the wheel, cannot be had here")
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "foredeck/cli/replay_command.py" in names
+    assert [name for name in names if HARNESS in name] == []
