@@ -27,6 +27,7 @@ from foredeck.hosts.protocol import (
     ToolCallParams,
     ToolObservedParams,
 )
+from foredeck.model.calls import CallRecord
 from foredeck.replay.edit_book import EditBook
 from foredeck.replay.replayed_session import recorded_source
 from foredeck.replay.simulated_host import SimulatedHost
@@ -317,7 +318,7 @@ class Host(SimulatedHost):
             prompt=book.apply(self.messages),
             parts=split(self.messages, book),
             call=call,
-            record={} if call is None else self.shown(call).record,
+            record=CallRecord({}) if call is None else self.shown(call).record,
         )
         if self._checked and call is not None:
             check(self, sent)

@@ -37,10 +37,10 @@ def check(host: Host, sent: Sent) -> None:
     _handles_stay(host)
     _sets_are_within_each_other(host)
     _what_is_kept_is_true(host)
-    if sent.record["policy"] == "seed-window":
+    if sent.record.policy == "seed-window":
         _answers_stand(sent)
     anchored = host.settings.get("layout", "anchored") == "anchored"
-    if anchored and sent.record["layout"] == "anchored":
+    if anchored and sent.record.layout == "anchored":
         _sent_bytes_stand(host, sent)
         _pins_stay(host, sent)
     _results_in_flight_are_whole(sent, anchored)
@@ -107,9 +107,9 @@ def _store_shows_what_was_sent(host: Host, sent: Sent) -> None:
 
 def _figures_are_true(host: Host, sent: Sent) -> None:
     around = len("\n\n".join(map(message_text, host.system))) + value_chars(host.tools)
-    assert sent.stats["chars_sent"] == around + _chars(sent.prompt)
-    assert sent.stats["chars_host"] == around + _chars(sent.messages)
-    assert sent.stats["messages"] == len(sent.messages)
+    assert sent.stats.chars_sent == around + _chars(sent.prompt)
+    assert sent.stats.chars_host == around + _chars(sent.messages)
+    assert sent.stats.messages == len(sent.messages)
 
 
 def _chars(messages: list[Message]) -> int:
@@ -142,7 +142,8 @@ def _sent_bytes_stand(host: Host, sent: Sent) -> None:
         return
     shared = [common(old.messages, sent.messages) for old in earlier]
     longest = max(shared)
-    limit = min(longest, sent.decision.get("from", longest))
+    changed_from = sent.decision.changed_from
+    limit = longest if changed_from is None else min(longest, changed_from)
     candidates = [old for old, count in zip(earlier, shared, strict=True) if count == longest]
     new = list(map(as_bytes, sent.parts[:limit]))
     if any(old.call is None and find_faults(old.prompt) for old in candidates):
@@ -174,7 +175,7 @@ def _results_in_flight_are_whole(sent: Sent, anchored: bool) -> None:
 
     Where the host goes back into a turn that is long over, what was sent then is sent again.
     """
-    for index in range(len(sent.messages) - 1, sent.record["kept"] - 1, -1):
+    for index in range(len(sent.messages) - 1, sent.record.kept - 1, -1):
         message = sent.messages[index]
         stop = message.get("stopReason")
         if message.get("role") == "assistant" and stop not in ("error", "aborted"):
@@ -200,8 +201,8 @@ def _is_whole(sent: Sent, index: int, anchored: bool) -> bool:
 def _pins_stay(host: Host, sent: Sent) -> None:
     """A pinned object's content is folded only where a later message shows the object."""
     conversation, pinned = host.state.branch.conversation, host.state.branch.sets.pins
-    for index, form, _, subject, *_ in sent.record["parts"]:
-        if form == "reference" and subject in pinned:
-            newest = conversation.newest_holder(subject)
+    for row in sent.record.parts:
+        if row.form == "reference" and row.subject in pinned:
+            newest = conversation.newest_holder(row.subject)
             assert newest is not None
-            assert newest > index
+            assert newest > row.message

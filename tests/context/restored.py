@@ -33,6 +33,6 @@ def _kept(branch: Branch) -> dict[str, Any]:
         "inserts": {index: ours for index, ours in branch.inserts.items() if ours},
         "drops": branch.drops,
         "policy": dict(branch.policy_state),
-        "ledger": branch.ledger.to_state(),
+        "ledger": branch.ledger,
         "stands": (branch.depth, branch.call, branch.matched),
     }

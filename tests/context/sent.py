@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from foredeck.hosts.pi.edits import apply_edits
 from foredeck.hosts.pi.messages import Message, essence
+from foredeck.model.call_values import CallStats, Decision
+from foredeck.model.calls import CallRecord
 from foredeck.replay.edit_book import EditBook
 
 
@@ -21,17 +22,18 @@ class Sent:
     parts: list[list[Message]]
     call: int | None
     """None where it went out without the engine."""
-    record: dict[str, Any]
+    record: CallRecord
+    """Without fields where it went out without the engine."""
 
     @property
-    def decision(self) -> dict[str, Any]:
+    def decision(self) -> Decision:
         """What the engine decided, and why."""
-        return dict(self.record.get("decision") or {})
+        return self.record.decision
 
     @property
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> CallStats:
         """The engine's figures for this call."""
-        return dict(self.record["stats"])
+        return self.record.stats
 
     def text(self, index: int) -> str:
         """All text of what went out for message `index`."""

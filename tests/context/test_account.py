@@ -12,6 +12,7 @@ from foredeck.accounting.account import Account, Method
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.model.call_values import Ack
 
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
@@ -193,7 +194,7 @@ def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> N
     host.add(assistant("Hm.", usage=usage), user("Go on."))
     host.outcomes[0] = host.outcomes[0].model_copy(update={"reason": "messages from number 1 on"})
     sent = host.call()
-    assert [sent.call - 1, "rewritten", "messages from number 1 on"] in sent.record["acks"]
+    assert Ack(sent.call - 1, "rewritten", "messages from number 1 on") in sent.record.acks
     assert set(account(host).lost) == {"another extension"}
 
 

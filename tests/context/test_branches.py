@@ -9,6 +9,7 @@ from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.test_window import folded
+from foredeck.model.call_values import Decision
 
 
 def worked(host: Host, turns: int = 3) -> list[Sent]:
@@ -178,7 +179,7 @@ def test_a_resumed_session_is_warm_within_the_expiry(host: Host) -> None:
     host.restart()
     host.wait(200)
     again = ask(host)
-    assert again.decision == {"kind": "append"}
+    assert again.decision == Decision()
     assert begins_with(again, sent[-1])
 
 
@@ -282,7 +283,7 @@ def test_an_edit_is_a_free_moment_for_what_stands_after_it(host: Host) -> None:
     host.change(1, content=[{"type": "text", "text": "x"}, *host.messages[1]["content"]])
     finish(host)
     sent = ask(host)
-    assert sent.decision["reason"] == "history"
+    assert sent.decision.reason == "history"
     assert folded(sent) == [2, 4]
 
 
@@ -335,7 +336,7 @@ def test_the_same_list_for_another_model_is_a_call_of_its_own(host: Host) -> Non
     host.model = {**(host.model or {}), "id": "m2"}
     second = host.call()
     assert (first.call, second.call) == (1, 2)
-    assert second.record["model"]["name"] == "anthropic/m2"
+    assert second.record.model.name == "anthropic/m2"
 
 
 # Repeats

@@ -18,12 +18,17 @@ from foredeck.context.cache.cached import HEAD, NOTHING, CacheEntries, CacheReac
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.hosts.pi.requests import to_model
 from foredeck.hosts.protocol import AssembleParams, AssembleResult
+from foredeck.model.call_values import Decision
+from foredeck.model.calls import CallRecord
 
 SYSTEM = [{"role": "system", "content": "Be a coding agent. " * 300}]
 
 
-def record(kept: int, new: int, at: int, **more: Any) -> dict[str, Any]:
-    return {"kept": kept, "keys": [[None, "x"]] * new, "time_ms": at, "cache": {}, **more}
+def record(kept: int, new: int, at: int, **more: Any) -> CallRecord:
+    keys = [[None, "x"]] * new
+    return CallRecord(
+        {"kept": kept, "keys": keys, "changed_from": kept, "time_ms": at, "cache": {}, **more}
+    )
 
 
 def test_every_request_leaves_an_entry_that_lives_from_its_last_use() -> None:
@@ -134,15 +139,13 @@ def test_the_prediction_is_what_the_rule_gives(
     cache = MarkedCache(300) if rule == "markers" else IdealCache(300)
     shapes = Shapes()
     for sent in played(host, seed):
-        told = sent.record["cache"]
+        told = sent.record.cache
         shown = shapes.of(sent.prompt)
-        head = (sent.stats["chars_sent"] - sum(s.chars for s in shown)) / CHARS_PER_TOKEN
-        mark = sent.messages[told["marked"] - 1]["toolCallId"] if told.get("marked") else ""
-        hit = cache.request(
-            prompt_of("m", shown, head, CHARS_PER_TOKEN, mark), sent.record["time_ms"]
-        )
-        assert told["read"] == pytest.approx(hit.read, abs=2)
-        assert told["written"] == pytest.approx(hit.written, abs=2)
+        head = (sent.stats.chars_sent - sum(s.chars for s in shown)) / CHARS_PER_TOKEN
+        mark = sent.messages[told.marked - 1]["toolCallId"] if told.marked else ""
+        hit = cache.request(prompt_of("m", shown, head, CHARS_PER_TOKEN, mark), sent.record.time_ms)
+        assert told.read == pytest.approx(hit.read, abs=2)
+        assert told.written == pytest.approx(hit.written, abs=2)
 
 
 def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: NewHost) -> None:
@@ -153,17 +156,17 @@ def test_a_session_taken_up_again_expects_what_it_would_have_expected(new_host: 
         bash(host, f"c{number}")
     before = host.state.branch.entries.used
     host.restart()
-    told = bash(host, "again").record["cache"]
-    assert told["hit"] == max(before)
-    assert host.state.branch.entries.used.items() >= {told["hit"]: host.now_ms}.items()
+    told = bash(host, "again").record.cache
+    assert told.hit == max(before)
+    assert host.state.branch.entries.used.items() >= {told.hit: host.now_ms}.items()
 
 
 def test_over_twenty_new_blocks_the_marker_saves_the_hit(host: Host) -> None:
     host.system = SYSTEM
     ask(host)
     bash(host, "c0")
-    told = many(host, 0, 25).record["cache"]
-    assert told["hit"] == told["marked"] == 3
+    told = many(host, 0, 25).record.cache
+    assert told.hit == told.marked == 3
 
 
 def test_what_the_look_back_misses_anyway_is_written_anew_for_nothing(new_host: NewHost) -> None:
@@ -175,7 +178,7 @@ def test_what_the_look_back_misses_anyway_is_written_anew_for_nothing(new_host: 
     for number in range(6):
         bash(host, f"c{number}")
     decision = many(host, 0, 25).decision
-    assert (decision["reason"], decision["premium"]) == ("look-back", 0)
+    assert (decision.reason, decision.premium) == ("look-back", 0)
 
 
 def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
@@ -184,10 +187,10 @@ def test_without_a_cache_folding_is_free(new_host: NewHost) -> None:
     host.model = {**host.model, "cost": {"input": 1, "cacheRead": 0, "cacheWrite": 0}}
     ask(host)
     sent = [bash(host, f"c{number}") for number in range(5)]
-    assert [s.decision["kind"] for s in sent[:3]] == ["append"] * 3
-    assert {s.decision["reason"] for s in sent[3:]} == {"no-cache"}
-    told = sent[-1].record["cache"]
-    assert (told["rule"], told["hit"], told["read"], told["written"]) == ("none", NOTHING, 0, 0)
+    assert [s.decision.kind for s in sent[:3]] == ["append"] * 3
+    assert {s.decision.reason for s in sent[3:]} == {"no-cache"}
+    told = sent[-1].record.cache
+    assert (told.rule, told.hit, told.read, told.written) == ("none", NOTHING, 0, 0)
 
 
 def test_a_warming_request_puts_the_expiry_off(host: Host) -> None:
@@ -199,9 +202,9 @@ def test_a_warming_request_puts_the_expiry_off(host: Host) -> None:
     host.warmed_ms = host.now_ms
     host.wait(200)
     sent = ask(host)
-    assert sent.decision == {"kind": "append"}
-    assert sent.record["cache"]["warmed_ms"] == host.warmed_ms
-    assert sent.record["cache"]["hit"] > HEAD
+    assert sent.decision == Decision()
+    assert sent.record.cache.warmed_ms == host.warmed_ms
+    assert sent.record.cache.hit > HEAD
 
 
 def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
@@ -209,8 +212,8 @@ def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
     usage = {"input": 5, "cacheRead": 700, "cacheWrite": 200, "output": 9}
     host.add({**assistant("Yes."), "usage": usage, "provider": "anthropic", "model": "m1"})
     two = ask(host)
-    assert two.record["cache"]["reported"] == [one.call, 700, 200, 5]
-    assert "reported" not in one.record["cache"]
+    assert two.record.cache.reported == (one.call, 700, 200, 5)
+    assert one.record.cache.reported is None
 
 
 def test_a_model_without_prices_is_told_of_once(host: Host, monkeypatch: Any) -> None:

@@ -14,6 +14,7 @@ from context.sent import Sent, as_bytes
 from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import TranscriptNames, pause_marks
+from foredeck.model.calls import CallRecord
 from foredeck.model.documents import ToolcallDocument
 from foredeck.model.messages import MessageKey
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -65,9 +66,9 @@ def test_a_clock_set_back_changes_no_prompt(stepping: Any, layout: str, policy: 
 def test_what_was_written_after_it_is_the_newest_and_nothing_is_lost(stepping: Any) -> None:
     host = stepping()
     sent = work(host, step_s=BACK_S)
-    calls = host.store.query("call", {"session": "s"})
-    assert [head.fields["ordinal"] for head in calls] == list(range(1, len(sent) + 1))
-    times = [head.fields["time_ms"] for head in calls]
+    calls = [CallRecord(head.fields) for head in host.store.query("call", {"session": "s"})]
+    assert [record.ordinal for record in calls] == list(range(1, len(sent) + 1))
+    times = [record.time_ms for record in calls]
     assert times != sorted(times)
     turns = host.store.query("turn", {"session": "s"})
     chat = host.store.head("chat:s")
@@ -85,10 +86,10 @@ def test_the_cache_is_judged_by_the_time_since_the_newest_call(stepping: Any) ->
     host = stepping()
     work(host, step_s=BACK_S)
     host.wait(200)
-    assert ask(host).decision.get("reason") != "cold"
+    assert ask(host).decision.reason != "cold"
     finish(host)
     host.wait(400)
-    assert ask(host).decision["reason"] == "cold"
+    assert ask(host).decision.reason == "cold"
 
 
 def test_an_entry_cannot_have_been_used_later_than_now() -> None:

@@ -59,7 +59,7 @@ def learn(host: Host) -> None:
     """Three answers with the provider's count, so that the estimate is one no more."""
     for number in range(4):
         sent = ask(host, f"Question {number}. " + "word " * 800)
-        tokens = int(sent.stats["chars_sent"] / 3.5)
+        tokens = int(sent.stats.chars_sent / 3.5)
         host.add(assistant(f"Answer {number}.", usage={"input": tokens, "output": 9}))
     ask(host)
 

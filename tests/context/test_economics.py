@@ -18,6 +18,7 @@ from foredeck.context.cache.economics import (
     prices_of,
 )
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.model.call_values import BranchCost, Decision
 
 RICH = Ledger(plain=1e9, ours=0.0)
 
@@ -56,7 +57,8 @@ def test_a_rebase_pays_when_the_rent_has_reached_the_premium() -> None:
     offer = best_rebase([enough], Prices(), RebaseThresholds(), RICH)
     assert offer is not None
     assert (offer.index, offer.premium) == (5, pytest.approx(premium))
-    assert offer.to_decision() == {"rent": 1035, "premium": 1035, "saves": 100}
+    explained = Decision("rebase", "pays", 5, rent=1035, premium=1035, saves=100)
+    assert offer.explain(Decision("rebase", "pays", 5)) == explained
 
 
 def test_the_earliest_position_that_pays_is_taken() -> None:
@@ -80,10 +82,10 @@ def test_without_a_premium_on_writing_it_always_pays() -> None:
     assert best_rebase([due(5, 1, 0, 9999)], flat, RebaseThresholds(), Ledger(1, 1)) is not None
 
 
-def test_a_ledger_comes_back_from_its_state_as_it_was() -> None:
+def test_a_ledger_comes_back_from_its_record_as_it_was() -> None:
     ledger = Ledger().after(Prices(), PromptBill(1 / 3, 2 / 3), PromptBill(0.1, 0.2))
-    assert Ledger.from_state(ledger.to_state()) == ledger
-    assert Ledger.from_state({}) == Ledger()
+    assert Ledger(*BranchCost.from_record(ledger.total.to_record())) == ledger
+    assert Ledger(*BranchCost.from_record({})) == Ledger()
 
 
 @given(

@@ -24,6 +24,7 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.window.fitting import DOUBT, trimmed
 from foredeck.context.window.pressure import room
 from foredeck.hosts.pi.messages import to_item
+from foredeck.model.call_values import Decision
 
 WINDOW = 10_000
 
@@ -46,7 +47,7 @@ def assert_fits(host: Host, sent: Sent) -> None:
     """The prompt as it went out leaves room for an answer in the window of the model."""
     assert host.model is not None
     images, tokens = Gauge(api=host.model["api"]).images(host.state.branch.conversation)
-    chars = sent.stats["chars_sent"] - images * IMAGE_CHARS
+    chars = sent.stats.chars_sent - images * IMAGE_CHARS
     taken = chars / CHARS_PER_TOKEN + tokens
     parts = [(part.form, part.chars) for part in host.state.branch.conversation.parts]
     assert taken <= room(host.model["contextWindow"]) + 1, (taken, sent.decision, parts)
@@ -59,7 +60,7 @@ def summary(sent: Sent) -> str:
 def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
     host = small(new_host)
     sent = talk(host, 14)
-    window = [s for s in host.past.sent if s.decision.get("reason") == "window"]
+    window = [s for s in host.past.sent if s.decision.reason == "window"]
     assert window
     assert_fits(host, sent)
     assert "] Turns 1-" in summary(sent)
@@ -73,8 +74,8 @@ def test_what_the_model_never_saw_is_not_summed_up(new_host: NewHost, layout: st
     hidden = {"role": "bashExecution", "command": "env", "output": "x", "excludeFromContext": True}
     host.add(hidden, user("A long question. " + "why " * 4000))
     sent = host.call()
-    assert sent.decision["reason"] == "window"
-    assert not sent.decision.get("compaction")
+    assert sent.decision.reason == "window"
+    assert not sent.decision.compaction
     assert CUT in sent.text(1)
 
 
@@ -83,7 +84,7 @@ def test_it_goes_down_to_the_low_mark_so_that_it_need_not_go_at_every_call(
 ) -> None:
     host = small(new_host)
     talk(host, 60, 800)
-    reasons = [sent.decision.get("reason") for sent in host.past.sent]
+    reasons = [sent.decision.reason for sent in host.past.sent]
     assert 0 < reasons.count("window") <= 5
 
 
@@ -141,7 +142,7 @@ def test_the_same_goes_out_after_a_restart(new_host: NewHost, restart: bool) -> 
         host.restart()
     host.add(user("More."))
     sent = host.call()
-    assert sent.decision == {"kind": "append"}
+    assert sent.decision == Decision()
     assert sent.prompt[: len(before.prompt)] == before.prompt
 
 
@@ -201,8 +202,8 @@ def test_sealed_reasoning_of_the_turn_is_bound_no_more(new_host: NewHost) -> Non
             result(f"c{number}", "bash", "ok"),
         )
         sent = host.call()
-        assert sent.stats["chars_sent"] / CHARS_PER_TOKEN <= DOUBT * WINDOW  # then it is cut
-        if sent.decision.get("reason") == "window":
+        assert sent.stats.chars_sent / CHARS_PER_TOKEN <= DOUBT * WINDOW  # then it is cut
+        if sent.decision.reason == "window":
             assert sent.prompt[-1]["role"] == "user"
             assert "c2VhbA==" not in as_bytes(sent.prompt)
             break

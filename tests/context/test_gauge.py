@@ -22,6 +22,8 @@ from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.gauge import MIN_CALLS, Calibrator, Gauge, rate_of
 from foredeck.context.state.workspace import Workspace
 from foredeck.context.status import status_line, tokens_of
+from foredeck.model.call_values import CallStats
+from foredeck.model.calls import CallRecord
 from foredeck.model.records import calibration_id
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -39,31 +41,37 @@ def work(host: Host, rounds: int, chars_per_token: float) -> Sent:
     for _ in range(rounds):
         host.add(user("word " * 2000))
         sent = host.call()
-        stats = record_of(host)["stats"]
-        host.add(assistant("Yes.", usage=usage(stats["chars_sent"] / chars_per_token)))
+        stats = stats_of(host)
+        host.add(assistant("Yes.", usage=usage(stats.chars_sent / chars_per_token)))
     assert sent is not None
     return sent
 
 
-def record_of(host: Host) -> Any:
+def stats_of(host: Host) -> CallStats:
+    """Those of the newest call."""
+    return record_of(host).stats
+
+
+def record_of(host: Host) -> CallRecord:
     """The newest call record."""
-    session = host.state
-    return session.log.records[session.branch.call or ""]
+    record = host.state.newest_record
+    assert record is not None
+    return record
 
 
 def test_an_estimate_until_the_provider_has_counted(tmp_path: Path) -> None:
     host = Host(tmp_path)
     work(host, MIN_CALLS, 2.5)
     first = record_of(host)
-    assert (first["stats"]["rate"], first["stats"]["reports"]) == (CHARS_PER_TOKEN, 0)
+    assert (first.stats.rate, first.stats.reports) == (CHARS_PER_TOKEN, 0)
     assert status_line(first).startswith("foredeck ~")
     work(host, 1, 2.5)
     then = record_of(host)
-    assert then["stats"]["rate"] == pytest.approx(2.5, rel=0.01)
-    assert then["stats"]["reports"] == MIN_CALLS
+    assert then.stats.rate == pytest.approx(2.5, rel=0.01)
+    assert then.stats.reports == MIN_CALLS
     assert not status_line(then).startswith("foredeck ~")
-    assert tokens_of(then["stats"], "chars_sent") == int(
-        then["stats"]["chars_sent"] / then["stats"]["rate"]
+    assert tokens_of(then.stats, then.stats.chars_sent) == int(
+        then.stats.chars_sent / then.stats.rate
     )
     host.close()
 
@@ -74,7 +82,7 @@ def test_the_rate_is_there_for_the_next_session_and_engine(tmp_path: Path) -> No
     host.close()
     other = Host(tmp_path, session="another")
     work(other, 1, 2.5)
-    assert record_of(other)["stats"]["reports"] >= MIN_CALLS
+    assert stats_of(other).reports >= MIN_CALLS
     head = other.store.head(calibration_id(MODEL))
     assert head is not None
     assert head.fields["chars_per_token"] == pytest.approx(2.5, rel=0.01)
@@ -99,7 +107,7 @@ def test_the_high_water_mark_is_where_the_provider_counts_it(tmp_path: Path) -> 
     assert gauge.prompt(conversation, 0) == pytest.approx(
         2 * Gauge().prompt(conversation, 0), rel=0.01
     )
-    assert record_of(host)["stats"]["rate"] == pytest.approx(CHARS_PER_TOKEN / 2, rel=0.01)
+    assert stats_of(host).rate == pytest.approx(CHARS_PER_TOKEN / 2, rel=0.01)
     host.close()
 
 
@@ -107,7 +115,7 @@ def test_reports_that_cannot_be_of_the_prompt_do_not_count(tmp_path: Path) -> No
     host = Host(tmp_path)
     work(host, 6, 0.5)
     work(host, 6, 20)
-    assert record_of(host)["stats"]["reports"] == 0
+    assert stats_of(host).reports == 0
     host.close()
 
 
@@ -117,7 +125,7 @@ def test_the_answer_of_another_model_does_not_count(tmp_path: Path) -> None:
         host.add(user("word " * 2000))
         host.call()
         host.add(assistant("Yes.", model="other", usage=usage(4000)))
-    assert record_of(host)["stats"]["reports"] == 0
+    assert stats_of(host).reports == 0
     host.close()
 
 
@@ -212,8 +220,8 @@ def test_images_that_go_out_are_counted_by_their_size(tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.add(user([image(png(1000, 1000))]))
     host.call()
-    stats = record_of(host)["stats"]
-    assert stats["images"] == [1, 1334]
-    rest = (stats["chars_sent"] - IMAGE_CHARS) / CHARS_PER_TOKEN
-    assert tokens_of(stats, "chars_sent") == int(rest) + 1334
+    stats = stats_of(host)
+    assert (stats.images, stats.image_tokens) == (1, 1334)
+    rest = (stats.chars_sent - IMAGE_CHARS) / CHARS_PER_TOKEN
+    assert tokens_of(stats, stats.chars_sent) == int(rest) + 1334
     host.close()

@@ -138,7 +138,7 @@ class AnySession(RuleBasedStateMachine):
         """The records of calls without us show what the host sent then."""
         assert sent.call is not None
         shown = (self.host.shown(ordinal) for ordinal in range(sent.call - 1, 0, -1))
-        hosts = (prompt for prompt in shown if prompt.record["decision"]["kind"] == "host")
+        hosts = (prompt for prompt in shown if prompt.record.is_host)
         for without in self.host.past.sent[-2 : -2 - count : -1]:
             assert as_values(next(hosts).messages) == as_values(without.prompt)
 

@@ -15,6 +15,8 @@ from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.tools.pins import pin_of
 from foredeck.hosts.protocol import SessionEventParams
+from foredeck.model.call_values import PartRow
+from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -23,7 +25,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.messages import load_message
-from foredeck.model.records import SAME_TRANSACTION, Pin, TurnDocument, call_id
+from foredeck.model.records import SAME_TRANSACTION, TurnDocument, call_id
 from foredeck.store.protocol import Token
 
 TEXT = lines(30)
@@ -275,11 +277,13 @@ def test_a_read_pins_the_version_that_was_current(work: Work) -> None:
 
 def visible(host: Host, call: int) -> list[tuple[int, int, str]]:
     """What was visible at a call, as the chain of records tells: handle, version, text hash."""
-    rows: dict[int, list[Any]] = {}
+    rows: dict[int, PartRow] = {}
     for number in range(1, call + 1):
-        rows.update({row[0]: row for row in host.shown(number).record["parts"]})
+        rows.update({row.message: row for row in host.shown(number).record.parts})
     return [
-        (row[3], row[4], row[6]) for row in rows.values() if row[3] and row[1] in ("full", "host")
+        (row.subject, row.version or 0, row.text_hash or "")
+        for row in rows.values()
+        if row.subject and row.form in ("full", "host")
     ]
 
 
@@ -336,7 +340,8 @@ def test_the_pin_of_the_system_prompt_names_the_transaction_that_wrote_it(host: 
     for number in (1, 2, 3):
         record = host.store.head(f"call:s:{number}")
         assert record is not None
-        pin = Pin.model_validate(record.fields["system"])
+        pin = CallRecord(record.fields).system
+        assert pin is not None
         assert (record.token if pin.token == SAME_TRANSACTION else pin.token) == written
 
 
@@ -352,7 +357,7 @@ def test_the_changes_of_the_sets_add_up(host: Host) -> None:
     )
     host.call()
     bash(host, "c2")
-    changes = [host.shown(number).record["sets"] for number in (1, 2, 3, 4)]
+    changes = [host.shown(number).record.fields["sets"] for number in (1, 2, 3, 4)]
     assert changes[0] == {}
     assert changes[1] == {"active+": [3], "pool+": [3]}
     assert changes[2] == {"pinned+": [3]}
@@ -364,9 +369,9 @@ def test_a_record_holds_only_what_is_new(host: Host) -> None:
     for number in range(4):
         bash(host, f"c{number}")
     record = host.shown(5).record
-    assert (record["kept"], len(record["keys"]), len(record["parts"])) == (7, 2, 1)
-    assert record["parent"] == "call:s:4"
-    assert record["model"] == {
+    assert (record.kept, len(record.keys), len(record.parts)) == (7, 2, 1)
+    assert record.parent == "call:s:4"
+    assert record.fields["model"] == {
         "name": "anthropic/m1",
         "api": "anthropic-messages",
         "window": 200_000,
@@ -374,14 +379,14 @@ def test_a_record_holds_only_what_is_new(host: Host) -> None:
         "write": 1.25,
         "guessed": True,
     }
-    assert record["policy"] == "seed-window"
+    assert record.policy == "seed-window"
 
 
 def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> None:
     host.add(user("One."), user("Two."))
     host.entries[1] = None
     host.call()
-    assert [entry for entry, _ in host.shown(1).record["keys"]] == ["s-e1", None]
+    assert [entry for entry, _ in host.shown(1).record.keys] == ["s-e1", None]
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])

@@ -8,6 +8,8 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, as_values
+from foredeck.model.call_values import Ack, Decision
+from foredeck.model.calls import in_order
 
 
 def raw(sent: Sent, index: int) -> bool:
@@ -56,7 +58,7 @@ def test_a_call_with_the_engine_away_has_a_record_of_its_own(host: Host) -> None
     assert sent.call is not None
     shown = host.shown(sent.call - 1)
     assert as_values(shown.messages) == as_values(away.prompt)
-    assert shown.record["decision"] == {"kind": "host", "reason": "fallback", "edited": 1}
+    assert shown.record.decision == Decision("host", "fallback", edited=1)
 
 
 def test_several_fallbacks_in_a_row_are_told_together(host: Host) -> None:
@@ -90,9 +92,9 @@ def test_a_call_without_us_has_one_record_however_often_it_is_told(host: Host) -
     add_output(host, "c5")
     host.lose()
     bash(host, "c6")
-    records = host.store.query("call", {"session": "s"})
-    assert [r.fields["decision"]["kind"] for r in records].count("host") == 4
-    told = [n for r in records for n, kind in r.fields["acks"] if kind == "fallback"]
+    records = in_order(head.fields for head in host.store.query("call", {"session": "s"}))
+    assert sum(record.is_host for record in records) == 4
+    told = [ack.call for r in records for ack in r.acks if ack.outcome == "fallback"]
     assert len(told) == len(set(told)) == 4
     assert len(records) - len(told) == len(host.past.sent)
 
@@ -108,7 +110,7 @@ def test_a_call_without_us_that_was_told_already_holds_for_its_own_list_alone(ho
     host.go_to(leaf)
     sent = bash(host, "other")
     assert [raw(sent, index) for index in (2, 4)] == [False, False]
-    assert sent.record["parent"] == "call:s:2"
+    assert sent.record.parent == "call:s:2"
 
 
 def test_a_rebase_that_was_answered_late_was_never_seen(host: Host) -> None:
@@ -165,14 +167,14 @@ def test_a_call_that_the_user_stopped_is_told_and_not_taken_for_sent(started: Ho
     started.add(assistant("Half an ans", stop="aborted"))
     sent = ask(started, "Try again.")
     assert sent.call is not None
-    assert [sent.call - 1, "aborted"] in started.shown(sent.call).record["acks"]
+    assert Ack(sent.call - 1, "aborted") in started.shown(sent.call).record.acks
     assert f"call:s:{sent.call - 1}" in started.state.log.unsent
 
 
 def test_an_acknowledged_call_is_noted_in_the_next_record(host: Host) -> None:
     first = ask(host)
     second = bash(host, "c1")
-    assert second.record["acks"] == [[first.call, "applied"]]
+    assert second.record.acks == [Ack(first.call, "applied")]
 
 
 def test_a_late_answer_is_told_from_a_sent_one_after_a_restart(started: Host) -> None:

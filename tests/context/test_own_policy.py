@@ -54,7 +54,7 @@ def test_the_example_folds_what_it_says(new_host: NewHost) -> None:
     host.wait(600)
     sent = ask(host)
     assert [sent.text(n).startswith("toolcall_ref") for n in (2, 4)] == [False, True]
-    assert sent.record["policy"] == "nothing-large"
+    assert sent.record.policy == "nothing-large"
 
 
 @pytest.mark.usefixtures("installed")

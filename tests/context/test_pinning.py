@@ -37,7 +37,7 @@ def talk(host: Host, turns: int, chars: int = 3000) -> Sent:
 
 def put_away(host: Host) -> int:
     """How often chat was put away so far."""
-    return sum(sent.decision.get("reason") == "window" for sent in host.past.sent)
+    return sum(sent.decision.reason == "window" for sent in host.past.sent)
 
 
 def whole(sent: Sent, text: str) -> bool:

@@ -213,10 +213,10 @@ def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
     host.restart(layout=after)
     second = host.call()
     assert second.prompt[: len(first.prompt)] == first.prompt
-    assert second.record["layout"] == before
+    assert second.record.layout == before
     finish(host)
     last = ask(host)
-    assert last.record["layout"] == after
+    assert last.record.layout == after
     assert last.text(2).startswith("toolcall_ref" if after == "pools" else "@3\n")
 
 

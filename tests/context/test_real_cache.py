@@ -12,6 +12,7 @@ from context.driver import Host
 from context.messages import assistant, calls, result, user
 from context.real_model import RealModel, written_out
 from context.sent import Sent
+from foredeck.model.call_values import ReportedUsage
 
 BOUNDARY_TOKENS = 10
 """Beyond the predicted prefix two messages may begin alike: with their role, and a result that
@@ -33,10 +34,11 @@ def read(model: RealModel, host: Host) -> tuple[Sent, dict[str, Any]]:
     sent = host.call()
     pieces = written_out([*host.system, *sent.prompt])
     cached, fresh = model.read(pieces)
-    told = sent.record["cache"]
-    predicted = pieces[: len(host.system) + told["hit"]] if told["hit"] >= 0 else []
+    hit = sent.record.cache.hit
+    assert hit is not None
+    predicted = pieces[: len(host.system) + hit] if hit >= 0 else []
     beyond = cached - (model.count(predicted) if predicted else 0)
-    assert 0 <= beyond <= BOUNDARY_TOKENS, (sent.call, sent.decision, told)
+    assert 0 <= beyond <= BOUNDARY_TOKENS, (sent.call, sent.decision, hit)
     return sent, {"input": fresh, "cacheRead": cached, "cacheWrite": 0}
 
 
@@ -54,8 +56,9 @@ def test_the_predicted_prefix_is_what_the_model_had(new_host: NewHost, model: Re
         sent, usage = read(model, host)
         records.append(sent.record)
         usages.append(usage)
-    reasons = [record["decision"].get("reason") for record in records]
+    reasons = [record.decision.reason for record in records]
     assert reasons.count("pays") >= 3, reasons
-    assert [record["cache"]["reported"] for record in records[1:]] == [
-        [call, told["cacheRead"], 0, told["input"]] for call, told in enumerate(usages[:-1], 1)
+    assert [record.cache.reported for record in records[1:]] == [
+        ReportedUsage(call, told["cacheRead"], 0, told["input"])
+        for call, told in enumerate(usages[:-1], 1)
     ]

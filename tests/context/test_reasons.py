@@ -110,14 +110,15 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     bash(host, "big", lines(400, "big"))
     bash(host, "small")
     bash(host, "small too")
-    record = host.state.log.records[host.state.branch.call or ""]
-    wait = record["stats"]["rebase_in"]
+    record = host.state.newest_record
+    assert record is not None
+    wait = record.stats.rebase_in
     assert f"next rebase in {wait}+ calls" in status_line(record)
     assert f"pays in {wait} calls at the earliest" in told(host, "why")
     kinds = []
     while "rebase" not in kinds and len(kinds) < 10 * wait:
         host.add(assistant("Yes."), user("And?"))
-        kinds.append(host.call().decision["kind"])
+        kinds.append(host.call().decision.kind)
     assert "rebase" in kinds
     assert len(kinds) >= wait
 

@@ -13,6 +13,7 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent
 from context.test_window import folded
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.model.call_values import Decision
 
 
 def six_outputs(host: Host) -> Sent:
@@ -24,14 +25,14 @@ def six_outputs(host: Host) -> Sent:
 
 
 def test_a_warm_call_only_appends(host: Host) -> None:
-    assert six_outputs(host).decision == {"kind": "append"}
+    assert six_outputs(host).decision == Decision()
 
 
 def test_a_cold_cache_is_a_free_moment(host: Host) -> None:
     six_outputs(host)
     host.wait(301)
     finish(host)
-    assert ask(host).decision == {"kind": "rebase", "reason": "cold", "from": 2}
+    assert ask(host).decision == Decision("rebase", "cold", 2)
 
 
 def test_the_cache_is_warm_for_as_long_as_the_models_record_says(host: Host) -> None:
@@ -39,10 +40,10 @@ def test_the_cache_is_warm_for_as_long_as_the_models_record_says(host: Host) -> 
     six_outputs(host)
     host.wait(3000)
     finish(host)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
     host.wait(3700)
     finish(host)
-    assert ask(host).decision["reason"] == "cold"
+    assert ask(host).decision.reason == "cold"
 
 
 def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None:
@@ -51,33 +52,33 @@ def test_a_configured_expiry_counts_before_the_models(new_host: NewHost) -> None
     six_outputs(host)
     host.wait(12)
     finish(host)
-    assert ask(host).decision["reason"] == "cold"
+    assert ask(host).decision.reason == "cold"
 
 
 def test_a_clock_that_goes_backwards_is_no_reason(host: Host) -> None:
     six_outputs(host)
     host.wait(-100_000)
     finish(host)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
 
 
 def test_the_first_call_is_neither_cold_nor_warm(host: Host) -> None:
     host.wait(10_000_000)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
 
 
 def test_another_model_is_a_free_moment(host: Host) -> None:
     six_outputs(host)
     host.model = {**(host.model or {}), "id": "m2"}
     finish(host)
-    assert ask(host).decision["reason"] == "model"
+    assert ask(host).decision.reason == "model"
 
 
 def test_a_model_that_is_not_told_is_no_other_model(host: Host) -> None:
     six_outputs(host)
     host.model = None
     finish(host)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
 
 
 def test_a_replaced_history_is_a_free_moment(host: Host) -> None:
@@ -85,7 +86,7 @@ def test_a_replaced_history_is_a_free_moment(host: Host) -> None:
     finish(host)
     host.compact("What was done.", keep=13)
     sent = ask(host)
-    assert sent.decision == {"kind": "rebase", "reason": "history", "from": 2}
+    assert sent.decision == Decision("rebase", "history", 2)
     assert folded(sent) == [2]
 
 
@@ -94,7 +95,7 @@ def test_a_free_moment_with_nothing_to_fold_is_no_rebase(host: Host) -> None:
     bash(host, "c1")
     host.wait(600)
     finish(host)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
 
 
 def test_a_saving_below_the_configured_one_is_left_alone(new_host: NewHost) -> None:
@@ -102,7 +103,7 @@ def test_a_saving_below_the_configured_one_is_left_alone(new_host: NewHost) -> N
     six_outputs(host)
     host.wait(600)
     finish(host)
-    assert ask(host).decision == {"kind": "append"}
+    assert ask(host).decision == Decision()
 
 
 # Signed reasoning
@@ -120,7 +121,7 @@ def test_nothing_changes_before_signed_reasoning_of_the_turn_under_way(host: Hos
     six_outputs(host)
     host.wait(600)
     add_signed(host, "s1")
-    assert host.call().decision == {"kind": "append"}
+    assert host.call().decision == Decision()
 
 
 def test_signed_reasoning_of_an_earlier_turn_binds_nobody(host: Host) -> None:
@@ -130,7 +131,7 @@ def test_signed_reasoning_of_an_earlier_turn_binds_nobody(host: Host) -> None:
         host.call()
     host.wait(600)
     finish(host)
-    assert ask(host).decision == {"kind": "rebase", "reason": "cold", "from": 2}
+    assert ask(host).decision == Decision("rebase", "cold", 2)
 
 
 def sealed(sent: Sent) -> list[int]:
@@ -170,7 +171,7 @@ def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
     host.wait(600)
     finish(host)
     sent = ask(host)
-    assert sent.decision == {"kind": "rebase", "reason": "cold", "from": 4}
+    assert sent.decision == Decision("rebase", "cold", 4)
     assert sealed(sent) == [1]
     host.restart()
     finish(host)
@@ -186,7 +187,7 @@ def test_reasoning_stays_where_the_wire_pairs_it_with_calls(host: Host) -> None:
     host.wait(600)
     finish(host)
     sent = ask(host)
-    assert sent.decision["kind"] == "rebase"
+    assert sent.decision.kind == "rebase"
     assert sealed(sent) == [1, 3, 5, 7, 9, 11]
 
 
@@ -198,7 +199,7 @@ def test_after_signed_reasoning_bytes_may_change_within_the_turn(host: Host) -> 
         bash(host, f"c{number}")
     host.wait(600)
     sent = bash(host, "last")
-    assert sent.decision["from"] == 2
+    assert sent.decision.changed_from == 2
     assert folded(sent) == [2, 4, 6, 8]
 
 
@@ -232,7 +233,7 @@ def test_every_kind_of_sealed_reasoning_binds(host: Host, block: dict[str, Any])
     call = block if block["type"] == "toolCall" else calls("x", "bash", command="x")
     blocks = [call] if block is call else [block, call]
     host.add(assistant(*blocks), result("x", "bash", lines(20, "x")))
-    assert host.call().decision == {"kind": "append"}
+    assert host.call().decision == Decision()
 
 
 def test_reasoning_that_only_names_its_field_binds_nothing(host: Host) -> None:
@@ -242,7 +243,7 @@ def test_reasoning_that_only_names_its_field_binds_nothing(host: Host) -> None:
         assistant(thinking("hm", "reasoning_content"), calls("x", "bash", command="x")),
         result("x", "bash", lines(20, "x")),
     )
-    assert host.call().decision["reason"] == "cold"
+    assert host.call().decision.reason == "cold"
 
 
 # High and low water
@@ -265,15 +266,15 @@ def test_above_the_high_mark_the_least_recently_used_goes_down_to_the_low_mark(
     host = watered(new_host)
     ask(host)
     sent = [big(host, f"c{number}", 8000) for number in range(5)][-1]
-    assert sent.decision == {"kind": "rebase", "reason": "high-water", "from": 2}
+    assert sent.decision == Decision("rebase", "high-water", 2)
     assert folded(sent) == [2, 4]
-    assert sent.stats["chars_sent"] <= 24_000
+    assert sent.stats.chars_sent <= 24_000
 
 
 def test_the_marks_are_apart_so_that_it_does_not_flap(new_host: NewHost) -> None:
     host = watered(new_host)
     ask(host)
-    kinds = [big(host, f"c{number}").decision["kind"] for number in range(16)]
+    kinds = [big(host, f"c{number}").decision.kind for number in range(16)]
     first = kinds.index("rebase")
     assert kinds[first + 1 : first + 3] == ["append", "append"]
     assert kinds.count("rebase") >= 2
@@ -287,7 +288,7 @@ def test_at_high_water_what_was_used_last_stays_longest(new_host: NewHost) -> No
     context_tool(host, "t", "activate", "@3")
     big(host, "c2", 8000)
     sent = big(host, "c3", 8000)
-    assert sent.decision["reason"] == "high-water"
+    assert sent.decision.reason == "high-water"
     assert folded(sent) == [4]
 
 
@@ -316,8 +317,8 @@ def test_a_cold_prompt_that_is_still_too_large_goes_down_too(new_host: NewHost) 
         big(host, f"c{number}", 8000)
     host.wait(600)
     sent = big(host, "last", 14_000)
-    assert sent.decision["reason"] == "cold"
-    assert sent.stats["chars_sent"] <= 34_000
+    assert sent.decision.reason == "cold"
+    assert sent.stats.chars_sent <= 34_000
 
 
 def test_system_prompt_and_tools_count_for_the_high_mark(new_host: NewHost) -> None:
@@ -325,14 +326,14 @@ def test_system_prompt_and_tools_count_for_the_high_mark(new_host: NewHost) -> N
     host.system = [{"role": "system", "content": "x" * 30_000}]
     ask(host)
     big(host, "c0", 3000)
-    assert big(host, "c1", 3000).decision["reason"] == "high-water"
+    assert big(host, "c1", 3000).decision.reason == "high-water"
 
 
 def test_an_unknown_window_has_no_marks(host: Host) -> None:
     host.model = None
     ask(host)
     sent = [big(host, f"c{number}", 40_000) for number in range(5)][-1]
-    assert sent.decision == {"kind": "append"}
+    assert sent.decision == Decision()
 
 
 def test_at_high_water_nothing_changes_before_signed_reasoning(new_host: NewHost) -> None:
@@ -340,10 +341,10 @@ def test_at_high_water_nothing_changes_before_signed_reasoning(new_host: NewHost
     ask(host)
     big(host, "c0", 20_000)
     host.add(signed("s"), result("s", "bash", lines(438, "s")))
-    assert host.call().decision == {"kind": "append"}
+    assert host.call().decision == Decision()
     finish(host)
     host.add(user("And now?"))
-    assert host.call().decision["reason"] == "high-water"
+    assert host.call().decision.reason == "high-water"
 
 
 def test_at_high_water_little_that_may_go_is_not_taken_bit_by_bit(new_host: NewHost) -> None:
@@ -353,6 +354,6 @@ def test_at_high_water_little_that_may_go_is_not_taken_bit_by_bit(new_host: NewH
     add_signed(host, "s")
     host.call()
     sent = [big(host, f"c{number}", 2000) for number in range(1, 20)]
-    reasons = [s.decision.get("reason") for s in sent]
+    reasons = [s.decision.reason for s in sent]
     assert reasons.index("window") == 16, "c0 may not go, and the others are small"
     assert {*reasons} == {None, "window"}

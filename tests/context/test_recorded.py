@@ -30,6 +30,7 @@ from foredeck.context.rewriting import refresh
 from foredeck.context.state import gauge
 from foredeck.context.tools import tools
 from foredeck.context.window import compactions, fitting, summary, transcript
+from foredeck.model.call_values import Decision, PartRow
 
 USERS = (
     anchored,
@@ -123,12 +124,12 @@ def test_old_parts_stay_byte_for_byte(
     finish(host)
     sent = ask(host, "And now?")
     length = len(before.prompt)
-    assert sent.decision == {"kind": "append"}
+    assert sent.decision == Decision()
     assert as_bytes(sent.prompt[:length]) == as_bytes(before.prompt)
 
 
-def _rows(host: Host, call: int) -> list[Any]:
-    return list(host.shown(call).record["parts"])
+def _rows(host: Host, call: int) -> list[PartRow]:
+    return host.shown(call).record.parts
 
 
 def test_new_parts_use_the_new_words(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,8 +185,8 @@ def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> 
     host.restart(layout="anchored")
     finish(host)
     sent = ask(host)
-    assert sent.decision == {"kind": "rebase", "reason": "layout", "from": 0}
-    assert not any(row[1] == "host" for row in _rows(host, sent.call or 0))
+    assert sent.decision == Decision("rebase", "layout", 0)
+    assert not any(row.form == "host" for row in _rows(host, sent.call or 0))
     assert len(sent.prompt) == len(sent.messages)
 
 

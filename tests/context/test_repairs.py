@@ -138,8 +138,8 @@ def test_a_message_that_is_left_out_counts_for_nothing(host: Host) -> None:
     ask(host)
     host.add(result("nobody", "bash", lines(200)))
     sent = host.call()
-    assert sent.stats["active"] == 0
-    assert sent.stats["chars_sent"] < sent.stats["chars_host"] - 5000
+    assert sent.stats.active == 0
+    assert sent.stats.chars_sent < sent.stats.chars_host - 5000
     bash(host, "c1")
 
 

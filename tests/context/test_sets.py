@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.state.sets import Sets
+from foredeck.model.call_values import NO_CHANGES
 
 ACTIONS = ("show", "activate", "deactivate", "expire", "pin", "unpin")
 actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 4)), max_size=30)
@@ -62,7 +63,7 @@ def test_what_is_taken_back_is_no_change() -> None:
     sets.pin(3)
     sets.deactivate(3)
     sets.deactivate(3)
-    assert sets.take_changes() == {}
+    assert sets.take_changes() == NO_CHANGES
 
 
 def test_deactivating_twice_leaves_the_pool() -> None:

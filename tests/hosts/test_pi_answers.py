@@ -60,8 +60,6 @@ ANSWER = Answer(
         2: [{"kind": "result", "call_id": "c", "tool": "bash", "blocks": []}],
     },
     drops=[3],
-    decision={"kind": "append"},
-    stats={},
 )
 
 

@@ -7,7 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from foredeck.store.protocol import Head, Store
+from foredeck.model.calls import CallRecord
+from foredeck.store.protocol import Store
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_process import PrintRun
 from foredeck_bench.scripted.steps import Step
@@ -50,16 +51,16 @@ def complaints(run: PrintRun) -> list[str]:
     return [line for line in told if NODE_IS_SLOW not in line]
 
 
-def sent_records(store: Store) -> list[Head]:
+def sent_records(store: Store) -> list[CallRecord]:
     """The call records of what really went out, in order."""
     records = calls_of(store)
     unsent = {
-        ordinal
+        ack.call
         for record in records
-        for ordinal, outcome in record.fields["acks"]
-        if outcome in ("fallback", "aborted")
+        for ack in record.acks
+        if ack.outcome in ("fallback", "aborted")
     }
-    return [record for record in records if record.fields["ordinal"] not in unsent]
+    return [record for record in records if record.ordinal not in unsent]
 
 
 def wait_for_count(tmp_path: Path, method: str, number: int) -> None:

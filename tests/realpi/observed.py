@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.model.calls import CallRecord
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Head, Store
 from foredeck_bench.scripted import Recorded, ScriptedModel
@@ -37,10 +38,11 @@ def stored(pi: Pi) -> Iterator[Store]:
         store.close()
 
 
-def calls_of(store: Store, session: str | None = None) -> list[Head]:
+def calls_of(store: Store, session: str | None = None) -> list[CallRecord]:
     """Call records in order, of one session or of all."""
     heads = store.query("call", {"session": session} if session else {})
-    return sorted(heads, key=lambda head: (head.time_ms, head.fields["ordinal"]))
+    records = [(head.time_ms, CallRecord(head.fields)) for head in heads]
+    return [record for _, record in sorted(records, key=lambda r: (r[0], r[1].ordinal))]
 
 
 def session_of(store: Store) -> str:

@@ -71,16 +71,21 @@ def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
     assert pi.print("go", foredeck=True, environment=EAGER).code == 0
     assert all(len(markers(recorded)) <= 4 for recorded in model.requests)
     with stored(pi) as store:
-        records = [head.fields for head in calls_of(store)]
+        records = calls_of(store)
     assert len(records) == len(model.requests)
-    assert sum(record["decision"]["kind"] == "rebase" for record in records) >= 2
+    assert sum(record.decision.is_rebase for record in records) >= 2
     for record, recorded in zip(records, model.requests, strict=True):
-        told, usage = record["cache"], recorded.usage
+        expected, usage = record.cache, recorded.usage
         assert usage is not None
-        predicted = told["read"] / (told["read"] + told["written"] + told["fresh"])
+        assert expected.read is not None
+        assert expected.written is not None
+        assert expected.fresh is not None
+        predicted = expected.read / (expected.read + expected.written + expected.fresh)
         assert predicted == pytest.approx(usage.read / usage.prompt, abs=0.05)
-    reported = [record["cache"]["reported"] for record in records[1:]]
-    assert [counts[1] for counts in reported] == [r.usage.read for r in model.requests[:-1]]
+    reported = [record.cache.reported for record in records[1:]]
+    assert [counts and counts.read for counts in reported] == [
+        r.usage.read for r in model.requests[:-1]
+    ]
 
 
 class ReportsHalf(PromptCache):

@@ -99,9 +99,9 @@ def test_off_sends_pis_own_bytes_and_on_goes_on(pi: Pi) -> None:
     assert_stable(answered(model)[6:])
     with stored(pi) as store:
         assert_recorded(store, session_of(store), answered(model))
-        decisions = [record.fields["decision"] for record in calls_of(store)]
-    assert [d["kind"] for d in decisions] == ["append"] * 3 + ["host"] * 3 + ["append"] * 3
-    assert {d.get("reason") for d in decisions[3:6]} == {"off"}
+        decisions = [record.decision for record in calls_of(store)]
+    assert [d.kind for d in decisions] == ["append"] * 3 + ["host"] * 3 + ["append"] * 3
+    assert {d.reason for d in decisions[3:6]} == {"off"}
 
 
 def test_off_from_the_start_and_on_later(pi: Pi) -> None:

@@ -177,7 +177,7 @@ def assert_recorded_results(pi: Pi, count: int) -> None:
         records = calls_of(store)
         assert len(records) == count
         for record in records:
-            for _, address in record.fields["keys"]:
+            for address in record.addresses:
                 assert load_message(address, store.blob)["role"]
 
 

@@ -73,12 +73,12 @@ def go_on_after(
     assert results(model.requests[-1])[-1].startswith("@")
     with stored(pi) as store:
         records = sent_records(store)
-        kinds = [record.fields["decision"]["kind"] for record in records]
+        kinds = [record.decision.kind for record in records]
         assert len(kinds) == len(model.requests)
         assert (kinds[number - 1], kinds[-1]) == ("host", "append")
         session = session_of(store)
         for record, request in zip(records, model.requests, strict=True):
-            assert_shows(store, session, record.fields["ordinal"], request)
+            assert_shows(store, session, record.ordinal, request)
 
 
 @pytest.mark.parametrize("fault", [(ASSEMBLE, 3, "die-answered"), ("tool/observed", 2, "die")])
@@ -96,9 +96,7 @@ def test_a_death_between_calls_loses_nothing(
     with stored(pi) as store:
         assert len(sent_records(store)) == len(model.requests)
         assert len(store.query("toolcall")) == len(results(model.requests[-1]))
-        assert_shows(
-            store, session_of(store), calls_of(store)[-1].fields["ordinal"], model.requests[-1]
-        )
+        assert_shows(store, session_of(store), calls_of(store)[-1].ordinal, model.requests[-1])
 
 
 @pytest.mark.parametrize("do", ["die", "die-committed", "die-answered"])
@@ -156,9 +154,9 @@ def test_content_at_the_end_stays_where_a_turn_with_sealed_reasoning_goes_on_wit
     assert all(TEXT in recorded.request.text for recorded in answered(model)[1:])
     with stored(pi) as store:
         records = sent_records(store)
-        assert records[2].fields["decision"]["kind"] == "host"
+        assert records[2].decision.kind == "host"
         for record, request in zip(records, model.requests, strict=True):
-            assert_shows(store, session_of(store), record.fields["ordinal"], request)
+            assert_shows(store, session_of(store), record.ordinal, request)
 
 
 def test_an_edit_that_no_engine_saw_is_still_the_agents_own(

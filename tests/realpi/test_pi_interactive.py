@@ -107,12 +107,12 @@ def test_branches_and_copies_at_the_terminal(pi: Pi) -> None:
     assert len(new) == 1
     with stored(pi) as store:
         assert calls_by_session(store) == [8, 1, 2, 1]
-        assert {record.fields["decision"]["kind"] for record in calls_of(store)} == {"append"}
+        assert {record.decision.kind for record in calls_of(store)} == {"append"}
 
 
 def calls_by_session(store: Store) -> list[int]:
     """How many calls each session had, in the order in which they began."""
-    sessions = [record.fields["session"] for record in calls_of(store)]
+    sessions = [record.session for record in calls_of(store)]
     return [sessions.count(session) for session in dict.fromkeys(sessions)]
 
 

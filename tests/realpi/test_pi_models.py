@@ -74,7 +74,7 @@ def test_every_prompt_fits_the_model_that_gets_it(pi: Pi) -> None:
     assert model.violations == []
     assert "And back." in answered(model)[-1].request.text
     with stored(pi) as store:
-        reasons = [c.fields["decision"].get("reason") for c in calls_of(store)]
+        reasons = [c.decision.reason for c in calls_of(store)]
     assert {"model", "window"} & set(reasons[-5:])
 
 

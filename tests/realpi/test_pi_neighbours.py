@@ -10,6 +10,7 @@ import pytest
 from foredeck.accounting.account import Method
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.stored import stored_calls
+from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_process import VERSIONS
@@ -176,9 +177,9 @@ def test_who_rewrites_what_was_sent_before_is_told_of_once(
     assert run.stderr.count(REWRITTEN) == 1
     assert f"{REWRITTEN} (messages from number 1 on)" in run.stderr
     with stored(pi) as store:
-        acks = [ack for head in calls_of(store) for ack in head.fields["acks"]]
+        acks = [ack for record in calls_of(store) for ack in record.acks]
         lines = account_of(list(stored_calls(store, session_of(store))), Method()).lines
-    assert [2, "rewritten", "messages from number 1 on"] in acks
+    assert Ack(2, "rewritten", "messages from number 1 on") in acks
     # Of the last call only the next one could tell.
     causes = {cause for line in lines[:-1] for cause in line.lost}
     assert causes == {"another extension"}

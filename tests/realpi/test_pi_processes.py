@@ -125,7 +125,7 @@ def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_p
     assert len(notified(rpc)) == 1
     assert_stable(answered(model))
     with stored(pi) as store:
-        kinds = [record.fields["decision"]["kind"] for record in sent_records(store)]
+        kinds = [record.decision.kind for record in sent_records(store)]
         assert len(kinds) == len(model.requests)
         assert kinds.count("host") >= 3
         assert kinds[-1] == "append"

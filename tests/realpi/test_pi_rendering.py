@@ -165,12 +165,12 @@ def test_signed_thinking_keeps_its_prefix_inside_a_turn(pi: Pi) -> None:
     ended = pi.print(*(f"prompt {n}" for n in range(4)), foredeck=True)
     assert (ended.code, model.violations) == (0, [])
     with stored(pi) as store:
-        decisions = [call.fields["decision"] for call in calls_of(store)]
-    rebased = [n for n, decision in enumerate(decisions) if decision["kind"] == "rebase"]
+        decisions = [call.decision for call in calls_of(store)]
+    rebased = [n for n, decision in enumerate(decisions) if decision.is_rebase]
     between = [n for n in rebased if n % 4 == 0]
     assert between
     ended = [n for n in rebased if n not in between]
-    assert all(decisions[n]["reason"] == "window" for n in ended), decisions
+    assert all(decisions[n].reason == "window" for n in ended), decisions
 
 
 def test_redacted_thinking_passes_as_it_is(pi: Pi) -> None:

@@ -77,8 +77,8 @@ def test_sessions_replaced_over_rpc_are_each_opened_once(pi: Pi, tmp_path: Path)
         assert_recorded(store, first["sessionId"], [*sent[:4], *sent[7:]])
         for session, request in ((forked, 4), (cloned, 5), (new, 6)):
             assert_recorded(store, session["sessionId"], [sent[request]])
-        assert {record.fields["decision"]["kind"] for record in calls_of(store)} == {"append"}
-        pinned = [record.fields["stats"]["pinned"] for record in calls_of(store)]
+        assert {record.decision.kind for record in calls_of(store)} == {"append"}
+        pinned = [record.stats.pinned for record in calls_of(store)]
     assert pinned == [0, 0, 1, 1, 1, 1, 0, 1, 1]
 
 
@@ -107,4 +107,4 @@ def test_a_reload_leaves_bytes_sets_and_one_engine(pi: Pi, tmp_path: Path) -> No
     assert_stable(answered(model))
     with stored(pi) as store:
         assert_recorded(store, rpc.state()["sessionId"], answered(model))
-        assert calls_of(store)[-1].fields["stats"]["pinned"] == 1
+        assert calls_of(store)[-1].stats.pinned == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import Request, ToolCall, call
@@ -44,7 +45,7 @@ def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
     assert results(model.requests[-1])[1].startswith("Unchanged: ")
     with stored(pi) as store:
         assert_recorded(store, session_of(store), answered(model))
-        kinds = {record.fields["decision"]["kind"] for record in calls_of(store)}
+        kinds = {record.decision.kind for record in calls_of(store)}
     assert kinds == {"append"}
 
 
@@ -136,11 +137,11 @@ def test_the_tree_brings_back_each_branch_as_it_was(pi: Pi, tmp_path: Path) -> N
     assert returned[: len(messages(sent[5]))] == messages(sent[5])
     with stored(pi) as store:
         assert_recorded(store, session_of(store), sent)
-        records = [record.fields for record in calls_of(store)]
-    assert [record["decision"]["kind"] for record in records] == ["append"] * 9
+        records = calls_of(store)
+    assert [record.decision.kind for record in records] == ["append"] * 9
     # Up to the answer "worked" both branches are one; the third goes on where the first ended.
-    assert [records[n]["kept"] for n in (6, 8)] == [9, 13]
-    assert [record["stats"]["pinned"] for record in records] == [0, 0, 0, 0, 0, 1, 0, 0, 1]
+    assert [records[n].kept for n in (6, 8)] == [9, 13]
+    assert [record.stats.pinned for record in records] == [0, 0, 0, 0, 0, 1, 0, 0, 1]
 
 
 def leaf(entries: list[dict[str, object]]) -> str:
@@ -190,9 +191,9 @@ def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
     assert_stable(answered(model)[6:])
     rpc.prompt("go on")
     with stored(pi) as store:
-        decisions = [record.fields["decision"] for record in calls_of(store)]
+        decisions = [record.decision for record in calls_of(store)]
     assert len(decisions) == len(answered(model))
-    assert "append" in {d["kind"] for d in decisions}
+    assert "append" in {d.kind for d in decisions}
 
 
 def test_a_resumed_session_after_compaction_sends_the_same_bytes(pi: Pi) -> None:
@@ -222,8 +223,8 @@ def test_a_session_from_before_foredeck_goes_on_with_it(pi: Pi) -> None:
     assert_stable(answered(model)[4:])
     with stored(pi) as store:
         first, *rest = calls_of(store)
-        assert first.fields["decision"] == {"kind": "host", "reason": "adopted", "edited": 0}
-        assert {r.fields["decision"]["kind"] for r in rest} == {"append"}
+        assert first.decision == Decision("host", "adopted", edited=0)
+        assert {r.decision.kind for r in rest} == {"append"}
         assert {t.fields["tool"] for t in store.query("toolcall")} >= {"read", "bash", "edit"}
 
 

@@ -126,13 +126,13 @@ def test_pins_visible_at_each_call_are_recorded(pi: Pi) -> None:
     with stored(pi) as store:
         calls = calls_of(store)
         assert_recorded(store, session_of(store), answered(model))
-        assert [c.fields["stats"]["pinned"] for c in calls] == [0, 0, 0, 0, 1]
-        assert [c.fields["decision"]["kind"] for c in calls] == ["append"] * 5
-        parents = [c.fields["parent"] for c in calls]
+        assert [c.stats.pinned for c in calls] == [0, 0, 0, 0, 1]
+        assert [c.decision.kind for c in calls] == ["append"] * 5
+        parents = [c.parent for c in calls]
         assert parents == [None, *(c.id for c in calls[:-1])]
-        assert {c.fields["model"]["name"] for c in calls} == {"scripted/scripted-1"}
+        assert {c.model.name for c in calls} == {"scripted/scripted-1"}
         versions = [
-            (row[3], row[4]) for c in calls for row in c.fields["parts"] if row[3] is not None
+            (row.subject, row.version) for c in calls for row in c.parts if row.subject is not None
         ]
         members = {m.fields["ordinal"]: m for m in store.query("member")}
         for ordinal, version in versions:

@@ -245,8 +245,8 @@ def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> N
     )
     at = handle(pi, "/a.txt")
     with stored(pi) as store:
-        reasons = [c.fields["decision"].get("reason") for c in calls_of(store)]
-        pinned = {c.fields["ordinal"]: c.fields["stats"]["pinned"] for c in calls_of(store)}
+        reasons = [c.decision.reason for c in calls_of(store)]
+        pinned = {c.ordinal: c.stats.pinned for c in calls_of(store)}
     assert "high-water" in reasons
     before = model.requests[7].request
     assert results(model.requests[7])[0] == f"{at}\n{lines('pinned', 200)}"

@@ -104,7 +104,7 @@ def test_a_store_that_another_process_holds_for_a_while(work: Pi) -> None:
     with stored(work) as store:
         assert len(store.query("toolcall")) == len(results(model.requests[-1]))
         for record, request in zip(sent_records(store), model.requests, strict=True):
-            assert_shows(store, session_of(store), record.fields["ordinal"], request)
+            assert_shows(store, session_of(store), record.ordinal, request)
 
 
 @one_version
@@ -125,4 +125,4 @@ def test_a_disk_that_is_full(work: Pi, checkout: Path) -> None:
     (sent,) = answered(model)
     with stored(work) as store:
         assert len(store.query("toolcall")) == len(results(sent)) == 7
-        assert_shows(store, session_of(store), calls_of(store)[-1].fields["ordinal"], sent)
+        assert_shows(store, session_of(store), calls_of(store)[-1].ordinal, sent)

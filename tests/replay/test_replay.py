@@ -13,6 +13,7 @@ import pytest
 
 from foredeck.errors import ConfigError
 from foredeck.hosts.pi.transcripts import TranscriptError, find_transcripts, load_transcript
+from foredeck.model.calls import CallRecord
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -213,7 +214,7 @@ def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
     replay([path], ReplayOptions(), keep=tmp_path / "kept")
     with closing(open_sqlite(tmp_path / "kept" / "one" / "foredeck.db")) as store:
         assert store.query("calibration") == []
-        assert {head.fields["stats"]["reports"] for head in store.query("call")} == {0}
+        assert {CallRecord(head.fields).stats.reports for head in store.query("call")} == {0}
 
 
 def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:

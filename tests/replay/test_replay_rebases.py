@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.hosts.protocol import ToolCallParams
+from foredeck.model.call_values import Decision
+from foredeck.model.calls import in_order
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay
@@ -42,10 +43,10 @@ def long_session() -> Recording:
     return recording
 
 
-def decisions(home: Path, options: ReplayOptions) -> list[dict[str, Any]]:
+def decisions(home: Path, options: ReplayOptions) -> list[Decision]:
     with closing(open_store(options.config(home))) as store:
-        records = sorted((h.fields for h in store.query("call")), key=lambda f: f["ordinal"])
-    return [record["decision"] for record in records]
+        records = in_order(head.fields for head in store.query("call"))
+    return [record.decision for record in records]
 
 
 @pytest.fixture
@@ -56,9 +57,10 @@ def session(tmp_path: Path) -> Path:
 def test_a_rebase_that_pays_says_what_it_weighed(session: Path, tmp_path: Path) -> None:
     options = ReplayOptions(policy="seed-window", settings=SETTINGS)
     told = replay([session], options, keep=tmp_path / "keep")
-    paid = [d for d in decisions(tmp_path / "keep" / "long", options) if d.get("reason") == "pays"]
+    paid = [d for d in decisions(tmp_path / "keep" / "long", options) if d.reason == "pays"]
     assert paid
-    assert all(d["rent"] >= d["premium"] - 1 and d["saves"] > 0 for d in paid)
+    weighed = [decision.weighed for decision in paid]
+    assert all(w["rent"] >= w["premium"] - 1 and w["saves"] > 0 for w in weighed)
     assert told["total"]["decisions"]["pays"] == len(paid)
     rows = {row["row"]: row for row in told["table"]}
     never = replay([session], ReplayOptions(policy="keep-all"))["table"]

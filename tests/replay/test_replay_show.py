@@ -49,7 +49,7 @@ def test_show_is_what_was_sent(
         for prompt in prompts:
             got = prompt_at(store, recording.id, prompt["call"])
             assert [essence(message) for message in got.messages] == prompt["messages"]
-            assert got.record["time_ms"] == prompt["time_ms"]
+            assert got.record.time_ms == prompt["time_ms"]
     for prompt in prompts[:: len(prompts) // 3]:
         number = str(prompt["call"])
         assert main(["show", recording.id, "--call", number, "--json", "--home", home]) == 0

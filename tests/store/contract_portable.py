@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from foredeck.errors import ImportRefused, UnknownSession
+from foredeck.model.calls import CallDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -18,7 +19,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.messages import load_message
-from foredeck.model.records import CallDocument, MemberDocument, NicknameDocument, TurnDocument
+from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from foredeck.errors import ImportRefused
+from foredeck.model.calls import CallDocument
 from foredeck.model.kinds import kind_of
-from foredeck.model.records import CallDocument, TurnDocument
+from foredeck.model.records import TurnDocument
 from foredeck.store.portable import ImportLimits, import_file
 from foredeck.store.portable.lines import encode_line
 from foredeck.store.protocol import Store

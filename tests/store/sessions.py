@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.model.calls import CallDocument
 from foredeck.model.documents import (
     ChatDocument,
     Document,
@@ -19,7 +20,6 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import pack, put_blob, store_message
 from foredeck.model.records import (
-    CallDocument,
     MemberDocument,
     NicknameDocument,
     Pin,

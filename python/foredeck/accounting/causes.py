@@ -44,12 +44,12 @@ def common_messages(last: StoredCall, call: StoredCall) -> int:
 
 def continues(last: StoredCall, call: StoredCall) -> bool:
     """Whether a call was made to go on from the one before it."""
-    return bool(call.record["parent"] == call_id(last.record["session"], last.ordinal))
+    return call.record.parent == call_id(last.record.session, last.ordinal)
 
 
 def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause | None:
     """Why nothing could be found, whatever the messages say; None where there is no such cause."""
-    if last.record["model"].get("name") != call.record["model"].get("name"):
+    if last.record.model.name != call.record.model.name:
         return "model switch"
     if last.around.hash != call.around.hash:
         return "system prompt or tools"
@@ -85,15 +85,13 @@ def _comes(key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[M
 def cause_of_ours(last: StoredCall, call: StoredCall) -> Cause:
     """Why bytes of ours have changed at a call: by its decision, or because the one before went
     out without them."""
-    decision = call.record["decision"]
-    reason = decision.get("reason")
-    if decision.get("kind") == "host":
+    decision = call.record.decision
+    if decision.is_host:
         return "without foredeck"
-    if call.record["layout"] == "pools":
+    if call.record.layout == "pools":
         return "layout"
-    if decision.get("kind") != "rebase":
-        went_out_raw = last.record["decision"].get("kind") == "host"
-        return "without foredeck" if went_out_raw else "unexplained"
-    if reason in FORCED:
+    if not decision.is_rebase:
+        return "without foredeck" if last.record.is_host else "unexplained"
+    if decision.reason in FORCED:
         return "rebase: forced"
-    return "rebase: free" if reason in FREE else "rebase: paid"
+    return "rebase: free" if decision.reason in FREE else "rebase: paid"

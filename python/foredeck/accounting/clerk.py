@@ -17,6 +17,7 @@ from foredeck.accounting.shapes import Shape
 from foredeck.accounting.stored import StoredCall
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
+from foredeck.model.call_values import CallStats
 
 NOISE_TOKENS = 64
 """A hit that is reported so much shorter than predicted is a difference in counting."""
@@ -32,14 +33,14 @@ def account_of(
     """The account of a session's calls. `plain`: what the host alone would have sent at each,
     where that is not the list that it gave."""
     listed = list(calls)
-    newest = next((c.record for c in reversed(listed) if c.record["stats"].get("rate")), None)
-    stats = {} if newest is None else newest["stats"]
-    ttls = (c.record["model"].get("ttl_s") for c in reversed(listed))
+    gauged = (stats for c in reversed(listed) if (stats := c.record.stats).rate)
+    stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
+    ttls = (c.record.model.ttl_s for c in reversed(listed))
     account = Account(
         method.cache or _cache_of(listed),
         method.ttl_s or next(filter(None, ttls), DEFAULT_TTL_S),
-        method.rate or stats.get("rate") or CHARS_PER_TOKEN,
-        stats.get("reports") or 0,
+        method.rate or stats.rate,
+        stats.reports,
         method.reported,
     )
     clerk = _Clerk(account, method)
@@ -50,7 +51,7 @@ def account_of(
 
 def _cache_of(calls: Sequence[StoredCall]) -> str:
     """The rule of the provider that was called last."""
-    api = calls[-1].record["model"].get("api", "") if calls else ""
+    api = calls[-1].record.model.api if calls else ""
     if api.startswith(("anthropic", "bedrock")):
         return "anthropic"
     return "openai" if api.startswith(("openai", "azure")) else "ideal"
@@ -73,32 +74,32 @@ class _Clerk:
 
     def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
         """The next call."""
-        model, rate = call.record["model"], self._account.rate
-        prices = Prices(model.get("read", 0.1), model.get("write", 1.25))
+        model, rate = call.record.model, self._account.rate
+        prices = Prices(model.read, model.write)
         heads = self._method.head or (
             (call.around.chars - call.around.own_chars) / rate,
             call.around.chars / rate,
         )
-        name = f"{model.get('name') or ''}\0{call.around.hash}"
-        time_ms = call.record["time_ms"]
+        name = f"{model.name}\0{call.around.hash}"
+        time_ms = call.record.time_ms
         theirs = prompt_of(name, plain, heads[0], rate, "")
         prompt = prompt_of(name, [shape for _, shape in call.sent], heads[1], rate, call.mark)
         warmed = self._warm(call)
         hit = self._ours.request(prompt, time_ms)
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)
         self._compare(call, hit, lost)
-        decision = call.record["decision"]
+        decision = call.record.decision
         line = Line(
             call.ordinal,
             time_ms,
-            str(model.get("name") or ""),
-            str(decision.get("kind") or ""),
-            str(decision.get("reason") or ""),
+            model.name,
+            decision.kind,
+            decision.reason or "",
             _charge(theirs.tokens, self._plain.request(theirs, time_ms), prices),
             _charge(prompt.tokens, hit, prices),
             {cause: round(tokens) for cause, tokens in lost.items() if round(tokens) > 0},
-            float(model.get("input") or 0),
-            (call.record.get("cache") or {}).get("read"),
+            model.input_price,
+            call.record.cache.read,
             call.usage,
         )
         self._account.lines.append(line)
@@ -107,7 +108,7 @@ class _Clerk:
 
     def _warm(self, call: StoredCall) -> int:
         """The host has sent the last prompt once more to keep it alive; returns when, or 0."""
-        warmed = int((call.record.get("cache") or {}).get("warmed_ms") or 0)
+        warmed = call.record.cache.warmed_ms
         if warmed and self._sent is not None:
             plain, ours = self._sent
             self._plain.request(plain, warmed)
@@ -122,7 +123,7 @@ class _Clerk:
         if self._last is None:
             return {}
         last, total = self._last
-        gap = call.record["time_ms"] - max(warmed, last.record["time_ms"])
+        gap = call.record.time_ms - max(warmed, last.record.time_ms)
         around = cause_around(last, call, expired=gap > self._account.ttl_s * 1000)
         if around is not None:
             return {around: total - hit.read}
@@ -181,15 +182,10 @@ class _Clerk:
 
     def _begin(self, call: StoredCall, line: Line, prices: Prices) -> tuple[Rebase, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
-        decision = call.record["decision"]
+        decision = call.record.decision
         # What was weighed was counted by the default rate.
         scale = CHARS_PER_TOKEN / self._account.rate
-        start = int(decision.get("from") or 0)
-        weighed = {
-            name: value * scale
-            for name, value in decision.items()
-            if name != "from" and isinstance(value, int | float)
-        }
+        weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
         rebase = Rebase(
             line.call,
@@ -201,7 +197,7 @@ class _Clerk:
             weighed,
         )
         self._account.rebases.append(rebase)
-        return rebase, start
+        return rebase, decision.changed_from or 0
 
     def _unfolded(self, call: StoredCall) -> float:
         """Tokens that the prompt would have had with what was sent before as it was."""

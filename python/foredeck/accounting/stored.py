@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import PromptUsage, value_chars
 from foredeck.context.messages.parts import Part
-from foredeck.context.state.branch import BranchState, CallLog, Fields
+from foredeck.context.state.branch import BranchState, CallLog
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import time_of, to_usage
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
+from foredeck.model.call_values import PartRow
+from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, unpack
 from foredeck.store.protocol import Head, Store
 
@@ -34,7 +35,7 @@ class Around:
 class StoredCall:
     """One call that went out."""
 
-    record: Fields
+    record: CallRecord
     keys: Sequence[MessageKey]
     roles: Sequence[str]
     """Of the host's messages, by index."""
@@ -54,7 +55,7 @@ class StoredCall:
     @property
     def ordinal(self) -> int:
         """Its number in the session."""
-        return int(self.record["ordinal"])
+        return self.record.ordinal
 
 
 def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
@@ -64,8 +65,9 @@ def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
     turns = store.query("turn", {"session": session})
     usages, answers, last = _usages(turns), _answers(log), _last_answers(turns)
     reader = _Reader(store, log)
-    for head in sorted(heads, key=lambda head: head.fields["ordinal"]):
-        usage = usages.get(answers.get(head.fields["tip"]) or last.get(head.id, ""))
+    for head in sorted(heads, key=lambda head: CallRecord(head.fields).ordinal):
+        tip = CallRecord(head.fields).tip
+        usage = usages.get(answers.get(tip) or last.get(head.id, ""))
         call = reader.read(head, usage)
         if head.id not in log.unsent:
             yield call
@@ -85,11 +87,10 @@ def _answers(log: CallLog) -> dict[str, str]:
     """The message that follows a list in a later call, by the tip of the list."""
     found: dict[str, str] = {}
     for record in log.records.values():
-        parent = log.records.get(record["parent"] or "")
-        if parent is None or not record["keys"]:
-            continue
-        if record["kept"] == parent["kept"] + len(parent["keys"]):
-            found.setdefault(parent["tip"], record["keys"][0][1])
+        parent = log.records.get(record.parent or "")
+        address = next(record.addresses, None)
+        if parent is not None and address is not None and record.kept == parent.length:
+            found.setdefault(parent.tip, address)
     return found
 
 
@@ -99,13 +100,13 @@ def _last_answers(turns: Sequence[Head]) -> dict[str, str]:
     return {call: answer for call, answer in told if call and answer}
 
 
-def _mark(record: Fields, messages: Sequence[Message]) -> str:
-    end = (record.get("cache") or {}).get("marked")
+def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
+    end = record.cache.marked
     return str(messages[end - 1].get("toolCallId") or "") if end else ""
 
 
 class _Reader:
-    """Folds records one after the other, and makes each message once."""
+    """Replays records one after the other, and makes each message once."""
 
     def __init__(self, store: Store, log: CallLog) -> None:
         self._store = store
@@ -113,14 +114,15 @@ class _Reader:
         self._state = BranchState()
         self._at: str | None = None
         self._messages: dict[str, Message] = {}
-        self._edited: dict[tuple[str, int], Message] = {}
+        self._edited: dict[MessageKey, tuple[PartRow, Message]] = {}
+        """By message, the newest row that it went out by, and what that made of it."""
         self._sent, self._plain = Shapes(), Shapes()
         self._around: dict[str, Around] = {}
 
     def read(self, head: Head, usage: PromptUsage | None) -> StoredCall:
         """The call behind a record, given what was reported of it."""
         record = self._log.records[head.id]
-        if record["parent"] == self._at:
+        if record.parent == self._at:
             self._state.apply(record)
         else:
             self._state = self._log.replay(head.id, self._load)
@@ -142,9 +144,9 @@ class _Reader:
             self._log.rewritten.get(head.id, ""),
         )
 
-    def _load(self, id: str) -> Fields | None:
+    def _load(self, id: str) -> CallRecord | None:
         head = self._store.head(id)
-        return None if head is None else head.fields
+        return None if head is None else CallRecord(head.fields)
 
     def _listed(
         self, keys: Sequence[MessageKey], messages: Sequence[Message]
@@ -158,15 +160,16 @@ class _Reader:
                 row = self._state.rows.get(index)
                 yield index, self._as_sent(keys[index], messages[index], row)
 
-    def _as_sent(self, key: MessageKey, message: Message, row: list[Any] | None) -> Message:
-        if row is None or row[2] is None:
+    def _as_sent(self, key: MessageKey, message: Message, row: PartRow | None) -> Message:
+        """The message as it goes out: the same object at each call, until its edit changes."""
+        if row is None or row.packed is None:
             return message
-        known = (key.address, id(row))
-        if known not in self._edited:
-            _, part = Part.from_row(row, self._store.blob)
-            edits = {0: part.blocks or []}
-            self._edited[known] = apply_edits([message], edits, {}, set())[0]
-        return self._edited[known]
+        known, edited = self._edited.get(key, (None, message))
+        if known is not row:
+            edits = {0: Part.from_row(row, self._store.blob).blocks or []}
+            edited = apply_edits([message], edits, {}, set())[0]
+            self._edited[key] = row, edited
+        return edited
 
     def _message(self, address: str) -> Message:
         if address not in self._messages:
@@ -174,10 +177,10 @@ class _Reader:
         return self._messages[address]
 
     def _what_is_around(self, head: Head) -> Around:
-        pin: Mapping[str, Any] | None = head.fields.get("system")
-        if not pin:
+        pin = CallRecord(head.fields).system
+        if pin is None:
             return Around("", 0, 0)
-        hash = str(pin["content_hash"])
+        hash = pin.content_hash
         if hash not in self._around:
             system, tools = system_at(self._store, head)
             own = [tool for tool in tools if tool.get("name") in CONTEXT_TOOLS]

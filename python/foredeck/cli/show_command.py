@@ -116,23 +116,23 @@ def _print_text(place: str, session: str, prompt: Prompt) -> None:
 
 def _title(place: str, session: str, prompt: Prompt) -> str:
     record = prompt.record
-    decision = record["decision"]
-    reason = f" ({decision['reason']})" if decision.get("reason") else ""
-    model = record["model"].get("name") or "an unknown model"
+    decision = record.decision
+    reason = f" ({decision.reason})" if decision.reason else ""
+    model = record.model.name or "an unknown model"
     return (
-        f"session {session}, {place}, {when(record['time_ms'])}, {model}, "
-        f"{record['layout']}, {decision['kind']}{reason}"
+        f"session {session}, {place}, {when(record.time_ms)}, {model}, "
+        f"{record.layout}, {decision.kind}{reason}"
     )
 
 
 def _summary(prompt: Prompt) -> str:
-    stats = prompt.record["stats"]
+    stats = prompt.record.stats
     return (
         f"{counted(len(prompt.messages), 'message')}, {len(prompt.edited)} edited and "
-        f"{len(prompt.inserted)} inserted by foredeck; {short_count(stats['chars_sent'])} "
-        f"characters of the host's {short_count(stats['chars_host'])}; "
-        f"{counted(stats['objects'], 'object')}, {stats['active']} active, "
-        f"{stats['pinned']} pinned, {stats['collapsed']} folded"
+        f"{len(prompt.inserted)} inserted by foredeck; {short_count(stats.chars_sent)} "
+        f"characters of the host's {short_count(stats.chars_host)}; "
+        f"{counted(stats.objects, 'object')}, {stats.active} active, "
+        f"{stats.pinned} pinned, {stats.folded} folded"
     )
 
 

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
-from foredeck.context.cache.economics import Ledger
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.session import Session
+from foredeck.model.call_values import CallStats
+from foredeck.model.calls import CallRecord
 
 
-def status_line(record: Mapping[str, Any]) -> str:
+def status_line(record: CallRecord) -> str:
     """From the record of the newest call. A `~` says that no provider has counted yet."""
-    stats = record["stats"]
-    sent, host = tokens_of(stats, "chars_sent"), tokens_of(stats, "chars_host")
+    stats = record.stats
+    sent, host = tokens_of(stats, stats.chars_sent), tokens_of(stats, stats.chars_host)
     less = f", {100 * (host - sent) // host}% saved" if host > sent > 0 else ""
-    about = "" if stats["reports"] else "~"
+    about = "" if stats.reports else "~"
     parts = [f"foredeck {about}{short(sent)} of {short(host)} tokens{less}"]
     saved = saved_so_far(record)
     if saved:
         parts.append(saved)
-    if stats.get("rebase_in"):
-        parts.append(f"next rebase in {stats['rebase_in']}+ calls")
-    parts += [f"{stats['active']} active", f"{stats['collapsed']} folded"]
+    if stats.rebase_in:
+        parts.append(f"next rebase in {stats.rebase_in}+ calls")
+    parts += [f"{stats.active} active", f"{stats.folded} folded"]
     return ", ".join(parts)
 
 
-def tokens_of(stats: Mapping[str, Any], name: str) -> int:
-    """Tokens behind a count of characters (`chars_sent`, `chars_host`) in a record's `stats`."""
-    images, tokens = stats.get("images") or (0, 0)
-    return int((stats[name] - images * IMAGE_CHARS) / stats["rate"]) + tokens
+def tokens_of(stats: CallStats, chars: int) -> int:
+    """Tokens behind one of the counts of characters in `stats`."""
+    return int((chars - stats.images * IMAGE_CHARS) / stats.rate) + stats.image_tokens
 
 
-def saved_so_far(record: Mapping[str, Any]) -> str:
+def saved_so_far(record: CallRecord) -> str:
     """What the branch has cost less than with nothing folded, in the host's currency; empty where
     the model has no price, or it is less than a cent."""
     plain, ours = spent(record)
@@ -44,18 +42,17 @@ def saved_so_far(record: Mapping[str, Any]) -> str:
     return f"${saved:.2f} saved so far" if saved > 0 else f"${-saved:.2f} dearer so far"
 
 
-def spent(record: Mapping[str, Any]) -> tuple[float, float]:
+def spent(record: CallRecord) -> tuple[float, float]:
     """What the branch has cost up to this call with nothing folded, and as it went out: in
     uncached input tokens."""
-    ledger = Ledger.from_state((record.get("state") or {}).get("ledger") or {})
-    # The ledger counts by the default rate, so that a calibration in mid-session changes nothing.
-    scale = CHARS_PER_TOKEN / record["stats"]["rate"]
-    return ledger.plain * scale, ledger.ours * scale
+    # The cost is kept by the default rate, so that a calibration in mid-session changes nothing.
+    scale = CHARS_PER_TOKEN / record.stats.rate
+    return record.cost.plain * scale, record.cost.ours * scale
 
 
-def price_of(record: Mapping[str, Any]) -> float:
+def price_of(record: CallRecord) -> float:
     """Of one uncached input token, in the host's currency; 0 where it is not known."""
-    return float(record["model"].get("input") or 0.0) / 1_000_000
+    return record.model.input_price / 1_000_000
 
 
 def cost_so_far(session: Session) -> str:
@@ -73,12 +70,11 @@ def cost_so_far(session: Session) -> str:
     ]
     if price:
         lines.append(f"At the model's prices: ${ours * price:.2f} instead of ${plain * price:.2f}.")
-    reasons = Counter(
-        str(r["decision"].get("reason")) for r in chain if r["decision"].get("kind") == "rebase"
-    )
+    decisions = [each.decision for each in chain]
+    reasons = Counter(str(each.reason) for each in decisions if each.is_rebase)
     told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
     lines.append(f"Rebases: {told or 'none'}.")
-    reports, rate = record["stats"]["reports"], record["stats"]["rate"]
+    reports, rate = record.stats.reports, record.stats.rate
     measured = f"measured over {reports} calls" if reports else "an estimate so far"
     lines.append(f"{rate:.2f} characters make a token, {measured}.")
     lines.append(f"foredeck cost {session.id} shows it call by call, with every lost cache hit.")

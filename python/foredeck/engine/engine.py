@@ -7,9 +7,7 @@ must be called from one thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any
 
 from foredeck import __version__
 from foredeck.config import Config
@@ -54,6 +52,7 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
     UserMessage,
 )
+from foredeck.model.call_values import Decision
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Store
 
@@ -163,11 +162,10 @@ class Engine:
         }
 
     @property
-    def decision(self) -> Mapping[str, Any]:
-        """What was decided at the newest call of the open session, and why; empty before one."""
-        record = None if self.opened is None else self.opened.session.newest_record
-        decision: Mapping[str, Any] = {} if record is None else record["decision"]
-        return decision
+    def decision(self) -> Decision:
+        """What was decided at the newest call of the open session, and why."""
+        record = self.opened.session.newest_record if self.opened else None
+        return record.decision if record else Decision()
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:
         """One of the model's context tools. Raises `ToolError` with a text for the model."""

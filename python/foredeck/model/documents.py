@@ -15,6 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.canonical import hash_text, hash_value
 
+Fields = Mapping[str, Any]
+"""The fields of a document as a store hands them out, by name."""
+
 Generator = Literal["human", "agent", "tool", "system"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foredeck.model.calls import CallDocument
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
     ChatDocument,
@@ -12,7 +13,6 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.records import (
-    CallDocument,
     ForgottenDocument,
     MemberDocument,
     NicknameDocument,

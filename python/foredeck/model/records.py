@@ -1,7 +1,8 @@
-"""Record documents: turns, index membership, nickname claims and call records.
+"""Record documents: turns, index membership, nickname claims, calibrations and tombstones.
 
 They are documents like any other to the store. With the stored messages they are enough to put
 every prompt together again, and to resume a session on any of its branches.
+Call records have a module of their own (`calls`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ SAME_TRANSACTION = "self"
 """A pin's token when the version it names was written in the pin's own transaction."""
 
 
-def _by_foredeck() -> Provenance:
+def by_foredeck() -> Provenance:
+    """Where records come from."""
     return Provenance(origin="foredeck", generator="system")
 
 
@@ -38,11 +40,11 @@ class TurnDocument(Document):
     """One assistant message with the user message that began it, if any, and its calls.
 
     `user`, `assistant` and `others` are hashes of stored messages (see `messages.py`): text is
-    kept once, however many turns, branches and calls speak of it.
+    stored once, however many turns, branches and calls hold it.
     """
 
     type: str = "turn"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
+    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     user: str | None = None
     assistant: str | None = None
@@ -64,7 +66,7 @@ class MemberDocument(Document):
     """
 
     type: str = "member"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
+    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     ordinal: int
     object: str
@@ -78,7 +80,7 @@ class NicknameDocument(Document):
     """The claim of a nickname: made by compare-and-put, so a name means one object at a time."""
 
     type: str = "nickname"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
+    provenance: Provenance = Field(default_factory=by_foredeck)
     object: str | None
 
 
@@ -86,7 +88,7 @@ class ForgottenDocument(Document):
     """What is left of a session that its user had forgotten: that it was, and how much went."""
 
     type: str = "forgotten"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
+    provenance: Provenance = Field(default_factory=by_foredeck)
     session: str
     documents: int
     blobs: int
@@ -97,65 +99,11 @@ def forgotten_id(session: str) -> str:
     return f"forgotten:{session}"
 
 
-class CallDocument(Document):
-    """What one model call was made of; everything that a restarted engine must not recompute.
-
-    A branch is a chain of these: `parent` is the call record that this one continues, `kept`
-    how many of its messages still stand, `keys` the messages after them.
-    """
-
-    type: str = "call"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
-    session: str
-    ordinal: int
-    """From 1, in the order in which the session's calls were made, over all branches."""
-    parent: str | None
-    kept: int
-    keys: list[list[Any]]
-    """`[entry id or None, message hash]` for each message after the kept ones."""
-    tip: str
-    """Rolling hash over all keys: equal tips mean equal message lists."""
-    parts: list[list[Any]] = Field(default_factory=list)
-    """Newly rendered parts, in the form of `context.parts.Part.to_row`."""
-    changed_from: int = 0
-    """Inserts and drops at or after this index replace those of the parent."""
-    inserts: list[list[Any]] = Field(default_factory=list)
-    """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
-    drops: list[int] = Field(default_factory=list)
-    """Indexes of host messages that are not sent."""
-    system: Pin | None = None
-    model: dict[str, Any] = Field(default_factory=dict)
-    time_ms: int
-    layout: str
-    policy: str
-    decision: dict[str, Any] = Field(default_factory=dict)
-    """What was decided and why: `{"kind": "append" | "rebase" | "host", "reason": ...}`."""
-    sets: dict[str, list[int]] = Field(default_factory=dict)
-    """Changes of the sets since the parent: `pool+`, `pool-`, `active+`, ... as ordinals, and
-    `expired+`, `expired-` as message indexes: content that goes at the next rebase."""
-    state: dict[str, Any] = Field(default_factory=dict)
-    """What is to be found again after a restart: of the policy (`policy`), and what the branch
-    has cost so far (`ledger`)."""
-    due: dict[str, list[list[int]]] = Field(default_factory=dict)
-    """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.messages.parts.PieceRef`)."""
-    stats: dict[str, Any] = Field(default_factory=dict)
-    cache: dict[str, Any] | None = None
-    """What the provider's cache was taken to do: `rule`, `hit` (messages of the prefix that it
-    holds; 0: only what stands before them, -1: nothing), the tokens `read`, `written` and `fresh`
-    (neither); `marked` (messages before one more marker), `warmed_ms` (when the host last kept it
-    warm). `reported`: what the provider has counted of the call before, `[ordinal, read, written,
-    fresh]`."""
-    acks: list[list[Any]] = Field(default_factory=list)
-    """`[ordinal, outcome]` of earlier calls, as the host has told since; of one whose request
-    another extension has changed also `[ordinal, "rewritten", what]`."""
-
-
 class CalibrationDocument(Document):
     """How many characters of a model's prompts make a token, as its provider has counted."""
 
     type: str = "calibration"
-    provenance: Provenance = Field(default_factory=_by_foredeck)
+    provenance: Provenance = Field(default_factory=by_foredeck)
     model: str
     """`provider/id`."""
     chars_per_token: float

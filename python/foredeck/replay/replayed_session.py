@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from foredeck.accounting.prices import load_cost
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
+from foredeck.model.call_values import Decision
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
@@ -36,7 +36,7 @@ class ReplayedSession:
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
 
-    def call(self, call: RecordedCall) -> tuple[list[Message], Mapping[str, Any]]:
+    def call(self, call: RecordedCall) -> tuple[list[Message], Decision]:
         """One recorded call: the messages that would have gone out, and what was decided."""
         engine = self.engine or self._start()
         host = self._host

@@ -22,6 +22,8 @@ from foredeck.context.messages.items import blocks_chars
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript, load_transcript
 from foredeck.hosts.pi.validity import find_faults
+from foredeck.model.call_values import Decision
+from foredeck.model.calls import in_order
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.registry import store_kind
@@ -123,20 +125,18 @@ def _restarts_before(number: int, every: int | None) -> bool:
 def _take_records(result: SessionResult, session: str, config: Config) -> None:
     """What the call records tell: decisions, and how things stood at the last call."""
     with closing(store_kind(config.store).open_whole(config)) as store:
-        records = sorted(
-            (head.fields for head in store.query("call", {"session": session})),
-            key=lambda fields: fields["ordinal"],
-        )
-    reasons = Counter(_reason(record["decision"]) for record in records)
+        heads = store.query("call", {"session": session})
+        records = in_order(head.fields for head in heads)
+    reasons = Counter(_reason(record.decision) for record in records)
     result.decisions = dict(sorted(reasons.items()))
-    result.rebases = sum(record["decision"].get("kind") == "rebase" for record in records)
+    result.rebases = sum(record.decision.is_rebase for record in records)
     if records:
-        stats = records[-1]["stats"]
-        result.collapsed, result.objects = stats["collapsed"], stats["objects"]
+        stats = records[-1].stats
+        result.collapsed, result.objects = stats.folded, stats.objects
 
 
-def _reason(decision: dict[str, Any]) -> str:
-    return str(decision["reason"] if decision["kind"] == "rebase" else decision["kind"])
+def _reason(decision: Decision) -> str:
+    return str(decision.reason) if decision.is_rebase else decision.kind
 
 
 def _one_call(
@@ -150,7 +150,7 @@ def _one_call(
 ) -> None:
     prompt, decision = host.call(call)
     if judge is not None:
-        reason = decision["reason"] if decision["kind"] == "rebase" else None
+        reason = decision.reason if decision.is_rebase else None
         judge.see(call, prompt, reason, host.marker)
     result.calls += 1
     result.invalid_prompts += bool(find_faults(prompt))

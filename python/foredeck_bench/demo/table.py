@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
-from foredeck.model.records import CallDocument
+from foredeck.model.call_values import CallStats
+from foredeck.model.calls import CallRecord, in_order
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted.cache import block_tokens, estimate_tokens
 
@@ -74,58 +75,55 @@ def call_rows(config: Config, session: str) -> list[CallRow]:
     """All recorded calls of a session, in order."""
     with closing(open_store(config, lazy=True)) as store:
         heads = store.query("call", {"session": session})
-        documents = [store.get(head.id, CallDocument) for head in heads]
-    records = sorted((d for d in documents if d), key=lambda d: d.ordinal)
-    return list(_rows(records))
+        return list(_rows(in_order(head.fields for head in heads)))
 
 
-def _rows(records: Iterable[CallDocument]) -> Iterator[CallRow]:
-    before: Json = {}
+def _rows(records: Iterable[CallRecord]) -> Iterator[CallRow]:
+    before: CallStats | None = None
     shown: set[int] = set()
     for record in records:
         stats = record.stats
         yield CallRow(
             record.ordinal,
-            _tokens(stats["chars_host"]),
-            _tokens(stats["chars_sent"]),
-            stats["active"],
-            stats["collapsed"],
-            stats["pinned"],
+            _tokens(stats.chars_host),
+            _tokens(stats.chars_sent),
+            stats.active,
+            stats.folded,
+            stats.pinned,
             _why(record, before, shown),
         )
         before = stats
-        shown.update(record.sets.get("active+", ()))
+        shown.update(record.sets.active.added)
 
 
-def _why(record: CallDocument, before: Json, shown: set[int]) -> str:
+def _why(record: CallRecord, before: CallStats | None, shown: set[int]) -> str:
     decision, stats = record.decision, record.stats
-    if decision.get("kind") == "host":
-        return f"sent as Pi has it ({decision.get('reason')})"
+    if decision.is_host:
+        return f"sent as Pi has it ({decision.reason})"
     notes = []
-    if decision.get("kind") == "rebase":
-        folded = stats["collapsed"] - before.get("collapsed", 0)
-        reason = str(decision.get("reason"))
+    if decision.is_rebase:
+        folded = stats.folded - (before.folded if before else 0)
+        reason = str(decision.reason)
         notes.append(f"{folded} outputs folded: {_REASONS.get(reason, reason)}")
     elif before:
-        spared = _grown(stats, before, "chars_host") - _grown(stats, before, "chars_sent")
+        host = stats.chars_host - before.chars_host
+        spared = host - (stats.chars_sent - before.chars_sent)
         if _tokens(spared) >= 30:
             notes.append(f"{_tokens(spared):,} tokens not sent twice")
     notes += _set_changes(record, shown)
     return "; ".join(notes)
 
 
-def _set_changes(record: CallDocument, shown: set[int]) -> list[str]:
+def _set_changes(record: CallRecord, shown: set[int]) -> list[str]:
     sets = record.sets
-    notes = [f"{_handles(sets[key])} {word}" for key, word in _SET_WORDS if sets.get(key)]
-    back = [ordinal for ordinal in sets.get("active+", ()) if ordinal in shown]
+    pins = ((sets.pinned.added, "pinned"), (sets.pinned.removed, "unpinned"))
+    notes = [f"{_handles(ordinals)} {word}" for ordinals, word in pins if ordinals]
+    back = [ordinal for ordinal in sets.active.added if ordinal in shown]
     if back:
         notes.append(f"{_handles(back)} back in full")
-    if record.decision.get("kind") != "rebase" and sets.get("active-"):
-        notes.append(f"{_handles(sets['active-'])} may be folded")
+    if not record.decision.is_rebase and sets.active.removed:
+        notes.append(f"{_handles(sets.active.removed)} may be folded")
     return notes
-
-
-_SET_WORDS = (("pinned+", "pinned"), ("pinned-", "unpinned"))
 
 
 def _tokens(chars: int) -> int:
@@ -134,10 +132,6 @@ def _tokens(chars: int) -> int:
 
 def _handles(ordinals: Iterable[int]) -> str:
     return " ".join(f"@{ordinal}" for ordinal in ordinals)
-
-
-def _grown(stats: Json, before: Json, key: str) -> int:
-    return int(stats[key]) - int(before[key])
 
 
 # ---------------------------------------------------------------- plain Pi's side

@@ -10,11 +10,11 @@ from its last use. With `none` nothing is kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from foredeck.context.messages.conversation import Conversation
+from foredeck.model.calls import CallRecord
 
 CacheRule = Literal["prefix", "markers", "none"]
 
@@ -46,7 +46,7 @@ def rule_of(api: str, provider: str, model: str) -> CacheRule:
 @dataclass(slots=True)
 class CacheEntries:
     """Ends of earlier requests of a branch: a number of messages, and when that prefix was last
-    used, in milliseconds since 1970. Folded from call records, never computed again."""
+    used, in milliseconds since 1970. Replayed from call records, never computed again."""
 
     used: dict[int, int] = field(default_factory=dict)
     _touched: tuple[int, ...] = ()
@@ -63,18 +63,16 @@ class CacheEntries:
             if end in self.used:
                 self.used[end] = max(time_ms, self.used[end])
 
-    def apply(self, record: Mapping[str, Any]) -> None:
+    def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
-        cache = record.get("cache") or {}
-        self.warm(cache.get("warmed_ms") or 0)
-        if cache.get("hit") == NOTHING:
+        cache, kept, end, now = record.cache, record.kept, record.length, record.time_ms
+        self.warm(cache.warmed_ms)
+        if cache.hit == NOTHING:
             self.used.clear()
-        changed = min((row[0] for row in record.get("parts") or ()), default=record["kept"])
-        self.cut(min(record["kept"], changed, record.get("changed_from", record["kept"])))
-        end = record["kept"] + len(record["keys"])
-        touched = {end, cache.get("hit"), cache.get("marked")}
+        rendered = min(record.rendered, default=kept)
+        self.cut(min(kept, rendered, record.changed_from))
+        touched = {end, cache.hit, cache.marked}
         self._touched = tuple(n for n in touched if n and n > HEAD)
-        now = record["time_ms"]
         if any(at > now for at in self.used.values()):
             # The clock was set back: nothing can have been used later than now.
             self.used = {number: min(at, now) for number, at in self.used.items()}

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from foredeck.model.call_values import BranchCost, Decision
 
 DEFINITION_CHARS = 792
 """Of the definitions of our four tools, as a provider gets them: 198 tokens of every prompt."""
@@ -95,14 +97,10 @@ class Ledger:
         """Whether the session could still pay so much more; what costs nothing always goes."""
         return premium <= 0 or self.ours + premium <= (1 + terms.guard) * self.plain
 
-    def to_state(self) -> dict[str, float]:
+    @property
+    def total(self) -> BranchCost:
         """As a call record keeps it."""
-        return {"plain": self.plain, "ours": self.ours}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Ledger:
-        """The inverse of `to_state`."""
-        return cls(_number(state.get("plain")), _number(state.get("ours")))
+        return BranchCost(self.plain, self.ours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +124,10 @@ class RebaseOffer:
     premium: float
     saving: float
 
-    def to_decision(self) -> dict[str, Any]:
-        """The reason as a call record keeps it."""
-        return {
-            "rent": round(self.rent),
-            "premium": round(self.premium),
-            "saves": round(self.saving),
-        }
+    def explain(self, decision: Decision) -> Decision:
+        """The decision with the figures that it was made by."""
+        rent, premium, saves = round(self.rent), round(self.premium), round(self.saving)
+        return replace(decision, rent=rent, premium=premium, saves=saves)
 
 
 def best_rebase(

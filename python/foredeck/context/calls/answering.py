@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.rewriting.prediction import marker_of
-from foredeck.context.state.branch import Fields
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
+from foredeck.model.calls import CallRecord
 
 
-def answer_call(call: CallInProgress, record: Fields) -> Answer:
+def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
-    anew = not call.keeps_bytes or call.decision.get("reason") == "window"
+    anew = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not anew
     start = min(call.first_changed_part, call.first_new) if goes_on else 0
     return _answer(call.session, record, start)
 
 
-def answer_again(call: CallInProgress, record: Fields) -> Answer:
+def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer that was given before; the host may not have it."""
     call.session.workspace.discard_known()
     return _answer(call.session, record, call.first_new if call.alignment.continued else 0)
 
 
-def _answer(session: Session, record: Fields, start: int) -> Answer:
+def _answer(session: Session, record: CallRecord, start: int) -> Answer:
     branch, conversation = session.branch, session.branch.conversation
     edits = [
         (index, part.blocks)
@@ -31,12 +31,10 @@ def _answer(session: Session, record: Fields, start: int) -> Answer:
         if (part := conversation.parts[index]).blocks
     ]
     return Answer(
-        call=record["ordinal"],
+        call=record.ordinal,
         start=start,
         edits=edits,
         inserts={index: ours for index, ours in branch.inserts.items() if index >= start},
         drops=sorted(index for index in branch.drops if index >= start),
-        decision=dict(record["decision"]),
-        marker=marker_of(conversation, record.get("cache")),
-        stats=dict(record["stats"]),
+        marker=marker_of(conversation, record.cache),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from foredeck.context.cache.cached import CacheRule
 from foredeck.context.digests import DigestSize
@@ -17,6 +16,7 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import set_aside
+from foredeck.model.call_values import Decision, ReportedUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CallInProgress:
     settings: AssemblySettings
     gauge: Gauge
     alignment: Alignment
-    reported: list[int] | None
+    reported: ReportedUsage | None
     """What the provider has counted of the call before."""
     first_new: int
     """The first message that no call has held."""
@@ -55,7 +55,7 @@ class CallInProgress:
     """The layout in which the prompt is written: that of before, as long as bytes must stay."""
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
-    decision: dict[str, Any] = field(default_factory=dict)
+    decision: Decision = field(default_factory=Decision)
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from foredeck.context.cache.cached import CacheReach, reach_of
 from foredeck.context.cache.economics import Prices
@@ -19,6 +18,7 @@ from foredeck.context.rewriting.rewriting import CallContext, rewrite
 from foredeck.context.state.request import Model
 from foredeck.context.window.fitting import WindowBudget, fit
 from foredeck.context.window.pressure import usable_window
+from foredeck.model.call_values import CachePrediction
 
 
 def choose_layout(call: CallInProgress) -> None:
@@ -83,7 +83,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         call.decision, call.first_changed_insert = decision, 0
 
 
-def predict_cache(call: CallInProgress, basis: DecisionBasis) -> dict[str, Any]:
+def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction:
     """What the provider's cache will do with the call, and where one more marker goes."""
     changed_from = min(call.first_changed_part, call.first_changed_insert, call.first_new)
     if not call.keeps_bytes:
@@ -92,23 +92,19 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> dict[str, Any]:
     if basis.costs.reach.markable:
         record = call.session.newest_record
         if call.session.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
-            before = (record.get("cache") or {}).get("marked") if record else None
+            before = record.cache.marked if record else None
         else:
             soon = basis.policy.first_to_go()
     prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
-    if call.reported is not None:
-        prediction["reported"] = call.reported
-    if call.request.warmed_ms:
-        prediction["warmed_ms"] = call.request.warmed_ms
-    return prediction
+    return replace(prediction, reported=call.reported, warmed_ms=call.request.warmed_ms)
 
 
 def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     """What makes a rebase free, or necessary."""
     session, request = call.session, call.request
     model, last = request.model, session.newest_call
-    last_ms = max(last["time_ms"], request.warmed_ms) if last else None
-    last_model = last["model"].get("name") if last else ""
+    last_ms = max(last.time_ms, request.warmed_ms) if last else None
+    last_model = last.model.name if last else ""
     return RebaseInputs(
         cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
         model_changed=bool(model and last_model and last_model != model.name),

@@ -8,7 +8,7 @@ from foredeck.context.intake.adoption import ADOPTED, adopted_call, adoption_rep
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import first_unrepaired
 from foredeck.context.intake.take_in import Intake
-from foredeck.context.state.branch import Fields
+from foredeck.model.calls import CallRecord
 
 
 def record_host_calls(call: CallInProgress) -> None:
@@ -37,16 +37,16 @@ def record_host_calls(call: CallInProgress) -> None:
         call.first_changed_insert = min(call.first_changed_insert, unrepaired)
 
 
-def repeated_record(call: CallInProgress) -> Fields | None:
+def repeated_record(call: CallInProgress) -> CallRecord | None:
     """The record of the call before, where the very same list is to go to the same model again."""
     session, model = call.session, call.request.model
     record = session.newest_record
     if record is None or call.first_new != len(call.items):
         return None
-    if record["decision"].get("kind") == "host" or record["layout"] != call.layout.name:
+    if record.is_host or record.layout != call.layout.name:
         return None
-    if record["kept"] + len(record["keys"]) != call.first_new:
+    if record.length != call.first_new:
         return None
-    if model is not None and record["model"].get("name") != model.name:
+    if model is not None and record.model.name != model.name:
         return None
     return record

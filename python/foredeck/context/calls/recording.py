@@ -7,19 +7,28 @@ from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.items import block_chars
-from foredeck.context.state.branch import REWRITTEN, Fields
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
+from foredeck.model.call_values import (
+    NO_PREDICTION,
+    REWRITTEN,
+    Ack,
+    CachePrediction,
+    CalledModel,
+    CallStats,
+    Decision,
+)
+from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.messages import pack
-from foredeck.model.records import SAME_TRANSACTION, CallDocument, Pin, call_id
+from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
 
-TOLD = ("applied", "aborted")
+ACKNOWLEDGED = ("applied", "aborted")
 """Outcomes that speak of a call of ours; what went out without us has a record of its own."""
 
 
-def record_call(call: CallInProgress, cache: dict[str, Any]) -> Fields:
-    """Commit the record of a call that goes out as we say; returns its fields.
+def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
+    """Commit the record of a call that goes out as we say.
 
     `cache`: what the provider's cache is expected to do with it.
     """
@@ -33,11 +42,11 @@ def record_call(call: CallInProgress, cache: dict[str, Any]) -> Fields:
         drops=sorted(i for i in session.branch.drops if i >= changed_from),
         decision=call.decision,
         time_ms=request.time_ms,
-        model=request.model.to_record() if request.model else {},
+        model=request.model.called if request.model else CalledModel(),
         layout=call.written_in,
         policy=call.policy.name,
         stats=_stats(session, session.frame.chars, call.gauge),
-        acks=_told(request),
+        acks=_acks(request),
         cache=cache,
     )
 
@@ -48,13 +57,14 @@ def _packed(session: Session, start: int) -> list[list[Any]]:
     return [[i, pack(ours, blobs)] for i, ours in sorted(inserts.items()) if i >= start]
 
 
-def _told(request: Request) -> list[list[Any]]:
-    told = [o for o in request.outcomes if o.call and o.kind in TOLD]
-    changed = [[o.call, REWRITTEN, o.reason] for o in told if o.kind == "applied" and o.reason]
-    return [*([o.call, o.kind] for o in told), *changed]
+def _acks(request: Request) -> list[Ack]:
+    """What the host tells of earlier calls; one that was rewritten comes once more, at the end."""
+    acks = [Ack(o.call, o.kind) for o in request.outcomes if o.call and o.kind in ACKNOWLEDGED]
+    applied = [o for o in request.outcomes if o.call and o.kind == "applied"]
+    return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
 
 
-def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> Fields:
+def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
     conversation = session.branch.conversation
     kept = session.branch.matched
@@ -75,24 +85,31 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
         changed_from=changed_from,
         inserts=_packed(session, changed_from),
         drops=[],
-        decision={
-            "kind": "host",
-            "reason": outcome.reason or outcome.kind,
-            "edited": outcome.edited,
-        },
+        decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
-        model=_last_model(session),
+        model=session.log.last.model if session.log.last else CalledModel(),
         layout=layout,
         policy=policy,
         stats=_stats(session, 0, Gauge()),
         acks=_unsent(session, outcome),
+        cache=NO_PREDICTION,
     )
 
 
-def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
+def _commit(
+    session: Session,
+    *,
+    changed: list[int],
+    model: CalledModel,
+    decision: Decision,
+    stats: CallStats,
+    cache: CachePrediction,
+    acks: list[Ack],
+    **fields: Any,
+) -> CallRecord:
     branch, workspace = session.branch, session.workspace
     conversation, kept = branch.conversation, branch.matched
-    ordinal = session.log.newest + 1
+    ordinal, due = session.log.newest + 1, conversation.take_due().to_record()
     document = CallDocument(
         id=call_id(session.id, ordinal),
         session=session.id,
@@ -101,18 +118,23 @@ def _commit(session: Session, *, changed: list[int], **fields: Any) -> Fields:
         kept=kept,
         keys=[list(key) for key in conversation.keys(kept)],
         tip=conversation.tip,
-        parts=[conversation.parts[i].to_row(i, workspace.blobs) for i in changed],
+        parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in changed],
         system=_system_pin(session),
-        sets={**branch.sets.take_changes(), **conversation.take_expiry()},
-        state={"policy": dict(branch.policy_state), "ledger": branch.ledger.to_state()},
-        due=conversation.take_due(),
+        sets=replace(branch.sets.take_changes(), expired=conversation.take_expiry()).to_record(),
+        state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
+        due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
+        model=model.to_record(),
+        decision=decision.to_record(),
+        stats=stats.to_record(),
+        cache=cache.to_record(),
+        acks=[ack.to_row() for ack in acks],
         **fields,
     ).seal()
     workspace.put(document, new=True)
     workspace.commit()
-    record = document.model_dump(exclude={"content"})
-    session.log.add(document.id, record)
-    branch.go_on(document.id, record)
+    record = CallRecord(document.model_dump(exclude={"content"}))
+    session.log.add(record)
+    branch.go_on(record)
     return record
 
 
@@ -127,12 +149,7 @@ def _system_pin(session: Session) -> Pin | None:
     return session.frame.pin
 
 
-def _last_model(session: Session) -> dict[str, Any]:
-    newest = session.log.records.get(call_id(session.id, session.log.newest))
-    return dict(newest["model"]) if newest else {}
-
-
-def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
+def _unsent(session: Session, outcome: Outcome) -> list[Ack]:
     """The calls that we answered and that did not go out: those after the edits in force, but for
     those that a record has told already."""
     if outcome.kind == "off":
@@ -140,30 +157,31 @@ def _unsent(session: Session, outcome: Outcome) -> list[list[Any]]:
     first = session.calls_at_opening if outcome.call is None else outcome.call
     ordinals = range(first + 1, session.log.newest + 1)
     new = (n for n in ordinals if call_id(session.id, n) not in session.log.unsent)
-    return [[n, outcome.kind] for n in new if not _is_hosts(session, n)]
+    return [Ack(n, outcome.kind) for n in new if not _is_hosts(session, n)]
 
 
 def _is_hosts(session: Session, ordinal: int) -> bool:
     record = session.log.records.get(call_id(session.id, ordinal))
-    return record is None or record["decision"].get("kind") == "host"
+    return record is None or record.is_host
 
 
-def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> dict[str, Any]:
+def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
     conversation, sets = session.branch.conversation, session.branch.sets
-    images = gauge.images(conversation)
-    return {
-        "messages": len(conversation),
-        "chars_host": conversation.chars_host + fixed_chars,
-        "chars_sent": conversation.chars_sent + fixed_chars + _inserted(session),
-        "rate": gauge.rate,
-        "reports": gauge.calls,
-        **({"images": list(images)} if images[0] else {}),
-        **({"rebase_in": session.branch.rebase_in} if session.branch.rebase_in else {}),
-        "objects": len(session.index),
-        "active": len(sets.active),
-        "pinned": len(sets.pins),
-        "collapsed": conversation.folded,
-    }
+    images, image_tokens = gauge.images(conversation)
+    return CallStats(
+        messages=len(conversation),
+        chars_host=conversation.chars_host + fixed_chars,
+        chars_sent=conversation.chars_sent + fixed_chars + _inserted(session),
+        rate=gauge.rate,
+        reports=gauge.calls,
+        images=images,
+        image_tokens=image_tokens,
+        rebase_in=session.branch.rebase_in,
+        objects=len(session.index),
+        active=len(sets.active),
+        pinned=len(sets.pins),
+        folded=conversation.folded,
+    )
 
 
 def _inserted(session: Session) -> int:

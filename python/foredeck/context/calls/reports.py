@@ -6,45 +6,46 @@ from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import IMAGE_CHARS
 from foredeck.context.state.gauge import Calibrator
 from foredeck.context.state.session import Session
+from foredeck.model.call_values import CalledModel, ReportedUsage
 from foredeck.model.records import calibration_id
 
 
-def take_report(session: Session, alignment: Alignment, calibrator: Calibrator) -> list[int] | None:
+def take_report(
+    session: Session, alignment: Alignment, calibrator: Calibrator
+) -> ReportedUsage | None:
     """Learn from the answer to the call that the session stands at, where it is new here.
 
-    Returns what was counted of that call: `[ordinal, read, written, fresh]`, in tokens. Nothing
-    is learned from a call that went out without us: its bytes are known, but not what stood
-    around them.
+    Returns what was counted of that call. Nothing is learned from a call that went out without
+    us: its bytes are known, but not what stood around them.
     """
     record = session.newest_record
-    if record is None or record["decision"].get("kind") == "host":
+    if record is None or record.is_host:
         return None
-    sent = record["kept"] + len(record["keys"])
+    sent = record.length
     if alignment.matched != sent or sent >= len(alignment.items):
         return None
-    answer, stats = alignment.items[sent], record["stats"]
+    answer, stats = alignment.items[sent], record.stats
     known = answer.key.address in session.log.known
-    if answer.usage is None or known or answer.model != record["model"].get("name"):
+    if answer.usage is None or known or answer.model != record.model.name:
         return None
-    images, tokens = stats.get("images") or (0, 0)
-    chars = stats["chars_sent"] - images * IMAGE_CHARS
-    calibrator.learn(answer.model, chars, answer.usage.total - tokens)
+    chars = stats.chars_sent - stats.images * IMAGE_CHARS
     usage = answer.usage
-    return [record["ordinal"], usage.read, usage.written, usage.fresh]
+    calibrator.learn(answer.model, chars, usage.total - stats.image_tokens)
+    return ReportedUsage(record.ordinal, usage.read, usage.written, usage.fresh)
 
 
 def unpriced(session: Session) -> str | None:
     """What to tell the user where the newest call's model has no prices: at its first call, once
     in a store. None where there is nothing to tell."""
     record = session.newest_record
-    model = record["model"] if record else {}
-    name = model.get("name") or ""
-    if not model.get("guessed") or session.workspace.head(calibration_id(name)) is not None:
+    model = record.model if record else CalledModel()
+    name = model.name
+    if not model.guessed or session.workspace.head(calibration_id(name)) is not None:
         return None
-    names = [other["model"].get("name") for other in session.log.records.values()]
+    names = [other.model.name for other in session.log.records.values()]
     if names.count(name) > 1:
         return None
     return (
-        f"No prices are known of {name}: a token read from its cache counts {model['read']:g}, a "
-        f"written one {model['write']:g} of an input token. `cost` in Pi's models.json sets them."
+        f"No prices are known of {name}: a token read from its cache counts {model.read:g}, a "
+        f"written one {model.write:g} of an input token. `cost` in Pi's models.json sets them."
     )

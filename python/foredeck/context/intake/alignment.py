@@ -73,7 +73,7 @@ def align(session: Session, request: Request) -> Alignment:
 def layout_before(session: Session) -> str | None:
     """The layout that has written what the session stands at; None where nothing was sent."""
     record = session.newest_record
-    return None if record is None else str(record["layout"])
+    return None if record is None else record.layout
 
 
 def _untold(
@@ -117,7 +117,8 @@ def _match(
         state = log.replay(named, session.load_record)
     while named is not None and state.until > matched:
         # A summary that speaks of what is yet to come: the call before it knows better.
-        named = (log.records.get(named) or {}).get("parent")
+        before = log.records.get(named)
+        named = before.parent if before else None
         state = log.replay(named, session.load_record)
         matched = _common(state.keys, keys)
     state.cut(matched)
@@ -128,7 +129,7 @@ def _holds_last_answer(session: Session, request: Request) -> bool:
     if session.branch.call is None:
         return False
     applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
-    ordinal = session.log.records[session.branch.call]["ordinal"]
+    ordinal = session.log.records[session.branch.call].ordinal
     return bool(applied) and applied[-1] == ordinal
 
 
@@ -147,7 +148,7 @@ def _before(
     and all of its messages stand."""
     newest = session.branch.call or call_id(session.id, session.log.newest)
     record = session.log.records.get(newest) if newest == matched_id else None
-    if record is not None and record["kept"] + len(record["keys"]) == matched:
+    if record is not None and record.length == matched:
         return state
     return session.log.replay(newest, session.load_record)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next_tip
 from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
+from foredeck.model.call_values import Delta
 from foredeck.model.messages import MessageKey
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
@@ -166,8 +167,8 @@ class Conversation:
         """The newest message at which the content of `index` was given or leaned on."""
         return self.uses.get(index, index)
 
-    def take_expiry(self) -> dict[str, list[int]]:
-        """Changes of what is collapsible since the last call, in the form that sets use.
+    def take_expiry(self) -> Delta[int]:
+        """Changes of what is collapsible since the last call.
 
         A message that carries an object's content is taken for wanted where no record says
         otherwise, so each that is not is named, however that came about.
@@ -178,8 +179,7 @@ class Conversation:
         back = carrying & self.live.keys() & self.expired
         self.expired |= gone
         self.expired -= back
-        taken = {"expired+": sorted(gone), "expired-": sorted(back)}
-        return {name: indexes for name, indexes in taken.items() if indexes}
+        return Delta(tuple(sorted(gone)), tuple(sorted(back)))
 
     def set_due(self, refs: AbstractSet[PieceRef], depth: int) -> None:
         """These, and no others, may be folded; `depth`: the call that this is decided for."""
@@ -190,14 +190,10 @@ class Conversation:
             self.due[ref] = depth
             self._due[ref] = True
 
-    def take_due(self) -> dict[str, list[list[int]]]:
-        """Changes of what may be folded since the last call: `{"+": [[4, 0]], "-": []}`."""
+    def take_due(self) -> Delta[PieceRef]:
+        """Changes of what may be folded since the last call."""
         changes, self._due = self._due, {}
-        taken = {
-            sign: [list(ref) for ref in sorted(s for s, new in changes.items() if new is wanted)]
-            for sign, wanted in (("+", True), ("-", False))
-        }
-        return {sign: refs for sign, refs in taken.items() if refs}
+        return Delta.of(changes)
 
     def last_assistant(self) -> int:
         """Index of the newest assistant message that counts, -1 where there is none."""

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 from foredeck.context.messages.items import Block, Item, block_chars
+from foredeck.model.call_values import Form, PartRow
 from foredeck.model.messages import pack, unpack
-
-Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
-"""`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
-copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
-left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
 
 SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
@@ -71,19 +67,18 @@ class Part:
         """Whether the message has an object's content of its own, in view or not."""
         return self.subject is not None and self.form != "same"
 
-    def to_row(self, index: int, blobs: dict[str, bytes]) -> list[Any]:
-        """The part as a call record keeps it; long texts go to `blobs`."""
+    def to_row(self, index: int, blobs: dict[str, bytes]) -> PartRow:
+        """The part of message `index` as a call record keeps it; long texts go to `blobs`."""
         packed = None if self.blocks is None else pack(self.blocks, blobs)
-        row = [index, self.form, packed, self.subject, self.version, self.base, self.text_hash]
-        return [*row, list(self.slots)] if self.slots else row
+        about = (self.subject, self.version, self.base, self.text_hash)
+        return PartRow(index, self.form, packed, *about, slots=self.slots)
 
     @staticmethod
-    def from_row(row: list[Any], blob: Callable[[str], bytes]) -> tuple[int, Part]:
+    def from_row(row: PartRow, blob: Callable[[str], bytes]) -> Part:
         """The inverse of `to_row`; `chars` is left for the caller to compute."""
-        index, form, packed, subject, version, base, text_hash, *slots = row
-        blocks = None if packed is None else unpack(packed, blob)
-        folded = tuple(slots[0]) if slots else ()
-        return index, Part(form, blocks, subject, version, base, text_hash, slots=folded)
+        blocks = None if row.packed is None else unpack(row.packed, blob)
+        about = (row.subject, row.version, row.base, row.text_hash)
+        return Part(row.form, blocks, *about, slots=row.slots)
 
 
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from foredeck.context.cache.cached import MINIMUM_TOKENS, NOTHING, marker_id
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.rewriting import CallContext
+from foredeck.model.call_values import CachePrediction
 
 KEEP_CALLS = 5
 """For how many calls a marker stays where it is, if it can, before its place is chosen anew: that
@@ -22,8 +20,8 @@ def foresee(
     first_to_go: int | None,
     *,
     before: int | None,
-) -> dict[str, Any]:
-    """The `cache` of a call record, without what the provider says of it.
+) -> CachePrediction:
+    """What is expected of the cache, without what the provider says of it.
 
     `changed_from`: the first message that does not go out as it did; `first_to_go`: the first
     that soon may not; `before`: where the marker stands that is to stay, if it can.
@@ -37,19 +35,12 @@ def foresee(
     rest = total - read
     pays_for_writing = reach.rule == "markers" or call.prices.write > 1
     written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
-    told: dict[str, Any] = {
-        "rule": reach.rule,
-        "hit": hit,
-        "read": read,
-        "written": written,
-        "fresh": rest - written,
-    }
-    return told if marked is None else {**told, "marked": marked}
+    return CachePrediction(reach.rule, hit, read, written, rest - written, marked)
 
 
-def marker_of(conversation: Conversation, cache: Mapping[str, Any] | None) -> str:
+def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
     """Id of the tool call on whose result the marker of a call stands, empty for none."""
-    end = (cache or {}).get("marked")
+    end = cache.marked
     return "" if end is None else marker_id(conversation, end)
 
 

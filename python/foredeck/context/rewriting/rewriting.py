@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from foredeck.context.cache.cached import HEAD, NOTHING, CacheReach
 from foredeck.context.cache.economics import (
@@ -38,6 +37,7 @@ from foredeck.context.rewriting.folding import (
 )
 from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
 from foredeck.context.state.session import Session
+from foredeck.model.call_values import Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def rewrite(
     rules: RebaseSettings,
     wanted: Collection[PieceRef] = (),
     find: FindRefreshes | None = None,
-) -> dict[str, Any]:
-    """Rebase if that is free, pays or must be; returns the decision as the record keeps it.
+) -> Decision:
+    """Rebase if that is free, pays or must be; returns what was decided.
 
     `wanted`: what the policy says may go, beside what nobody wants any more. `find`: the reads that
     may be brought up to date, given what goes. The session's ledger goes on by this call.
@@ -94,8 +94,8 @@ def rewrite(
         due = dict(sorted({**due, **savings}.items()))
     conversation.set_due(due.keys(), session.branch.depth + 1)
     decision = _rebase(session, context, layout, call, rules, due, wanted, refreshes)
-    if decision["kind"] == "rebase" and layout.keeps_bytes and call.unseals:
-        unseal(context, decision["from"])
+    if decision.is_rebase and layout.keeps_bytes and call.unseals:
+        unseal(context, decision.changed_from or 0)
     changed_from = min(context.changed, default=len(conversation))
     session.branch.ledger = session.branch.ledger.after(
         call.prices, _plain_bill(session, call), _own_bill(session, call, changed_from)
@@ -112,7 +112,7 @@ def _rebase(
     due: Mapping[PieceRef, int],
     wanted: Collection[PieceRef],
     refreshes: Mapping[PieceRef, Refresh],
-) -> dict[str, Any]:
+) -> Decision:
     if not layout.keeps_bytes:
         _let_go(session, wanted)
         if call.unseals and not first_free(session.branch.conversation):
@@ -132,19 +132,19 @@ def _rebase(
         if offer is None:
             session.branch.rebase_in = calls_until(dues, call.prices, rules.terms)
     if reason is None and offer is None:
-        return {"kind": "append"}
+        return Decision()
     first = first if offer is None else offer.index
     folded = fold(context, layout, [ref for ref in due if ref.message >= first], refreshes)
     folded |= _fold_more(context, layout, call, rules.water, reason)
     if not folded and not call.moment.written_anew:
-        return {"kind": "append"}
+        return Decision()
     for index in folded:
         session.branch.release(index)
     changed_from = 0 if call.moment.relaid else min(context.changed, default=call.start)
     if offer is not None:
         reason = _reason_of(call, offer)
-    told = {"kind": "rebase", "reason": reason, "from": changed_from}
-    return told if offer is None else {**told, **offer.to_decision()}
+    decision = Decision("rebase", reason, changed_from)
+    return decision if offer is None else offer.explain(decision)
 
 
 def _reason_of(call: CallContext, offer: RebaseOffer) -> RebaseReason:
@@ -163,14 +163,14 @@ def _let_go(session: Session, wanted: Collection[PieceRef]) -> None:
 
 def _shed(
     session: Session, context: RenderContext, call: CallContext, water: WaterMarks
-) -> dict[str, Any]:
+) -> Decision:
     """A stateless layout has nothing to fold: what does not fit is no longer active."""
     gone = shed(context, fixed_chars=call.fixed_chars, window=call.moment.window, water=water)
     for ordinal in gone:
         session.branch.release_object(ordinal)
     if not gone:
-        return {"kind": "append"}
-    return {"kind": "rebase", "reason": "high-water", "from": 0}
+        return Decision()
+    return Decision("rebase", "high-water", 0)
 
 
 def _fold_more(

@@ -15,15 +15,17 @@ from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import ROOT_TIP, next_tip
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.state.sets import Sets
+from foredeck.model.call_values import REWRITTEN, BranchCost, Delta, PartRow
+from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey
+from foredeck.model.records import call_id
 from foredeck.store.protocol import Head
 
-Fields = Mapping[str, Any]
+Load = Callable[[str], CallRecord | None]
+"""Fetches the record of a call of another session by its id."""
 
 UNSENT = frozenset({"fallback", "aborted"})
-
-REWRITTEN = "rewritten"
-"""Of a call's outcome: somebody else has changed its request, or the one before it."""
+"""Outcomes of calls whose answer never went out."""
 
 
 @dataclass(slots=True)
@@ -31,45 +33,40 @@ class BranchState:
     """The state after a chain of calls."""
 
     keys: list[MessageKey] = field(default_factory=list)
-    rows: dict[int, list[Any]] = field(default_factory=dict)
+    rows: dict[int, PartRow] = field(default_factory=dict)
     """Message index to the newest row of its part."""
     inserts: dict[int, list[Any]] = field(default_factory=dict)
+    """Messages of ours by the index of the host's message that follows them, packed."""
     drops: set[int] = field(default_factory=set)
+    """Indexes of host messages that are not sent."""
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
-    state: Mapping[str, Any] = field(default_factory=dict)
+    """Messages whose content goes at the next rebase."""
+    policy_state: Mapping[str, Any] = field(default_factory=dict)
+    cost: BranchCost = field(default_factory=BranchCost)
     due: dict[PieceRef, int] = field(default_factory=dict)
+    """What may be folded, and since which call of the branch."""
     depth: int = 0
     """How many calls the chain has."""
     entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of it."""
 
-    def apply(self, record: Fields) -> None:
+    def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
-        kept = record["kept"]
-        self.cut(kept)
-        self.keys.extend(MessageKey(entry, address) for entry, address in record["keys"])
-        decision = record.get("decision") or {}
-        if decision.get("kind") == "host":
-            self._as_host(decision.get("edited", 0))
-        for row in record.get("parts") or ():
-            self.rows[row[0]] = row
-        start = min(kept, record.get("changed_from") or 0)
-        self.inserts = {i: m for i, m in self.inserts.items() if i < start}
-        self.drops = {i for i in self.drops if i < start}
-        self.inserts.update((i, m) for i, m in record.get("inserts") or ())
-        self.drops.update(record.get("drops") or ())
-        changes = record.get("sets") or {}
+        self.cut(record.kept)
+        self.keys.extend(record.keys)
+        if record.is_host:
+            self._send_as_host(record.decision.edited or 0)
+        self.rows.update((row.message, row) for row in record.parts)
+        self._apply_edits(record)
+        changes = record.sets
         self.sets.replay(changes)
-        self.expired.update(changes.get("expired+", ()))
-        self.expired.difference_update(changes.get("expired-", ()))
-        self.state = record.get("state") or {}
+        self.expired.update(changes.expired.added)
+        self.expired.difference_update(changes.expired.removed)
+        self.policy_state, self.cost = record.policy_state, record.cost
         self.depth += 1
         self.entries.apply(record)
-        due = record.get("due") or {}
-        self.due.update((PieceRef(*ref), self.depth) for ref in due.get("+", ()))
-        for ref in due.get("-", ()):
-            self.due.pop(PieceRef(*ref), None)
+        self._apply_due(record.due)
 
     @property
     def until(self) -> int:
@@ -83,28 +80,44 @@ class BranchState:
         del self.keys[length:]
         self.entries.cut(length)
         self.rows = {index: row for index, row in self.rows.items() if index < length}
-        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-        self.drops = {index for index in self.drops if index < length}
+        self._cut_edits(length)
         self.expired = {index for index in self.expired if index < length}
         self.due = {ref: depth for ref, depth in self.due.items() if ref.message < length}
 
-    def _as_host(self, edited: int) -> None:
+    def _apply_edits(self, record: CallRecord) -> None:
+        """What goes out beside the host's messages, and which of those do not."""
+        self._cut_edits(min(record.kept, record.changed_from))
+        self.inserts.update(record.inserts)
+        self.drops.update(record.drops)
+
+    def _apply_due(self, due: Delta[Any]) -> None:
+        self.due.update((PieceRef(*spot), self.depth) for spot in due.added)
+        for spot in due.removed:
+            self.due.pop(PieceRef(*spot), None)
+
+    def _send_as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.rows.items():
-            _, form, _, subject, version, _, text_hash, *_ = row
-            if index >= edited and form != "note":
-                form = "host" if subject is not None or form in ("folded", "dropped") else form
-                self.rows[index] = [index, form, None, subject, version, None, text_hash]
-        self.inserts = {index: ours for index, ours in self.inserts.items() if index < edited}
-        self.drops = {index for index in self.drops if index < edited}
+            if index >= edited and row.form != "note":
+                whole = row.subject is not None or row.form in ("folded", "dropped")
+                self.rows[index] = row._replace(
+                    form="host" if whole else row.form, packed=None, base=None, slots=()
+                )
+        self._cut_edits(edited)
+
+    def _cut_edits(self, length: int) -> None:
+        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+        self.drops = {index for index in self.drops if index < length}
 
 
 @dataclass(slots=True)
 class CallLog:
     """The call records of a session, and of the sessions that it descends from."""
 
-    records: dict[str, Fields] = field(default_factory=dict)
+    records: dict[str, CallRecord] = field(default_factory=dict)
+    """By the id of the record."""
     by_tip: dict[str, str] = field(default_factory=dict)
+    """Id of the newest record with a message list, by the list's tip."""
     known: set[str] = field(default_factory=set)
     """Addresses of all messages that any call has held."""
     unsent: set[str] = field(default_factory=set)
@@ -113,30 +126,36 @@ class CallLog:
     """What another extension has changed in the request of a call, by the call's id."""
     host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
     """Ids of the calls that went out without us, by their time and their number of messages."""
-    newest: int = 0
+    last: CallRecord | None = None
+    """The newest record of the session itself, whichever branch it is on."""
 
     @classmethod
     def load(cls, heads: Iterable[Head]) -> CallLog:
         """The log of one session, from the heads of its call documents."""
         log = cls()
-        for head in sorted(heads, key=lambda head: head.fields["ordinal"]):
-            log.add(head.id, head.fields)
+        for record in in_order(head.fields for head in heads):
+            log.add(record)
         return log
 
-    def add(self, id: str, record: Fields) -> None:
+    @property
+    def newest(self) -> int:
+        """Ordinal of the newest call, 0 before the first."""
+        return 0 if self.last is None else self.last.ordinal
+
+    def add(self, record: CallRecord) -> None:
         """Add the newest record."""
-        self.records[id] = record
-        self.newest = record["ordinal"]
-        self.by_tip[record["tip"]] = id
-        self.known.update(address for _, address in record["keys"])
-        if (record.get("decision") or {}).get("kind") == "host":
-            self.host_calls[record["time_ms"], record["kept"] + len(record["keys"])] = id
-        for ordinal, outcome, *more in record.get("acks") or ():
-            call = id.rsplit(":", 1)[0] + f":{ordinal}"
-            if outcome in UNSENT:
+        id = record.id
+        self.records[id] = self.last = record
+        self.by_tip[record.tip] = id
+        self.known.update(record.addresses)
+        if record.is_host:
+            self.host_calls[record.time_ms, record.length] = id
+        for ack in record.acks:
+            call = call_id(record.session, ack.call)
+            if ack.outcome in UNSENT:
                 self.unsend(call)
-            elif outcome == REWRITTEN:
-                self.rewritten[call] = str(more[0])
+            elif ack.outcome == REWRITTEN:
+                self.rewritten[call] = ack.detail
 
     def add_ancestor(self, other: CallLog) -> None:
         """Add the calls of a session that this one descends from; its own come first."""
@@ -149,21 +168,21 @@ class CallLog:
         """A call that never went out must not be found as what the provider has seen."""
         self.unsent.add(id)
         record = self.records.get(id)
-        if record is not None and self.by_tip.get(record["tip"]) == id:
-            del self.by_tip[record["tip"]]
+        if record is not None and self.by_tip.get(record.tip) == id:
+            del self.by_tip[record.tip]
 
-    def chain(self, id: str | None, load: Callable[[str], Fields | None]) -> list[Fields]:
+    def chain(self, id: str | None, load: Load) -> list[CallRecord]:
         """The records from the root to `id`; `load` fetches those of other sessions."""
-        chain: list[Fields] = []
+        chain: list[CallRecord] = []
         while id is not None:
             record = self.records.get(id) or load(id)
             if record is None:
                 break
             chain.append(record)
-            id = record.get("parent")
+            id = record.parent
         return chain[::-1]
 
-    def replay(self, id: str | None, load: Callable[[str], Fields | None]) -> BranchState:
+    def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
         state = BranchState()
         for record in self.chain(id, load):
@@ -192,18 +211,18 @@ class CallLog:
         """By record, how many messages its list shares with `keys` from the beginning."""
         found: dict[str, int] = {}
         for id, record in self.records.items():
-            kept, parent = record["kept"], record.get("parent")
-            before = kept if kept == 0 else min(kept, found.get(parent or "", 0))
+            kept = record.kept
+            before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
             if before == kept:
-                before += _common(record["keys"], keys, kept)
+                before += _common(record.addresses, keys, kept)
             found[id] = before
         return found
 
 
-def _common(own: list[list[str | None]], keys: list[MessageKey], start: int) -> int:
-    """How many of `own` stand in `keys` from `start` on."""
+def _common(own: Iterable[str], keys: list[MessageKey], start: int) -> int:
+    """How many of the addresses `own` stand in `keys` from `start` on."""
     count = 0
-    for _, address in own:
+    for address in own:
         if start + count >= len(keys) or keys[start + count].address != address:
             break
         count += 1

@@ -12,8 +12,9 @@ from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SHOWING, Part
 from foredeck.context.messages.repairs import Insert
-from foredeck.context.state.branch import BranchState, Fields
+from foredeck.context.state.branch import BranchState
 from foredeck.context.state.sets import Sets
+from foredeck.model.calls import CallRecord
 from foredeck.model.messages import marked, unpack
 from foredeck.store.protocol import Store
 
@@ -60,7 +61,7 @@ class Branch:
         applied: Iterable[str] = (),
     ) -> Branch:
         """The branch as the call records have it. `items`: the messages that are still there."""
-        blob = _blobs_of([state.rows, state.inserts], store)
+        blob = _blobs_of([*(row.packed for row in state.rows.values()), state.inserts], store)
         return cls(
             _restored_conversation(state, items, blob),
             state.sets,
@@ -68,8 +69,8 @@ class Branch:
             len(items),
             {index: unpack(ours, blob) for index, ours in state.inserts.items()},
             set(state.drops),
-            state.state.get("policy") or {},
-            Ledger.from_state(state.state.get("ledger") or {}),
+            state.policy_state,
+            Ledger(*state.cost),
             depth=state.depth,
             entries=state.entries,
             applied=set(applied),
@@ -78,14 +79,17 @@ class Branch:
     @classmethod
     def provisional(cls, state: BranchState) -> Branch:
         """The sets after a call, and what it showed, until a request brings the messages."""
-        rows = state.rows.values()
-        shown = frozenset((r[3], r[6]) for r in rows if r[1] in SHOWING and r[3] and r[6])
+        shown = frozenset(
+            (row.subject, row.text_hash)
+            for row in state.rows.values()
+            if row.form in SHOWING and row.subject and row.text_hash
+        )
         return cls(sets=state.sets, shown=shown)
 
-    def go_on(self, call: str, record: Fields) -> None:
+    def go_on(self, record: CallRecord) -> None:
         """Stand at the call whose record has just been committed."""
         self.entries.apply(record)
-        self.call, self.matched = call, len(self.conversation)
+        self.call, self.matched = record.id, len(self.conversation)
         self.depth += 1
 
     def release(self, index: int, subject: int | None = None) -> None:
@@ -131,7 +135,7 @@ def _restored_conversation(
         conversation.append(item)
     for index, row in sorted(state.rows.items()):
         if index < len(items):
-            conversation.render(*Part.from_row(row, blob))
+            conversation.render(index, Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):
         if part.carries and part.subject is not None and index not in state.expired:
             conversation.live[index] = part.subject

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foredeck.context.state.branch import CallLog, Fields
+from foredeck.context.state.branch import CallLog
 from foredeck.context.state.index import SessionIndex
 from foredeck.context.state.pending import PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.documents import (
     ChatDocument,
+    Fields,
     Provenance,
     SessionDocument,
     SystemPromptDocument,

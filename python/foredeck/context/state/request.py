@@ -10,6 +10,7 @@ from foredeck.context.cache.economics import Prices
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.messages.wires import Wire, wire_of
+from foredeck.model.call_values import CalledModel
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
 
@@ -36,19 +37,19 @@ class Model:
         """What must stay the same for a cached prompt to be hit."""
         return f"{self.provider}/{self.id}"
 
-    def to_record(self) -> dict[str, Any]:
-        """What a call record keeps of it: `name`, `api`, `window` in tokens, `ttl_s`, the prices
-        of a cached and of a written token relative to an uncached one (`read`, `write`; `guessed`
-        where it has none), and `input`, the price of a million of those, where it is known."""
-        told: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
-        told |= {"read": self.prices.read, "write": self.prices.write}
-        if not self.prices.known:
-            told["guessed"] = True
-        if self.cache_ttl_s is not None:
-            told["ttl_s"] = self.cache_ttl_s
-        if self.input_price > 0:
-            told["input"] = self.input_price
-        return told
+    @property
+    def called(self) -> CalledModel:
+        """What a call record keeps of it."""
+        return CalledModel(
+            self.name,
+            self.api,
+            self.window,
+            self.prices.read,
+            self.prices.write,
+            not self.prices.known,
+            self.cache_ttl_s,
+            self.input_price,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,5 @@ class Answer:
     edits: list[tuple[int, list[Block]]]
     inserts: dict[int, list[Insert]]
     drops: list[int]
-    decision: dict[str, Any]
-    stats: dict[str, Any]
     marker: str = ""
     """Id of the tool call on whose result one more cache marker is to stand; empty for none."""

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.state.branch import CallLog, Fields
+from foredeck.context.state.branch import CallLog
 from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.index import Entry, Seen, SessionIndex
 from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace
-from foredeck.model.documents import Document, FilesystemSource
+from foredeck.model.calls import CallRecord
+from foredeck.model.documents import Document, Fields, FilesystemSource
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
@@ -71,19 +72,19 @@ class Session:
         return self.workspace.store
 
     @property
-    def newest_record(self) -> Fields | None:
+    def newest_record(self) -> CallRecord | None:
         """The call record that the branch stands at; None before its first call."""
         return self.log.records.get(self.branch.call or "")
 
     @property
-    def newest_call(self) -> Fields | None:
+    def newest_call(self) -> CallRecord | None:
         """The newest call record of the session, whichever branch it is on."""
-        return self.log.records.get(call_id(self.id, self.log.newest)) or self.newest_record
+        return self.log.last or self.newest_record
 
-    def load_record(self, id: str) -> Fields | None:
+    def load_record(self, id: str) -> CallRecord | None:
         """A call record of any session."""
         head = self.store.head(id)
-        return None if head is None else head.fields
+        return None if head is None else CallRecord(head.fields)
 
     def take_up_newest(self) -> None:
         """Before a first request: go on from the newest call, until that request brings the

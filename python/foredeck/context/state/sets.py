@@ -6,12 +6,13 @@ to one branch. Members are handles (ordinals). Call records keep the changes, ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-RECORDED = {"pool": "pool", "active": "active", "pins": "pinned"}
-"""The sets that change, with their names in call records."""
+from foredeck.model.call_values import Delta, SetChanges
+
+RECORDED = ("pool", "active", "pins")
+"""The sets that change, in the order of `SetChanges`."""
 
 
 @dataclass(slots=True)
@@ -82,23 +83,17 @@ class Sets:
             for ordinal in sorted(theirs - mine):
                 self._add(name, ordinal)
 
-    def take_changes(self) -> dict[str, list[int]]:
-        """Net changes since the last call, e.g. `{"active+": [3], "pinned-": [1]}`; then none."""
-        taken: dict[str, list[int]] = {}
-        for name, changes in self._changes.items():
-            for sign, wanted in (("+", True), ("-", False)):
-                ordinals = sorted(n for n, added in changes.items() if added is wanted)
-                if ordinals:
-                    taken[RECORDED[name] + sign] = ordinals
-        self._changes = {}
-        return taken
+    def take_changes(self) -> SetChanges:
+        """Net changes since the last call; from here on there are none."""
+        changes, self._changes = self._changes, {}
+        return SetChanges(*(Delta.of(changes.get(name, {})) for name in RECORDED))
 
-    def replay(self, changes: Mapping[str, Sequence[int]]) -> None:
+    def replay(self, changes: SetChanges) -> None:
         """Apply recorded changes, without recording them again."""
-        for name, recorded in RECORDED.items():
-            members = self._members(name)
-            members.update(changes.get(recorded + "+", ()))
-            members.difference_update(changes.get(recorded + "-", ()))
+        deltas = (changes.pool, changes.active, changes.pinned)
+        for members, delta in zip((self.pool, self.active, self.pins), deltas, strict=True):
+            members.update(delta.added)
+            members.difference_update(delta.removed)
 
     def _members(self, name: str) -> set[int]:
         members: set[int] = getattr(self, name)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
-from foredeck.context.state.branch import Fields
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.context.status import short
 from foredeck.context.tools.listing import state_of
+from foredeck.model.calls import CallRecord
 
 REASONS: dict[str, str] = {
     "cold": "the provider's cache had expired, so writing anew cost nothing more",
@@ -87,9 +84,9 @@ def _gone(session: Session, ordinal: int) -> str:
     if ordinal in session.branch.sets.waiting:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(session.log.chain(session.branch.call, session.load_record)):
-        for _, form, _, subject, *_ in record.get("parts") or ():
-            if subject == ordinal and form == "reference":
-                at = f"call {record['ordinal']}{_told(record)}"
+        for row in record.parts:
+            if row.subject == ordinal and row.form == "reference":
+                at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
 
@@ -100,38 +97,39 @@ def _decisions(session: Session) -> list[str]:
     if record is None:
         return []
     lines = [_line(record)]
-    if record["decision"].get("kind") != "rebase":
+    if not record.decision.is_rebase:
         chain = reversed(session.log.chain(session.branch.call, session.load_record))
-        last = next((r for r in chain if r["decision"].get("kind") == "rebase"), None)
+        last = next((each for each in chain if each.decision.is_rebase), None)
         lines.append("No rebase yet on this branch." if last is None else _line(last))
-        wait = record["stats"].get("rebase_in")
+        wait = record.stats.rebase_in
         if wait:
             lines.append(f"By what may go now, the next one pays in {wait} calls at the earliest.")
     return lines
 
 
-def _line(record: Fields) -> str:
-    decision = record["decision"]
-    match decision.get("kind"):
+def _line(record: CallRecord) -> str:
+    decision = record.decision
+    match decision.kind:
         case "rebase":
-            what = f"rebase from message {decision.get('from', 0) + 1}"
+            what = f"rebase from message {(decision.changed_from or 0) + 1}"
         case "host":
             what = "went out without foredeck"
         case _:
             what = "appended; what was sent before stays as it was"
-    return f"Call {record['ordinal']}: {what}{_told(record)}."
+    return f"Call {record.ordinal}: {what}{_reason(record)}."
 
 
-def _told(record: Mapping[str, Any]) -> str:
-    decision = record["decision"]
-    reason = decision.get("reason")
-    if not reason:
+def _reason(record: CallRecord) -> str:
+    """Why it was decided so, to be added to a sentence; empty for a call that needs no reason."""
+    decision = record.decision
+    if not decision.reason:
         return ""
     # What was weighed was counted by the default rate.
-    scale = CHARS_PER_TOKEN / record["stats"]["rate"]
-    weighed = [
-        text.format(short(int(decision[name] * scale)))
+    scale = CHARS_PER_TOKEN / record.stats.rate
+    weighed = decision.weighed
+    figures = [
+        text.format(short(int(weighed[name] * scale)))
         for name, text in WEIGHED.items()
-        if isinstance(decision.get(name), int | float)
+        if name in weighed
     ]
-    return ": ".join(["", "; ".join([REASONS.get(reason, str(reason)), *weighed])])
+    return ": " + "; ".join([REASONS.get(decision.reason, decision.reason), *figures])

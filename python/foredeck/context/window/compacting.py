@@ -104,8 +104,8 @@ def _has_room(
         return False
     limit = max(window - wish.reserve, int(manner.high_water * window))
     if not len(session.branch.conversation):
-        newest = session.log.records.get(f"call:{session.id}:{session.log.newest}")
-        return newest is None or gauge.tokens(newest["stats"]["chars_sent"]) <= limit
+        newest = session.log.last
+        return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
     foldable = gauge.tokens(may_go(context))
     expected = gauge.prompt(session.branch.conversation, _around(session))
     expected += gauge.tokens(wish.new_chars)
@@ -133,7 +133,7 @@ def _around(session: Session) -> int:
     record = session.newest_record
     if record is None:
         return 0
-    return max(0, int(record["stats"]["chars_sent"]) - session.branch.conversation.chars_sent)
+    return max(0, record.stats.chars_sent - session.branch.conversation.chars_sent)
 
 
 def _put_away(
@@ -186,4 +186,4 @@ def _refused(session: Session, wish: CompactionRequest) -> dict[str, Any]:
     record = session.newest_record
     if wish.by != "overflow" or record is None or wish.model is None:
         return {}
-    return {"model": wish.model.name, "chars": record["stats"]["chars_sent"]}
+    return {"model": wish.model.name, "chars": record.stats.chars_sent}

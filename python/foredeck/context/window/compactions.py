@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.context.messages.items import Item, text_block
-from foredeck.context.state.branch import Fields
 from foredeck.context.state.session import Session
 from foredeck.context.window.summary import ChatSummary, SummaryInput, summarise
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
@@ -15,7 +14,7 @@ from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, compaction_id
-from foredeck.model.documents import Provenance
+from foredeck.model.documents import Fields, Provenance
 from foredeck.model.messages import pack, unpack
 from foredeck.store.protocol import Head
 

@@ -7,7 +7,6 @@ larger than the window, beginning and end stay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import first_free
@@ -27,6 +26,7 @@ from foredeck.context.window.compactions import (
 )
 from foredeck.context.window.pinning import hold, messages_held
 from foredeck.context.window.pressure import room
+from foredeck.model.call_values import Decision
 
 SUMMARY_SHARE = 0.1
 """Of the window, at most, for a summary."""
@@ -80,7 +80,7 @@ class WindowBudget:
         return max(LEAST_CHARS, min(self.summary_chars, int(share)))
 
 
-def fit(session: Session, context: RenderContext, space: WindowBudget) -> dict[str, Any] | None:
+def fit(session: Session, context: RenderContext, space: WindowBudget) -> Decision | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
     if not space.window or _chars(session, space) <= space.limit:
         return None
@@ -88,11 +88,11 @@ def fit(session: Session, context: RenderContext, space: WindowBudget) -> dict[s
     if bound and _chars(session, space) <= space.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
-    decision: dict[str, Any] = {"kind": "rebase", "reason": "window", "from": 0}
+    compaction = None
     held = messages_held(context, space.goal)
     until = _cut_point(session, space, held)
     if until:
-        decision["compaction"] = _put_away(session, context, until, space, held)
+        compaction = _put_away(session, context, until, space, held)
     for number in range(PASSES):
         if _chars(session, space) > space.limit:
             _trim(session, context, space, held if number < PASSES - 1 else frozenset())
@@ -100,7 +100,7 @@ def fit(session: Session, context: RenderContext, space: WindowBudget) -> dict[s
         _close_turn(session)
     if space.unseals:
         unseal(context, 0)
-    return decision
+    return Decision("rebase", "window", 0, compaction=compaction)
 
 
 def compacted_until(session: Session) -> tuple[int, str | None]:

@@ -12,21 +12,22 @@ from foredeck.context.tools.pins import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import Message, time_of
+from foredeck.model.calls import CallRecord
 from foredeck.model.documents import SystemPromptDocument
 from foredeck.model.messages import load_message, unpack
-from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
+from foredeck.model.records import SAME_TRANSACTION, call_id
 from foredeck.store.protocol import Head, Store, Token
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call's prompt. `record` holds the fields of the call record behind it."""
+    """One call's prompt, and the call record behind it."""
 
     call: int
     system: list[Any]
     tools: list[Any]
     messages: list[Message]
-    record: dict[str, Any]
+    record: CallRecord
     edited: frozenset[int]
     """Positions in `messages` of those whose content is ours, in part or in whole."""
     inserted: frozenset[int]
@@ -42,7 +43,7 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     head = store.head(call_id(session, call))
     if head is None:
         raise _unknown(store, session, call)
-    state = CallLog().replay(head.id, lambda id: _fields(store, id))
+    state = CallLog().replay(head.id, lambda id: _record(store, id))
     messages = [load_message(key.address, store.blob) for key in state.keys]
     system, tools = system_at(store, head)
     edits, inserts = _edits(store, state), _inserts(store, state, messages)
@@ -51,20 +52,20 @@ def prompt_at(store: Store, session: str, call: int) -> Prompt:
     ours = {id(message) for group in inserts.values() for message in group}
     inserted = frozenset(n for n, message in enumerate(sent) if id(message) in ours)
     edited = frozenset(n for n, message in enumerate(sent) if id(message) not in host) - inserted
-    return Prompt(call, system, tools, sent, dict(head.fields), edited, inserted)
+    return Prompt(call, system, tools, sent, CallRecord(head.fields), edited, inserted)
 
 
-def _fields(store: Store, id: str) -> Any:
+def _record(store: Store, id: str) -> CallRecord:
     head = store.head(id)
     if head is None:
         raise Missing(f"The call record {id} is not in the store.")
-    return head.fields
+    return CallRecord(head.fields)
 
 
 def _edits(store: Store, state: BranchState) -> dict[int, list[Block]]:
     edits: dict[int, list[Block]] = {}
-    for row in state.rows.values():
-        index, part = Part.from_row(row, store.blob)
+    for index, row in state.rows.items():
+        part = Part.from_row(row, store.blob)
         if part.blocks is not None:
             edits[index] = part.blocks
     return edits
@@ -83,9 +84,9 @@ def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
 
     Raises `Missing` where they are gone, `Corrupt` where others are in their place.
     """
-    if not head.fields.get("system"):
+    pin = CallRecord(head.fields).system
+    if pin is None:
         return [], []
-    pin = Pin.model_validate(head.fields["system"])
     token = head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
     document = store.get(pin.object, SystemPromptDocument, token)
     if document is None:

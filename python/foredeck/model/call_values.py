@@ -1,0 +1,388 @@
+"""The values inside a call record, each with its stored form.
+
+`from_record` reads what a store holds, `to_record` (or `to_row`) writes it: the names and positions
+there are those of every record ever stored, and stay. What a record leaves out has the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+Stored = Mapping[str, Any]
+T = TypeVar("T")
+
+DecisionKind = Literal["append", "rebase", "host"]
+
+REWRITTEN = "rewritten"
+"""An outcome: another extension has changed the call's request, or the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided at a call, and why.
+
+    `append`: what was sent before stays as it was. `rebase`: it was written anew from message
+    `changed_from` on. `host`: the call went out without foredeck, as the host has it from message
+    `edited` on.
+    """
+
+    kind: DecisionKind = "append"
+    reason: str | None = None
+    changed_from: int | None = None
+    edited: int | None = None
+    rent: int | None = None
+    """What reading the foldable content had cost, in tokens of uncached input."""
+    premium: int | None = None
+    """What writing the rest anew costs more, in the same tokens."""
+    saves: int | None = None
+    """By how many tokens each later call is shorter."""
+    compaction: str | None = None
+    """Id of the compaction with which the prompt was brought into the window."""
+
+    @property
+    def is_rebase(self) -> bool:
+        """Whether bytes that were sent before have changed."""
+        return self.kind == "rebase"
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the call went out without foredeck."""
+        return self.kind == "host"
+
+    @property
+    def weighed(self) -> dict[str, int]:
+        """The figures behind a rebase that pays: `rent`, `premium`, `saves`; empty for others."""
+        weighed = {"rent": self.rent, "premium": self.premium, "saves": self.saves}
+        return {name: value for name, value in weighed.items() if value is not None}
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> Decision:
+        """The inverse of `to_record`."""
+        return cls(
+            stored.get("kind") or "append",
+            stored.get("reason"),
+            stored.get("from"),
+            stored.get("edited"),
+            stored.get("rent"),
+            stored.get("premium"),
+            stored.get("saves"),
+            stored.get("compaction"),
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """As a record keeps it and the host is told."""
+        values = {
+            "kind": self.kind,
+            "reason": self.reason,
+            "from": self.changed_from,
+            "edited": self.edited,
+            "compaction": self.compaction,
+        }
+        return {name: v for name, v in values.items() if v is not None} | self.weighed
+
+
+@dataclass(frozen=True, slots=True)
+class CallStats:
+    """How large the prompt was, and what the session held, once the call was decided."""
+
+    messages: int = 0
+    chars_host: int = 0
+    """Characters that plain Pi would have sent, system prompt and tools included."""
+    chars_sent: int = 0
+    """Characters that went out."""
+    rate: float = 0.0
+    """Characters per token, as gauged at the time; 0 where it was not recorded."""
+    reports: int = 0
+    """On how many counts of the provider `rate` rests; 0: it is an estimate."""
+    images: int = 0
+    image_tokens: int = 0
+    """What these images count, in tokens; in characters each counts alike."""
+    rebase_in: int | None = None
+    """In how many calls at the earliest a rebase pays, where that could be told."""
+    objects: int = 0
+    active: int = 0
+    pinned: int = 0
+    folded: int = 0
+    """Messages whose content was folded."""
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> CallStats:
+        """The inverse of `to_record`."""
+        images, image_tokens = stored.get("images") or (0, 0)
+        return cls(
+            stored.get("messages") or 0,
+            stored.get("chars_host") or 0,
+            stored.get("chars_sent") or 0,
+            stored.get("rate") or 0.0,
+            stored.get("reports") or 0,
+            images,
+            image_tokens,
+            stored.get("rebase_in"),
+            stored.get("objects") or 0,
+            stored.get("active") or 0,
+            stored.get("pinned") or 0,
+            stored.get("collapsed") or 0,
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """As a record keeps them and the host is told."""
+        return {
+            "messages": self.messages,
+            "chars_host": self.chars_host,
+            "chars_sent": self.chars_sent,
+            "rate": self.rate,
+            "reports": self.reports,
+            **({"images": [self.images, self.image_tokens]} if self.images else {}),
+            **({"rebase_in": self.rebase_in} if self.rebase_in else {}),
+            "objects": self.objects,
+            "active": self.active,
+            "pinned": self.pinned,
+            "collapsed": self.folded,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CalledModel:
+    """The model that a call was made to; without a name where none is known."""
+
+    name: str = ""
+    """`provider/id`."""
+    api: str = ""
+    window: int | None = None
+    """In tokens."""
+    read: float = 0.1
+    """Price of a token read from the cache, relative to one of uncached input."""
+    write: float = 1.25
+    """Price of a token written to it."""
+    guessed: bool = False
+    """Whether `read` and `write` are defaults, because the host names no prices."""
+    ttl_s: float | None = None
+    """For how many seconds the cache lives, where the host says so."""
+    input_price: float = 0.0
+    """Of a million tokens of uncached input, in the host's currency; 0 where it is not known."""
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> CalledModel:
+        """The inverse of `to_record`."""
+        return cls(
+            stored.get("name") or "",
+            stored.get("api") or "",
+            stored.get("window"),
+            stored.get("read", 0.1),
+            stored.get("write", 1.25),
+            bool(stored.get("guessed")),
+            stored.get("ttl_s"),
+            stored.get("input") or 0.0,
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """As a record keeps it: empty where no model is known."""
+        if not self.name:
+            return {}
+        values: dict[str, Any] = {"name": self.name, "api": self.api, "window": self.window}
+        values |= {"read": self.read, "write": self.write}
+        if self.guessed:
+            values["guessed"] = True
+        if self.ttl_s is not None:
+            values["ttl_s"] = self.ttl_s
+        if self.input_price > 0:
+            values["input"] = self.input_price
+        return values
+
+
+class ReportedUsage(NamedTuple):
+    """What the provider has counted of an earlier call, in tokens."""
+
+    call: int
+    """Its ordinal."""
+    read: int
+    written: int
+    fresh: int
+
+
+@dataclass(frozen=True, slots=True)
+class CachePrediction:
+    """What the provider's cache was expected to do with a call; all None without a prediction, as
+    where the call went out without foredeck."""
+
+    rule: str | None = None
+    """By which rule the provider keeps prompts."""
+    hit: int | None = None
+    """Messages of the prefix that is found; 0: only what stands before them, -1: nothing."""
+    read: int | None = None
+    """Tokens read from the cache."""
+    written: int | None = None
+    """Tokens written to it."""
+    fresh: int | None = None
+    """Tokens of neither kind."""
+    marked: int | None = None
+    """How many messages stand before one more cache marker, where one is set."""
+    warmed_ms: int = 0
+    """When the host had last sent the newest prompt again to keep it cached; 0: it had not."""
+    reported: ReportedUsage | None = None
+    """What the provider has counted of the call before."""
+
+    @classmethod
+    def from_record(cls, stored: Stored | None) -> CachePrediction:
+        """The inverse of `to_record`; of None an empty prediction."""
+        if not stored:
+            return NO_PREDICTION
+        reported = stored.get("reported")
+        return cls(
+            stored.get("rule"),
+            stored.get("hit"),
+            stored.get("read"),
+            stored.get("written"),
+            stored.get("fresh"),
+            stored.get("marked"),
+            stored.get("warmed_ms") or 0,
+            ReportedUsage(*reported) if reported else None,
+        )
+
+    def to_record(self) -> dict[str, Any] | None:
+        """As a record keeps it; None without a prediction."""
+        if self.rule is None:
+            return None
+        values: dict[str, Any] = {
+            "rule": self.rule,
+            "hit": self.hit,
+            "read": self.read,
+            "written": self.written,
+            "fresh": self.fresh,
+        }
+        if self.marked is not None:
+            values["marked"] = self.marked
+        if self.reported is not None:
+            values["reported"] = list(self.reported)
+        if self.warmed_ms:
+            values["warmed_ms"] = self.warmed_ms
+        return values
+
+
+NO_PREDICTION = CachePrediction()
+
+
+Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
+"""`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
+copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
+left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
+
+
+class PartRow(NamedTuple):
+    """How a message was rendered (`context.messages.parts.Part`), as a record keeps it."""
+
+    message: int
+    """Its index."""
+    form: Form
+    packed: list[Any] | None
+    """Its recipe, long texts moved to blobs; None: as the host has it."""
+    subject: int | None = None
+    """Handle of the object whose content it carries."""
+    version: int | None = None
+    base: int | None = None
+    """Index of the earlier message that it refers to."""
+    text_hash: str | None = None
+    slots: tuple[int, ...] = ()
+    """The folded pieces of an assistant message."""
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> PartRow:
+        """The inverse of `to_row`."""
+        message, form, packed, subject, version, base, text_hash, *slots = row
+        folded = tuple(slots[0]) if slots else ()
+        return cls(message, form, packed, subject, version, base, text_hash, folded)
+
+    def to_row(self) -> list[Any]:
+        """As a record keeps it: by position, `slots` only where there are some."""
+        row = list(self[:7])
+        return [*row, list(self.slots)] if self.slots else row
+
+
+class Delta(NamedTuple, Generic[T]):
+    """What has come into a set since the call before, and what has gone."""
+
+    added: Sequence[T] = ()
+    removed: Sequence[T] = ()
+
+    @classmethod
+    def of(cls, changes: Mapping[T, bool]) -> Delta[T]:
+        """Of the members that have come (True) or gone (False), each side sorted."""
+        ordered = sorted(changes.items())
+        added = tuple(each for each, new in ordered if new)
+        return cls(added, tuple(each for each, new in ordered if not new))
+
+    @classmethod
+    def from_record(cls, stored: Mapping[str, Sequence[T]], name: str = "") -> Delta[T]:
+        """What is stored as `name+` and `name-`."""
+        return cls(stored.get(f"{name}+", ()), stored.get(f"{name}-", ()))
+
+    def to_record(self, name: str = "") -> dict[str, list[T]]:
+        """The inverse of `from_record`; a side without members is left out."""
+        sides: Iterable[tuple[str, Sequence[T]]] = (("+", self.added), ("-", self.removed))
+        return {name + sign: list(members) for sign, members in sides if members}
+
+
+NO_DELTA: Delta[Any] = Delta()
+
+
+@dataclass(frozen=True, slots=True)
+class SetChanges:
+    """How the sets of a branch have changed at a call: objects by handle, messages by index."""
+
+    pool: Delta[int] = NO_DELTA
+    active: Delta[int] = NO_DELTA
+    pinned: Delta[int] = NO_DELTA
+    expired: Delta[int] = NO_DELTA
+    """Messages whose content goes at the next rebase."""
+
+    @classmethod
+    def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:
+        """The inverse of `to_record`."""
+        if not stored:
+            return NO_CHANGES
+        return cls(*(Delta.from_record(stored, name) for name in _SETS))
+
+    def to_record(self) -> dict[str, list[int]]:
+        """As a record keeps them: `pool+`, `pool-`, `active+` and so on."""
+        deltas = (self.pool, self.active, self.pinned, self.expired)
+        pairs = zip(_SETS, deltas, strict=True)
+        return {key: value for name, d in pairs for key, value in d.to_record(name).items()}
+
+
+_SETS = ("pool", "active", "pinned", "expired")
+NO_CHANGES = SetChanges()
+
+
+class Ack(NamedTuple):
+    """What has become of an earlier call, as the host has told since."""
+
+    call: int
+    """Its ordinal."""
+    outcome: str
+    """`applied`, `aborted`, `fallback`, or `rewritten`."""
+    detail: str = ""
+    """Of a call that was rewritten: what another extension has changed."""
+
+    def to_row(self) -> list[Any]:
+        """As a record keeps it."""
+        return list(self) if self.detail else list(self[:2])
+
+
+class BranchCost(NamedTuple):
+    """What a branch has cost so far, in tokens of uncached input."""
+
+    plain: float = 0.0
+    """With nothing folded."""
+    ours: float = 0.0
+    """As it went out."""
+
+    @classmethod
+    def from_record(cls, stored: Stored) -> BranchCost:
+        """The inverse of `to_record`."""
+        return cls(stored.get("plain") or 0.0, stored.get("ours") or 0.0)
+
+    def to_record(self) -> dict[str, float]:
+        """As a record keeps it."""
+        return self._asdict()

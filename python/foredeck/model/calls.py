@@ -1,0 +1,235 @@
+"""Call records: what is stored of one model call, and how to read it.
+
+`CallDocument` is the stored form, `CallRecord` the view by which everybody reads it. A session that
+is opened loads thousands of records and reads few fields of each, so a view validates nothing and
+makes its values when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from foredeck.model.call_values import (
+    Ack,
+    BranchCost,
+    CachePrediction,
+    CalledModel,
+    CallStats,
+    Decision,
+    Delta,
+    PartRow,
+    SetChanges,
+)
+from foredeck.model.documents import Document, Provenance
+from foredeck.model.messages import MessageKey
+from foredeck.model.records import Pin, by_foredeck
+
+
+class CallDocument(Document):
+    """What one model call was made of; everything that a restarted engine must not recompute.
+
+    A branch is a chain of these: `parent` is the call record that this one continues, `kept`
+    how many of its messages still stand, `keys` the messages after them.
+    """
+
+    type: str = "call"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    session: str
+    ordinal: int
+    """From 1, in the order in which the session's calls were made, over all branches."""
+    parent: str | None
+    kept: int
+    keys: list[list[Any]]
+    """`[entry id or None, message hash]` for each message after the kept ones."""
+    tip: str
+    """Rolling hash over all keys: equal tips mean equal message lists."""
+    parts: list[list[Any]] = Field(default_factory=list)
+    """Newly rendered parts: `PartRow`."""
+    changed_from: int = 0
+    """Inserts and drops at or after this index replace those of the parent."""
+    inserts: list[list[Any]] = Field(default_factory=list)
+    """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
+    drops: list[int] = Field(default_factory=list)
+    """Indexes of host messages that are not sent."""
+    system: Pin | None = None
+    model: dict[str, Any] = Field(default_factory=dict)
+    """`CalledModel`."""
+    time_ms: int
+    layout: str
+    policy: str
+    decision: dict[str, Any] = Field(default_factory=dict)
+    """`Decision`."""
+    sets: dict[str, list[int]] = Field(default_factory=dict)
+    """Changes since the parent: `SetChanges`."""
+    state: dict[str, Any] = Field(default_factory=dict)
+    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`)."""
+    due: dict[str, list[list[int]]] = Field(default_factory=dict)
+    """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
+    and a piece of it (`context.messages.parts.PieceRef`)."""
+    stats: dict[str, Any] = Field(default_factory=dict)
+    """`CallStats`."""
+    cache: dict[str, Any] | None = None
+    """`CachePrediction`."""
+    acks: list[list[Any]] = Field(default_factory=list)
+    """`Ack`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """A call record, read from the fields that a store holds of it.
+
+    Each property makes its value anew: keep what is needed more than once.
+    """
+
+    fields: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Id of the document."""
+        return str(self.fields["id"])
+
+    @property
+    def session(self) -> str:
+        """Id of the session in which the call was made."""
+        return str(self.fields["session"])
+
+    @property
+    def ordinal(self) -> int:
+        """Number of the call in its session, from 1, over all branches."""
+        return int(self.fields["ordinal"])
+
+    @property
+    def parent(self) -> str | None:
+        """Id of the record that this one continues; None at the root of a branch."""
+        parent: str | None = self.fields.get("parent")
+        return parent
+
+    @property
+    def kept(self) -> int:
+        """How many of the parent's messages still stand."""
+        return int(self.fields["kept"])
+
+    @property
+    def keys(self) -> list[MessageKey]:
+        """The messages after the kept ones."""
+        return [MessageKey(entry, address) for entry, address in self.fields["keys"]]
+
+    @property
+    def addresses(self) -> Iterator[str]:
+        """The addresses of the messages after the kept ones."""
+        return (address for _, address in self.fields["keys"])
+
+    @property
+    def length(self) -> int:
+        """How many messages the host's list had."""
+        return int(self.fields["kept"]) + len(self.fields["keys"])
+
+    @property
+    def tip(self) -> str:
+        """Rolling hash over all keys."""
+        return str(self.fields["tip"])
+
+    @property
+    def parts(self) -> list[PartRow]:
+        """The messages that were rendered at this call."""
+        return [PartRow.from_row(row) for row in self.fields.get("parts") or ()]
+
+    @property
+    def rendered(self) -> Iterator[int]:
+        """The indexes of these messages."""
+        return (row[0] for row in self.fields.get("parts") or ())
+
+    @property
+    def changed_from(self) -> int:
+        """Inserts and drops at or after this index replace those of the parent."""
+        return int(self.fields.get("changed_from") or 0)
+
+    @property
+    def inserts(self) -> dict[int, list[Any]]:
+        """By index, the messages of ours that go before the host's message, packed."""
+        return dict(self.fields.get("inserts") or ())
+
+    @property
+    def drops(self) -> Sequence[int]:
+        """Indexes of host messages that are not sent."""
+        return self.fields.get("drops") or ()
+
+    @property
+    def system(self) -> Pin | None:
+        """The version of the system prompt that the call went out with."""
+        pin = self.fields.get("system")
+        return Pin.model_validate(pin) if pin else None
+
+    @property
+    def model(self) -> CalledModel:
+        """The model that was called."""
+        return CalledModel.from_record(self.fields.get("model") or {})
+
+    @property
+    def time_ms(self) -> int:
+        """When the call was made, by the host's clock."""
+        return int(self.fields["time_ms"])
+
+    @property
+    def layout(self) -> str:
+        """Name of the layout that the prompt is written in."""
+        return str(self.fields["layout"])
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy in force."""
+        return str(self.fields["policy"])
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided, and why."""
+        return Decision.from_record(self.fields.get("decision") or {})
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the call went out without foredeck."""
+        return (self.fields.get("decision") or {}).get("kind") == "host"
+
+    @property
+    def sets(self) -> SetChanges:
+        """How the sets have changed since the parent."""
+        return SetChanges.from_record(self.fields.get("sets") or {})
+
+    @property
+    def policy_state(self) -> Mapping[str, Any]:
+        """What the policy wants to find again after a restart."""
+        return (self.fields.get("state") or {}).get("policy") or {}
+
+    @property
+    def cost(self) -> BranchCost:
+        """What the branch has cost up to this call, by the default rate of characters per token."""
+        return BranchCost.from_record((self.fields.get("state") or {}).get("ledger") or {})
+
+    @property
+    def due(self) -> Delta[Sequence[int]]:
+        """What may be folded now and could not before, and the reverse: message index and piece."""
+        return Delta.from_record(self.fields.get("due") or {})
+
+    @property
+    def stats(self) -> CallStats:
+        """How large the prompt was, and what the session held."""
+        return CallStats.from_record(self.fields.get("stats") or {})
+
+    @property
+    def cache(self) -> CachePrediction:
+        """What the provider's cache was expected to do."""
+        return CachePrediction.from_record(self.fields.get("cache"))
+
+    @property
+    def acks(self) -> list[Ack]:
+        """What the host has told of earlier calls."""
+        return [Ack(*row) for row in self.fields.get("acks") or ()]
+
+
+def in_order(fields: Iterable[Mapping[str, Any]]) -> list[CallRecord]:
+    """The records behind stored fields, in the order of the calls."""
+    return sorted(map(CallRecord, fields), key=lambda record: record.ordinal)

@@ -1,0 +1,134 @@
+"""Call records: the stored form, which never changes, and the view by which it is read."""
+
+from typing import Any
+
+import pytest
+
+from foredeck.model.call_values import (
+    NO_CHANGES,
+    NO_PREDICTION,
+    Ack,
+    BranchCost,
+    CachePrediction,
+    CalledModel,
+    CallStats,
+    Decision,
+    Delta,
+    PartRow,
+    ReportedUsage,
+    SetChanges,
+)
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.messages import MessageKey
+
+STORED: dict[str, Any] = {
+    "id": "call:s:4",
+    "type": "call",
+    "session": "s",
+    "ordinal": 4,
+    "parent": "call:s:3",
+    "kept": 7,
+    "keys": [["e8", "aa"], [None, "bb"]],
+    "tip": "t4",
+    "parts": [
+        [8, "reference", [{"text": "@3"}], 3, 1, None, "cc"],
+        [5, "folded", [], None, None, None, None, [1, -1]],
+    ],
+    "changed_from": 6,
+    "inserts": [[0, [{"kind": "user"}]]],
+    "drops": [2],
+    "system": None,
+    "model": {
+        **{"name": "p/m", "api": "x", "window": 1000, "read": 0.2, "write": 1.0},
+        **{"guessed": True, "ttl_s": 300.0, "input": 3.0},
+    },
+    "time_ms": 17,
+    "layout": "anchored",
+    "policy": "lean",
+    "decision": {
+        **{"kind": "rebase", "reason": "pays", "from": 5},
+        **{"rent": 9, "premium": 8, "saves": 7},
+    },
+    "sets": {"active+": [3], "pinned-": [1], "expired+": [5]},
+    "state": {"policy": {"seen": 1}, "ledger": {"plain": 2.5, "ours": 1.5}},
+    "due": {"+": [[4, 0]], "-": [[2, 1]]},
+    "stats": {
+        **{"messages": 9, "chars_host": 900, "chars_sent": 500, "rate": 3.5, "reports": 2},
+        **{"images": [1, 1334], "rebase_in": 6},
+        **{"objects": 4, "active": 2, "pinned": 1, "collapsed": 3},
+    },
+    "cache": {
+        **{"rule": "markers", "hit": 0, "read": 1, "written": 2, "fresh": 3, "marked": 5},
+        **{"warmed_ms": 11, "reported": [3, 70, 20, 5]},
+    },
+    "acks": [[3, "applied"], [3, "rewritten", "messages"]],
+}
+
+
+def test_every_stored_field_is_read_as_what_it_is() -> None:
+    record = CallRecord(STORED)
+    assert (record.id, record.session, record.ordinal) == ("call:s:4", "s", 4)
+    assert (record.parent, record.kept, record.length, record.tip) == ("call:s:3", 7, 9, "t4")
+    assert record.keys == [MessageKey("e8", "aa"), MessageKey(None, "bb")]
+    assert list(record.addresses) == ["aa", "bb"]
+    assert record.parts[0] == PartRow(8, "reference", [{"text": "@3"}], 3, 1, None, "cc")
+    assert record.parts[1].slots == (1, -1)
+    assert list(record.rendered) == [8, 5]
+    assert (record.changed_from, record.inserts, list(record.drops)) == (
+        *(6, {0: [{"kind": "user"}]}),
+        [2],
+    )
+    assert record.model == CalledModel("p/m", "x", 1000, 0.2, 1.0, True, 300.0, 3.0)
+    assert record.decision == Decision("rebase", "pays", 5, rent=9, premium=8, saves=7)
+    assert record.sets == SetChanges(
+        active=Delta([3]), pinned=Delta((), [1]), expired=Delta([5]), pool=Delta()
+    )
+    assert (record.policy_state, record.cost) == ({"seen": 1}, BranchCost(2.5, 1.5))
+    assert record.due == Delta([[4, 0]], [[2, 1]])
+    assert record.stats == CallStats(9, 900, 500, 3.5, 2, 1, 1334, 6, 4, 2, 1, 3)
+    reported = ReportedUsage(3, 70, 20, 5)
+    assert record.cache == CachePrediction("markers", 0, 1, 2, 3, 5, 11, reported)
+    assert record.acks == [Ack(3, "applied"), Ack(3, "rewritten", "messages")]
+
+
+def test_what_is_read_is_written_as_it_was_stored() -> None:
+    record = CallRecord(STORED)
+    assert record.model.to_record() == STORED["model"]
+    assert record.decision.to_record() == STORED["decision"]
+    assert record.sets.to_record() == STORED["sets"]
+    assert record.cost.to_record() == STORED["state"]["ledger"]
+    assert record.due.to_record() == STORED["due"]
+    assert record.stats.to_record() == STORED["stats"]
+    assert record.cache.to_record() == STORED["cache"]
+    assert [row.to_row() for row in record.parts] == STORED["parts"]
+    assert [ack.to_row() for ack in record.acks] == STORED["acks"]
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        {"kind": "append"},
+        {"kind": "host", "reason": "away", "edited": 0},
+        {"kind": "rebase", "reason": "window", "from": 0, "compaction": ""},
+        {"kind": "rebase", "reason": "look-back", "from": 3, "rent": 1, "premium": 0, "saves": 2},
+    ],
+)
+def test_a_decision_keeps_its_zeros(decision: dict[str, Any]) -> None:
+    assert Decision.from_record(decision).to_record() == decision
+
+
+def test_what_a_record_leaves_out_has_a_default() -> None:
+    record = CallRecord({"kept": 0, "keys": [], "ordinal": 1})
+    assert (record.decision, record.stats, record.model) == (Decision(), CallStats(), CalledModel())
+    assert record.sets == NO_CHANGES
+    assert record.cache == NO_PREDICTION
+    assert (record.parts, record.acks, record.inserts) == ([], [], {})
+    assert CalledModel().to_record() == {}
+    assert NO_PREDICTION.to_record() is None
+    assert CachePrediction(rule="none", hit=-1, read=0, written=0, fresh=5).to_record() == {
+        **{"rule": "none", "hit": -1, "read": 0, "written": 0, "fresh": 5}
+    }
+
+
+def test_records_come_in_the_order_of_the_calls() -> None:
+    assert [r.ordinal for r in in_order({"ordinal": n} for n in (3, 1, 2))] == [1, 2, 3]
