@@ -97,7 +97,7 @@ def test_records_name_pins_as_they_always_did() -> None:
     sets.pin(3)
     sets.expire(3)
     changes = sets.take_changes()
-    assert changes == {"pool+": [3], "pinned+": [3]}
+    assert changes.to_record() == {"pool+": [3], "pinned+": [3]}
     replayed.replay(changes)
     assert replayed.waiting == {3}
 
