@@ -27,7 +27,7 @@ class AssemblySettings:
     cache_ttl_s: float | None = None
     """For how long the provider keeps a prompt, where the model does not say."""
     cache_rule: CacheRule | None = None
-    """By which rule the provider keeps prompts, where it is not to be told from the model."""
+    """By which rule the provider keeps prompts, where that cannot be told from the model."""
     min_saving_chars: int = 120
     digests: DigestSize = field(default_factory=DigestSize)
     summary_chars: int = 8000
@@ -50,7 +50,7 @@ class CallInProgress:
     first_new: int
     """The first message that no call has held."""
     first_changed_insert: int
-    """The first message from which on our own messages, and those left out, are decided anew."""
+    """The first message from which on this call decides what of ours goes in and what stays out."""
     written_in: str
     """The layout in which the prompt is written: that of before, as long as bytes must stay."""
     layout_changed: bool = False

@@ -22,7 +22,7 @@ from foredeck.model.call_values import CachePrediction
 
 
 def choose_layout(call: CallInProgress) -> None:
-    """Change to the configured layout as soon as everything may be written anew.
+    """Change to the configured layout as soon as everything may be rendered again.
 
     Until then the prompt goes on in the layout that it was written in.
     """

@@ -1,4 +1,4 @@
-"""What can be told of a history that came about without us, and what can not."""
+"""A session that had a history before foredeck was on: what is known of it, and what is lost."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ from foredeck.context.state.request import Outcome
 from foredeck.context.state.session import Session
 
 ADOPTED = "adopted"
-"""Why a call from before the session had foredeck is recorded as the host's."""
+"""The reason on the record of the newest call from before foredeck was on."""
 
 LONG = 1000
-"""So many messages of a history take a second or more, and the user is told how far it is."""
+"""A history of as many messages takes a second or more, so its progress is shown."""
 
 
 def adoption_report(messages: Sequence[Item]) -> str:
-    """For the user: what was taken in of messages, what is new at their end left out, and what is
-    missing in it."""
-    items = _before_the_newest(messages)
+    """For the user: what was taken in of a history, and what is missing in it.
+
+    The messages at its end that the model has not answered yet are not history.
+    """
+    items = _answered(messages)
     kinds = Counter(item.kind for item in items)
-    answered = {item.call_id for item in items if item.kind == "result"}
-    asked = {call.id for item in items if not item.void for call in item.calls}
-    told = [
+    with_result = {item.call_id for item in items if item.kind == "result"}
+    called = {call.id for item in items if not item.void for call in item.calls}
+    sentences = [
         f"foredeck has taken in {_count(len(items), 'message')} and "
         f"{_count(kinds['result'], 'tool result')} from before it was on."
     ]
     if kinds["result"]:
-        told.append("Of files it knows what they hold now, not what they held then.")
-    lost, stray = len(asked - answered), len(answered - asked)
+        sentences.append("Of files it knows what they hold now, not what they held then.")
+    lost, stray = len(called - with_result), len(with_result - called)
     if lost:
-        told.append(f"{_count(lost, 'tool call')} had no result in the session file.")
+        sentences.append(f"{_count(lost, 'tool call')} had no result in the session file.")
     if stray:
-        told.append(f"{_count(stray, 'result')} had no tool call there, and cannot be sent.")
+        sentences.append(f"{_count(stray, 'result')} had no tool call there, and cannot be sent.")
     if kinds["opaque"]:
-        told.append(f"{_count(kinds['opaque'], 'message')} of other kinds went by as they are.")
-    return " ".join(told)
+        sentences.append(
+            f"{_count(kinds['opaque'], 'message')} of other kinds went by as they are."
+        )
+    return " ".join(sentences)
 
 
 def damage_report(count: int) -> str:
-    """For the user: that a session file has lines that the host passes over."""
+    """For the user: a session file has so many lines that the host could not read."""
     were, they = ("was", "it") if count == 1 else ("were", "they")
     return (
         f"{_count(count, 'line')} of the session file {were} cut off or damaged: what {they} held "
@@ -49,7 +53,7 @@ def damage_report(count: int) -> str:
     )
 
 
-def _before_the_newest(items: Sequence[Item]) -> Sequence[Item]:
+def _answered(items: Sequence[Item]) -> Sequence[Item]:
     length = len(items)
     while length and items[length - 1].kind in ("user", "context"):
         length -= 1
@@ -61,7 +65,7 @@ def _count(number: int, what: str) -> str:
 
 
 def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
-    """A history from before the session had foredeck: it went out as the host has it."""
+    """A history from before foredeck was on, as one call that went out as the host has it."""
     if session.log.newest or alignment.matched:
         return []
     for index in range(len(alignment.items) - 1, -1, -1):
@@ -71,8 +75,8 @@ def adopted_call(session: Session, alignment: Alignment) -> list[Outcome]:
     return []
 
 
-def followed(session: Session, indexes: range) -> Iterator[int]:
-    """The indexes of messages to be taken in; of a long history the user is told how far it is."""
+def with_progress(session: Session, indexes: range) -> Iterator[int]:
+    """The indexes of messages to be taken in; the user sees how far a long history is."""
     is_long = session.log.newest == 0 and len(indexes) >= LONG
     for done, index in enumerate(indexes):
         if is_long and done % LONG == 0:

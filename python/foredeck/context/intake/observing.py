@@ -1,12 +1,13 @@
-"""What a tool leaves behind, and the last answer of a run, taken in as soon as they are there.
+"""What a tool leaves behind, and the last answer of a run, stored as soon as they are there.
 
-The host tells of a tool before its result is in any message list. The files are looked at then,
+The host reports a tool before its result is in any message list. The files are looked at then,
 while they are as the tool left them, and the result is stored, so that it cannot get lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from foredeck.context.intake.ingest import Ingest
@@ -19,9 +20,20 @@ from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
 from foredeck.sources import Sighting, ToolEvent
 
-Look = Callable[[], list[Sighting]]
-MOST_LOOKS = 5
-"""How often the files of a tool are looked at, while other engines are faster each time."""
+MAX_ATTEMPTS = 5
+"""How often a tool's files are looked at, if another engine stores one of them first each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolRun:
+    """A tool that has just run, and how to find the files that it touched."""
+
+    event: ToolEvent
+    item: Item
+    """Its result as the message that it will be."""
+    look: Callable[[], list[Sighting]]
+    full_output: bytes | None = None
+    """All that it wrote, where the host has cut the result."""
 
 
 def observe(
@@ -35,25 +47,20 @@ def observe(
 
     `full_output`: all that it wrote, where the host has cut the result.
     """
-    _keep(
-        session,
-        event,
-        _item(event, call_id, blocks),
-        partial(session.source.after_tool, event),
-        full_output,
-    )
+    look = partial(session.source.after_tool, event)
+    _store(session, _ToolRun(event, _item(event, call_id, blocks), look, full_output))
 
 
-def observe_lost(session: Session, items: list[Item], start: int) -> None:
-    """What nobody has told of the results in flight, because an engine has ended: now.
+def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
+    """Catch up on the results in flight that were never observed, because an engine has ended.
 
-    `start`: the first message that no call has held. Older results are past looking at.
+    `first_new`: the first message that no call has held. Older results are past looking at.
     """
     newest = next((i for i in range(len(items) - 1, -1, -1) if items[i].kind == "assistant"), None)
     if newest is None or not session.is_live:
         return
     calls = {call.id: call for call in items[newest].calls}
-    for item in items[max(start, newest + 1) :]:
+    for item in items[max(first_new, newest + 1) :]:
         call = calls.get(item.call_id) if item.kind == "result" else None
         if call is None or item.call_id in session.pending.observations:
             continue
@@ -61,51 +68,44 @@ def observe_lost(session: Session, items: list[Item], start: int) -> None:
             continue
         tool, cwd = item.tool or call.tool, session.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        found = _keep(session, event, item, partial(session.source.after_lost, event), None)
+        run = _ToolRun(event, item, partial(session.source.after_lost, event))
+        found = _store(session, run)
         session.pending.stale.update(s.object_id for s in found if s.role in ("read", "written"))
 
 
-def _keep(
-    session: Session, event: ToolEvent, item: Item, look: Look, full_output: bytes | None
-) -> list[Sighting]:
+def _store(session: Session, run: _ToolRun) -> list[Sighting]:
     """Look at the files, and commit what was seen with the result; returns what was seen.
 
-    Looks anew where another engine has stored a version of one of them in between: the same
-    bytes would become two.
+    Looks again where another engine has stored a version of one of them in between: the same
+    bytes would become two versions.
     """
     if not session.workspace.empty:
         session.workspace.commit()
     before = session.pending.notices.copy()
-    for _ in range(MOST_LOOKS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         try:
-            return _keep_seen(session, event, item, look(), full_output)
+            return _try_to_store(session, run)
         except Conflict:
             session.workspace.discard()
             session.pending.notices = before.copy()
-    return _keep_seen(session, event, item, look(), full_output)
+    return _try_to_store(session, run)
 
 
-def _keep_seen(
-    session: Session,
-    event: ToolEvent,
-    item: Item,
-    sightings: list[Sighting],
-    full_output: bytes | None,
-) -> list[Sighting]:
-    workspace, call_id, found = session.workspace, item.call_id, objects_among(sightings)
-    full = None if full_output is None else workspace.put_bytes(full_output)
+def _try_to_store(session: Session, run: _ToolRun) -> list[Sighting]:
+    workspace, call_id, sightings = session.workspace, run.item.call_id, run.look()
+    found = objects_among(sightings)
+    full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     for sighting in found:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
-        _note(session, sighting)
+        _note_change(session, sighting)
     is_new = workspace.head(call_id) is None
     if is_new:
-        call = ToolUse(call_id, event.tool, dict(event.input))
         workspace.put(
             make_toolcall(
                 session,
-                item,
-                call,
+                run.item,
+                ToolUse(call_id, run.event.tool, dict(run.event.input)),
                 call_id,
                 found,
                 turn_ref=_turn_ref(session),
@@ -120,9 +120,9 @@ def _keep_seen(
 
 
 def take_answer(session: Session, item: Item) -> None:
-    """The answer that ends a run: its turn, which no request may ever tell of.
+    """Store the answer that ends a run: no request may ever come that has it in its list.
 
-    Committed before this returns. Does nothing where the session does not stand before it.
+    Committed before this returns. Does nothing where no messages before it are known.
     """
     conversation = session.branch.conversation
     if item.kind != "assistant" or item.calls or not len(conversation):
@@ -139,7 +139,7 @@ def take_answer(session: Session, item: Item) -> None:
 
 
 def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
-    """Whether an engine that has died since was told of it."""
+    """Whether an engine that has ended since has observed it."""
     head = session.workspace.head(call.id)
     return head is not None and same_call(session, head, call, item, _turn_ref(session))
 
@@ -149,8 +149,8 @@ def _turn_ref(session: Session) -> str:
     return f"turn:{session.id}:{session.turns + 1}"
 
 
-def _note(session: Session, sighting: Sighting) -> None:
-    """The agent knows what it reads and writes; what another tool of its does it may not."""
+def _note_change(session: Session, sighting: Sighting) -> None:
+    """The agent knows what it reads and writes, but not what other tools of its do to a file."""
     ordinal = session.index.by_object.get(sighting.object_id)
     if ordinal is None:
         return

@@ -18,7 +18,7 @@ from foredeck.context.window.fitting import compacted_until
 
 
 def repair_list(session: Session, context: RenderContext, items: list[Item], start: int) -> None:
-    """Decide anew, from message `start` on, what of ours goes in and what of the host's stays out.
+    """Decide again, from message `start` on, what of ours goes in and what stays out.
 
     What ended a turn, and what a layout holds, stays: sealed reasoning may be bound to it.
     """
@@ -59,8 +59,10 @@ def has_leftovers(branch: Branch, layout: Layout) -> bool:
 
 
 def insert_pools(context: RenderContext, layout: Layout) -> None:
-    """Write anew what the layout puts between the messages, but for what sealed reasoning of the
-    turn under way is bound to."""
+    """Replace what the layout puts between the messages.
+
+    What stands before sealed reasoning of the turn under way stays, since that is bound to it.
+    """
     branch, free = context.branch, first_free(context.conversation)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.

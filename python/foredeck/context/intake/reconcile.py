@@ -20,10 +20,10 @@ _PAUSE_S = 0.02
 
 
 def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
-    """Compare files with the disk: object ids, or paths of this machine.
+    """Compare files with the disk. `targets`: object ids, or paths of this machine.
 
-    Those that somebody seems to be writing join the unsettled ones, unless they come to rest
-    within `patience_s`: what is half written is no version.
+    Files that somebody seems to be writing become `unsettled`, unless they settle within
+    `patience_s` seconds: what is half written is no version.
     """
     end = time.monotonic() + patience_s
     left = list(targets)
@@ -37,7 +37,7 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
 
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:
-    """Take in what has changed; returns what is to be looked at once more."""
+    """Take in what has changed; returns what must be looked at again."""
     sightings = session.source.reconcile(targets, wary=True)
     try:
         token = _store(session, sightings)
@@ -45,7 +45,7 @@ def _look(session: Session, targets: Sequence[str]) -> list[str]:
         return list(targets)
     _take_in(session, sightings, token)
     left = [s.object_id for s in sightings if s.state == CHANGING]
-    # A path that names no known file may be where one of those that wait has moved to.
+    # A path that names no known file may be where one of the unsettled ones has moved to.
     return left + [t for t in targets if not is_object_id(t)] if left else left
 
 
@@ -84,11 +84,11 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
 
 
 def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
-    """Whether somebody else has stored a content that this session has not met; it has now."""
+    """Whether somebody else has stored a content that the session did not know; it does now."""
     entry = session.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.pin.text_hash:
         return False
-    if any(head.token == told.token for told in session.pending.observations.values()):
+    if any(head.token == observed.token for observed in session.pending.observations.values()):
         return False
     session.see_head(head, entry.label)
     return True

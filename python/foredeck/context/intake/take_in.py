@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.intake.adoption import followed
+from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.ingest import Ingest, IngestedResult
 from foredeck.context.intake.our_messages import leave_out
 from foredeck.context.messages.items import Item
@@ -31,7 +31,7 @@ class Intake:
         ingest = Ingest(session)
         for item in items[len(conversation) :]:
             conversation.append(item)
-        for index in followed(session, range(_turn_start(items, first_new), len(items))):
+        for index in with_progress(session, range(_turn_start(items, first_new), len(items))):
             item = items[index]
             if item.kind == "assistant":
                 ingest.assistant(item, _results_after(items, index), new=index >= first_new)

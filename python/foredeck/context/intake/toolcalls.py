@@ -80,9 +80,9 @@ def same_call(
     if (fields.get("args") or {}) != pack(call.arguments, {}):
         return False
     if fields.get("chat_ref") == chat_id(session.id):
-        told = session.pending.observations.get(call.id)
-        is_told = told is not None and told.stored
-        return is_told or fields.get("turn_ref") in (None, turn_id)
+        observed = session.pending.observations.get(call.id)
+        is_observed = observed is not None and observed.stored
+        return is_observed or fields.get("turn_ref") in (None, turn_id)
     if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:
         return False
     return result is None or fields.get("text_hash") == hash_text(result.text)

@@ -95,7 +95,7 @@ class Branch:
     def release(self, index: int, subject: int | None = None) -> None:
         """Let go of one message's content; with the last such message its object becomes inactive.
 
-        Nothing is rendered: what was let go leaves the prompt once its message is rendered anew.
+        Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
         `subject`: the object, for a message whose part does not name it yet.
         """
         if subject is None:

@@ -34,7 +34,7 @@ PLAUSIBLE = (1.0, 8.0)
 """Characters per token that a tokenizer comes to; other reports were not of this prompt."""
 
 DRIFT = 0.02
-"""A rate that has moved by less than this share is not stored anew."""
+"""A rate that has moved by less than this share is not stored again."""
 
 Point = tuple[float, float]
 """Characters sent, without images, and the tokens that were reported for them."""

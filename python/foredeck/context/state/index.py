@@ -66,10 +66,11 @@ class SessionIndex:
         index = cls(session)
         for head in heads:
             fields = head.fields
-            told = fields["pin"]
-            own = told["token"] == SAME_TRANSACTION
-            # Read back as it was written: checking it anew takes longer than all the rest.
-            pin = Pin.model_construct(**{**told, "token": head.token if own else told["token"]})
+            stored = fields["pin"]
+            own = stored["token"] == SAME_TRANSACTION
+            # Read back as it was written: validating it takes longer than all the rest.
+            token = head.token if own else stored["token"]
+            pin = Pin.model_construct(**{**stored, "token": token})
             index._add(
                 Entry(
                     fields["ordinal"],

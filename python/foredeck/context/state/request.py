@@ -58,12 +58,16 @@ class Outcome:
 
     kind: OutcomeKind
     call: int | None = None
+    """Ordinal of the call of ours whose answer was in force."""
     edited: int = 0
+    """How many messages went out as that answer had them."""
     ending: bool = False
     """Whether what stood after the last of the edited messages went out too."""
     messages: int = 0
+    """How many messages the host's list had."""
     time_ms: int = 0
     reason: str = ""
+    """Why it went out as it did; of an applied call, what somebody else has changed in it."""
 
 
 @dataclass(slots=True)
@@ -71,12 +75,13 @@ class Request:
     """One call about to be made."""
 
     keep: int
+    """How many messages stand as in the request before; `items` are those after them."""
     items: list[Item]
     time_ms: int
     model: Model | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     system: list[Any] | None = None
-    """The host's system messages, where they differ from those told before."""
+    """The host's system messages, where they differ from those of the request before."""
     tools: list[Any] | None = None
     """Definitions of the active tools, by the same rule."""
     warmed_ms: int = 0
@@ -90,7 +95,7 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """How to change the host's list: everything at or after `start` replaces what was said."""
+    """How to change the host's list: everything at or after `start` replaces earlier answers."""
 
     call: int
     start: int
