@@ -18,8 +18,8 @@ PARTS = (
 
 #: The same within `context`.
 CONTEXT = (
-    *("quoting", "wording", "messages", "cache", "state", "digests", "rendering", "policies"),
-    *("rewriting", "window", "intake", "status", "tools", "calls", "assembler"),
+    *("quoting", "arguments", "wording", "messages", "cache", "state", "digests", "rendering"),
+    *("policies", "rewriting", "window", "intake", "status", "tools", "calls", "assembler"),
 )
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.

@@ -21,7 +21,7 @@ from context.scenes import ask, bash, context_tool, finish, use
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
-from foredeck.context import wording
+from foredeck.context import arguments, wording
 from foredeck.context.intake import notices
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
@@ -52,7 +52,7 @@ USERS = (
 def other_words(patch: pytest.MonkeyPatch) -> None:
     """Every line of `wording` says something else, wherever it was imported."""
     for name, line in inspect.getmembers(wording, inspect.isfunction):
-        if name.startswith("_") or name == "args_display" or line.__module__ != wording.__name__:
+        if name.startswith("_") or line.__module__ != wording.__name__:
             continue
         for module in USERS:
             if getattr(module, name, None) is line:
@@ -72,7 +72,7 @@ def other_numbers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(layout, "HANDLE_FROM_CHARS", 20)
     patch.setattr(anchored, "HANDLE_FROM_CHARS", 20)
     patch.setattr(savings, "MIN_SAVING_CHARS", 5)
-    patch.setattr(wording, "ARGS_CHARS", 12)
+    patch.setattr(arguments, "ARGS_CHARS", 12)
 
 
 OTHER_SETTINGS: dict[str, Any] = {

@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
+from foredeck.context.arguments import args_display
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
@@ -42,23 +43,6 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "changed_on_disk": [((12, "/repo/a.py"), {})],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],
     "no_result": [((), {})],
-    "args_display": [
-        (({"command": "npm  test\n--watch"},), {}),
-        (({"path": "/repo/src/a.py", "offset": 10, "limit": 50}, "/repo"), {}),
-        (({"path": "/repository/a.py"}, "/repo"), {}),
-        (({"pattern": "TODO", "path": "/repo/src", "glob": "*.py"}, "/repo"), {}),
-        (({"id": "@12"},), {}),
-        (({"b": 1, "a": [True, None]},), {}),
-        (({},), {}),
-        (({"command": "x" * 300},), {}),
-        (({"command": "cd /repo && npm test"}, "/repo"), {}),
-        (({"command": "cd '/repo/'; cat /repo/src/a.py /other/repo/b.py"}, "/repo"), {}),
-        (({"command": "cd /repo/pkg/a && npm test"}, "/repo"), {}),
-        (({"command": "cd /other && ls /repo/src"}, "/repo"), {}),
-        (({"command": "ls /repo/a && cd /other && ls /repo/b"}, "/repo"), {}),
-        (({"command": "cd / && ls"}, "/repo"), {}),
-        (({"command": "make \\\n  all\necho done &&\n  ls"}, "/repo"), {}),
-    ],
     "object_line": [
         ((12, FILE), {}),
         ((12, {**FILE, "state": "listed", "char_count": 0, "nickname": "spec"}), {}),
@@ -87,7 +71,44 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "go_on": [((), {})],
     "summarised": [((12,), {}), ((12, [3, 4]), {})],
     "pinned_away": [(([3, 4],), {})],
+    "summary_heading": [(("Turns 3-7", 12), {})],
+    "turns_span": [
+        ((3, 7, "2026-02-02 03:40 +01:00", "2026-02-02 04:40 +01:00"), {}),
+        ((3, 3), {}),
+    ],
+    "short_summary": [(("Turns 3-7", '"Fix it"', 3, 0), {})],
+    "question_heading": [((7,), {})],
+    "question_gap": [((4_000, 12, 7), {})],
+    "turn_line": [((7, "Fix it"), {})],
+    "file_line": [((12, "a.py", "read, edited 2 times", 7, "now 1,200 chars"), {})],
+    "error_line": [((12, "bash make", 7, "exit 2"), {}), ((None, "bash make", 7, "exit 2"), {})],
+    "open_errors": [((2,), {})],
+    "turn_under_way": [((7,), {})],
+    "more_lines": [((4, 3, 6), {})],
+    "pause": [((45 * 60_000, "2026-02-02 03:40 +01:00"), {}), ((90 * 60_000, "later"), {})],
+    "turn_heading": [((7, "2026-02-02 03:40 +01:00"), {}), ((7, ""), {})],
+    "message_heading": [(("user",), {"stopped": False}), (("assistant",), {"stopped": True})],
+    "call_line": [((12, "bash", "make", "ok"), {}), ((None, "bash", 'echo "ü"', "none"), {})],
 }
+
+
+ARGUMENTS: list[tuple[Any, ...]] = [
+    ({"command": "npm  test\n--watch"},),
+    ({"path": "/repo/src/a.py", "offset": 10, "limit": 50}, "/repo"),
+    ({"path": "/repository/a.py"}, "/repo"),
+    ({"pattern": "TODO", "path": "/repo/src", "glob": "*.py"}, "/repo"),
+    ({"id": "@12"},),
+    ({"b": 1, "a": [True, None]},),
+    ({},),
+    ({"command": "x" * 300},),
+    ({"command": "cd /repo && npm test"}, "/repo"),
+    ({"command": "cd '/repo/'; cat /repo/src/a.py /other/repo/b.py"}, "/repo"),
+    ({"command": "cd /repo/pkg/a && npm test"}, "/repo"),
+    ({"command": "cd /other && ls /repo/src"}, "/repo"),
+    ({"command": "ls /repo/a && cd /other && ls /repo/b"}, "/repo"),
+    ({"command": "cd / && ls"}, "/repo"),
+    ({"command": "make \\\n  all\necho done &&\n  ls"}, "/repo"),
+]
 
 
 def public_lines() -> set[str]:
@@ -108,13 +129,17 @@ def test_the_line_reads_well(name: str, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(said) == snapshot
 
 
+def test_arguments_are_shown_in_a_few_words(snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(args_display(*given) for given in ARGUMENTS) == snapshot
+
+
 def test_other_words_are_put_in_wherever_a_line_is_used() -> None:
     """`test_recorded` changes the words of the modules in USERS: those must be all."""
     modules = [import_module(m.name) for m in walk_packages(context.__path__, "foredeck.context.")]
     users = {
         module
         for module in modules
-        for name in public_lines() - {"args_display"}
+        for name in public_lines()
         if getattr(module, name, None) is getattr(wording, name)
     }
     assert users <= set(USERS)

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
-from foredeck.sources.toolpaths import split_cd
-
-ARGS_CHARS = 100
-
-_LINE_END = re.compile(r"(?<![&|;{(\\])[ \t]*\n\s*")
-"""Ends a step of a command, where that does not go on in the next line."""
-
-_MOVES = re.compile(r"\b(?:cd|pushd)\b")
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -135,50 +126,6 @@ def deleted_on_disk(ordinal: int, path: str) -> str:
 def no_result() -> str:
     """Stands in for the result of a call that never got one."""
     return "[foredeck] No result: the call was interrupted."
-
-
-def args_display(args: Mapping[str, Any], cwd: str = "") -> str:
-    """A tool call's arguments in a few words: the command, the path, or the JSON, cut short.
-
-    Paths below `cwd` are shown relative to it, and a command's change to it is left out.
-    """
-    text = _main_argument(args, cwd)
-    if text is None:
-        text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
-    text = " ".join(text.split())
-    return text if len(text) <= ARGS_CHARS else text[: ARGS_CHARS - 1] + "…"
-
-
-def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
-    """The argument that says what a call is about, with the range of a read and the like."""
-    for name in ("command", "path", "file_path", "pattern", "query", "url", "id"):
-        value = args.get(name)
-        if isinstance(value, str) and value:
-            extra = [
-                f"{key}={_relative(str(args[key]), cwd)}"
-                for key in ("path", "glob", "offset", "limit")
-                if key != name and isinstance(args.get(key), str | int)
-            ]
-            told = _command(value, cwd) if name == "command" else _relative(value, cwd)
-            return " ".join([told, *extra])
-    return None
-
-
-def _command(command: str, cwd: str) -> str:
-    """A command on one line, as it could be given in `cwd`: with `cd` only to what is below."""
-    folder, rest = split_cd(command.strip())
-    here, folder = cwd.rstrip("/"), _relative((folder or ".").rstrip("/") or "/", cwd)
-    if folder in (here, "."):
-        if here and not _MOVES.search(rest):
-            rest = re.sub(rf"(?<![\w./~-]){re.escape(here)}/(?=[\w.])", "", rest)
-    else:
-        rest = f"cd {folder} && {rest}"
-    return _LINE_END.sub("; ", rest.strip()).replace("\\\n", " ")
-
-
-def _relative(text: str, cwd: str) -> str:
-    folder = cwd.rstrip("/") + "/"
-    return text[len(folder) :] if len(folder) > 1 and text.startswith(folder) else text
 
 
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
@@ -312,3 +259,88 @@ def images_left_out(count: int) -> str:
     """Ends a message whose images do not fit into the context window."""
     told = "An image is" if count == 1 else f"{count} images are"
     return f"[foredeck] {told} left out here: the context window is too small."
+
+
+def summary_heading(span: str, ordinal: int) -> str:
+    """First line of a summary that foredeck writes; `span`: which turns it covers."""
+    return (
+        f"[foredeck] {span} of this chat, put away as @{ordinal}; no model wrote this. "
+        f'activate "@{ordinal} turns A-B" shows those turns word for word, '
+        "activate @N what is named."
+    )
+
+
+def turns_span(first: int, last: int, begun: str = "", ended: str = "") -> str:
+    """`Turns 3-7 (2026-02-02 03:40 +01:00 to ...)`; times are left out where none is known."""
+    when = f" ({begun} to {ended})" if begun else ""
+    return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
+
+
+def short_summary(span: str, questions: str, files: int, errors: int) -> str:
+    """A summary in one line, for lists of objects."""
+    return f"{span}: {questions}; {files} files, {errors} errors"
+
+
+def question_heading(turn: int) -> str:
+    """In a summary, before the question of the turn under way."""
+    return f"Asked in turn {turn}, which is under way, word for word:"
+
+
+def question_gap(chars: int, ordinal: int, turn: int) -> str:
+    """Stands in such a question where its middle was, if it is too long for a summary."""
+    return f'\n({chars:,} chars left out: activate "@{ordinal} turns {turn}")\n'
+
+
+def turn_line(turn: int, text: str) -> str:
+    """In a summary: what was asked or answered in a turn."""
+    return f"- turn {turn}: {text}"
+
+
+def file_line(ordinal: int, path: str, done: str, turn: int, state: str) -> str:
+    """In a summary: a file, what was done to it, when last, and how it is now."""
+    return f"- @{ordinal} {path}: {done}, last in turn {turn}; {state}"
+
+
+def error_line(ordinal: int | None, call: str, turn: int, error: str) -> str:
+    """In a summary: a call that failed."""
+    name = "" if ordinal is None else f"@{ordinal} "
+    return f"- {name}{call} (turn {turn}): {error}"
+
+
+def open_errors(count: int) -> str:
+    """In a summary: failed calls that were not made again with success."""
+    return f"- not made good: {count} of the errors above"
+
+
+def turn_under_way(turn: int) -> str:
+    """In a summary: the newest turn goes on after what was compacted of it."""
+    return f"- turn {turn} was under way"
+
+
+def more_lines(count: int, first: int, last: int) -> str:
+    """In a summary: lines that did not fit, and of which turns they were."""
+    return f"- ... {count} more (turns {first}-{last})"
+
+
+def pause(milliseconds: int, until: str) -> str:
+    """In summaries and transcripts: work stood still for so long."""
+    minutes = milliseconds // 60_000
+    long = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+    return f"(paused {long}, until {until})"
+
+
+def turn_heading(turn: int, time: str) -> str:
+    """First line of a turn in a transcript."""
+    return f"--- turn {turn}" + (f", {time}" if time else "")
+
+
+def message_heading(kind: str, *, stopped: bool) -> str:
+    """Before a message in a transcript."""
+    return f"--- {kind}{' (stopped)' if stopped else ''}"
+
+
+def call_line(ordinal: int | None, tool: str, args: str, status: str) -> str:
+    """A tool call in a transcript."""
+    name = "" if ordinal is None else f" @{ordinal}"
+    told = json.dumps(args, ensure_ascii=False)
+    return f"--- toolcall{name} tool={tool} args={told} status={status}"

@@ -7,11 +7,11 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.index import Entry, Seen
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
-from foredeck.context.wording import args_display
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack

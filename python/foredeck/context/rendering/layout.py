@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from foredeck.context.arguments import args_display
 from foredeck.context.digests import DigestSize
 from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.messages.items import Block, Item, text_block
@@ -19,7 +20,6 @@ from foredeck.context.state.current_branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
-    args_display,
     done,
     handle,
     not_text,

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.context import wording
+from foredeck.context.arguments import args_display
 from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
-from foredeck.context.wording import args_display, pinned_away
 from foredeck.sources.toolpaths import path_argument
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
@@ -89,7 +90,7 @@ def summarise(stretch: SummaryInput, max_chars: int) -> ChatSummary:
     short = _short(stretch, len(sections["Files"]), len(failures))
     head = [_heading(stretch), *([stretch.earlier] if stretch.earlier else [])]
     if stretch.pinned:
-        head.append(pinned_away(stretch.pinned))
+        head.append(wording.pinned_away(stretch.pinned))
     tail = _question(stretch, max_chars // 2)
     around = sum(len(line) + 1 for line in [*head, *tail])
     body = _fit(sections, max(0, max_chars - around - 10 * len(sections)))
@@ -97,11 +98,7 @@ def summarise(stretch: SummaryInput, max_chars: int) -> ChatSummary:
 
 
 def _heading(stretch: SummaryInput) -> str:
-    at = stretch.ordinal
-    return (
-        f"[foredeck] {_span(stretch)} of this chat, put away as @{at}; no model wrote this. "
-        f'activate "@{at} turns A-B" shows those turns word for word, activate @N what is named.'
-    )
+    return wording.summary_heading(_span(stretch), stretch.ordinal)
 
 
 def _question(stretch: SummaryInput, room: int) -> list[str]:
@@ -109,12 +106,11 @@ def _question(stretch: SummaryInput, room: int) -> list[str]:
     last = stretch.turns[-1]
     if not (stretch.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
         return []
-    at, asked = stretch.ordinal, last.asked
-    heading = f"Asked in turn {last.number}, which is under way, word for word:"
+    asked, heading = last.asked, wording.question_heading(last.number)
     left = min(len(asked), len(asked) - room + len(heading) + 100)
     if left > 0:
         begins = (len(asked) - left) // 2
-        gap = f'\n({left:,} chars left out: activate "@{at} turns {last.number}")\n'
+        gap = wording.question_gap(left, stretch.ordinal, last.number)
         asked = asked[:begins] + gap + asked[begins + left :]
     return [heading, asked]
 
@@ -128,16 +124,16 @@ def _under_way(turn: ChatTurn) -> bool:
 def _span(stretch: SummaryInput) -> str:
     first, last = stretch.turns[0].number, stretch.turns[-1].number
     times = [item.time_ms for item in stretch.items if item.time_ms > 0]
-    told = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
-    when = f" ({told[0]} to {told[1]})" if told else ""
-    return (f"Turns {first}-{last}" if last > first else f"Turn {first}") + when
+    ends = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
+    return wording.turns_span(first, last, *ends)
 
 
 def _short(stretch: SummaryInput, files: int, errors: int) -> str:
     asks = [turn.asked for turn in stretch.turns if turn.asked]
-    told = "; ".join(json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2])
+    shown = [json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]]
     more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
-    return f"{_span(stretch)}: {told or 'no question'}{more}; {files} files, {errors} errors"
+    questions = f"{'; '.join(shown) or 'no question'}{more}"
+    return wording.short_summary(_span(stretch), questions, files, errors)
 
 
 def _asked(stretch: SummaryInput) -> Iterator[_Line]:
@@ -151,13 +147,14 @@ def _asked(stretch: SummaryInput) -> Iterator[_Line]:
             index += 1
             if not asked and turn.asked and item.kind == "user":
                 asked = True
-                yield _Line(f"- turn {turn.number}: {_cut(turn.asked, ASKED_CHARS)}", turn.number)
+                text = wording.turn_line(turn.number, _cut(turn.asked, ASKED_CHARS))
+                yield _Line(text, turn.number)
 
 
 def _answers(stretch: SummaryInput) -> Iterator[_Line]:
     for turn in stretch.turns:
         if turn.answered:
-            text = f"- turn {turn.number}: {_cut(turn.answered, ANSWER_CHARS)}"
+            text = wording.turn_line(turn.number, _cut(turn.answered, ANSWER_CHARS))
             yield _Line(text, turn.number)
 
 
@@ -180,7 +177,7 @@ def _files(stretch: SummaryInput) -> Iterator[_Line]:
     for path, entry in touched.items():
         done = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
         shown = args_display({"path": path}, stretch.names.cwd)
-        text = f"- @{entry.ordinal} {shown}: {done}, last in turn {entry.last}; {entry.state}"
+        text = wording.file_line(entry.ordinal, shown, done, entry.last, entry.state)
         yield _Line(text, entry.last)
 
 
@@ -202,8 +199,7 @@ def _failures(stretch: SummaryInput) -> Iterator[_Line]:
                 told = "; ".join(command_facts(item.arguments, ToolOutput.of(item.text)))
                 told = _cut(told or item.text, FACT_CHARS)
                 ordinal = stretch.names.call(item.call_id)
-                name = "" if ordinal is None else f"@{ordinal} "
-                text = f"- {name}{what} (turn {turn.number}): {told}"
+                text = wording.error_line(ordinal, what, turn.number, told)
                 failed[what] = _Line(text, turn.number)
     yield from failed.values()
 
@@ -217,10 +213,10 @@ def _open(stretch: SummaryInput, failures: list[_Line]) -> Iterator[_Line]:
                 said.append(_Line(f"- {_cut(line, FACT_CHARS)}", turn.number))
     yield from said[-OPEN_LINES:]
     if failures:
-        yield _Line(f"- not made good: {len(failures)} of the errors above", failures[-1].turn)
+        yield _Line(wording.open_errors(len(failures)), failures[-1].turn)
     last = stretch.turns[-1]
     if _under_way(last):
-        yield _Line(f"- turn {last.number} was under way", last.number)
+        yield _Line(wording.turn_under_way(last.number), last.number)
 
 
 def _fit(sections: dict[str, list[_Line]], room: int) -> list[str]:
@@ -257,7 +253,7 @@ def _keep(lines: list[_Line], room: int) -> list[str]:
     out = lines[len(first) : len(lines) - len(newest)]
     if not out or not (first or newest):
         return [line.text for line in [*first, *newest]]
-    gone = f"- ... {len(out)} more (turns {out[0].turn}-{out[-1].turn})"
+    gone = wording.more_lines(len(out), out[0].turn, out[-1].turn)
     return [*(line.text for line in first), gone, *(line.text for line in newest)]
 
 

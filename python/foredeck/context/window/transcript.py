@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
+from foredeck.context import wording
+from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item
-from foredeck.context.wording import args_display
 
 PAUSE_MS = 30 * 60_000
 """Work that stood still for longer gets a mark with date and time."""
@@ -75,15 +75,9 @@ def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]
     before = 0
     for index, item in enumerate(items):
         if before and item.time_ms - before > PAUSE_MS:
-            marks[index] = _pause(item.time_ms - before, names.time(item.time_ms))
+            marks[index] = wording.pause(item.time_ms - before, names.time(item.time_ms))
         before = item.time_ms or before
     return marks
-
-
-def _pause(milliseconds: int, until: str) -> str:
-    minutes = milliseconds // 60_000
-    long = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    return f"(paused {long}, until {until})"
 
 
 def said(item: Item) -> str:
@@ -100,7 +94,7 @@ def said(item: Item) -> str:
 def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
     """A turn word for word; thinking is left out, results stand as lines with their handles."""
     when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
-    lines = [f"--- turn {turn.number}" + (f", {when}" if when else "")]
+    lines = [wording.turn_heading(turn.number, when)]
     results = {item.call_id: item for item in turn.items if item.kind == "result"}
     marks = pause_marks(turn.items, names)
     for index, item in enumerate(turn.items):
@@ -108,16 +102,13 @@ def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
             lines.append(marks[index])
         text = said(item)
         if item.kind in ("user", "assistant", "context") and text.strip():
-            aborted = " (stopped)" if item.void else ""
-            lines += [f"--- {item.kind}{aborted}", text]
+            lines += [wording.message_heading(item.kind, stopped=item.void), text]
         lines += [_call_line(call.id, results.get(call.id), item, names) for call in item.calls]
     return "\n".join(lines) + "\n"
 
 
 def _call_line(id: str, result: Item | None, item: Item, names: TranscriptNames) -> str:
     call = next(c for c in item.calls if c.id == id)
-    ordinal = names.call(id)
-    name = "" if ordinal is None else f" @{ordinal}"
-    args = json.dumps(args_display(call.arguments, names.cwd), ensure_ascii=False)
     status = "none" if result is None else "fail" if result.failed else "ok"
-    return f"--- toolcall{name} tool={call.tool} args={args} status={status}"
+    args = args_display(call.arguments, names.cwd)
+    return wording.call_line(names.call(id), call.tool, args, status)
