@@ -14,6 +14,7 @@ from context.messages import PIXEL, assistant, calls, image, lines, result, text
 from context.scenes import ask, bash, finish, use
 from context.working import Work
 from foredeck.context.tools.pins import pin_of
+from foredeck.hosts.pi.chat import chat_fields
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.call_values import PartRow
 from foredeck.model.calls import CallRecord
@@ -387,6 +388,32 @@ def test_an_entry_id_stands_beside_the_address_of_each_message(host: Host) -> No
     host.entries[1] = None
     host.call()
     assert [entry for entry, _ in host.shown(1).record.keys] == ["s-e1", None]
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])
+def test_all_that_the_host_gives_with_a_message_is_kept(host: Host, restart: bool) -> None:
+    long = "d" * 1000
+    host.add(
+        {"role": "custom", "customType": "n", "content": "Note.", "details": {"of": long}},
+        {**user("Look."), "attachments": [{"name": "a.png"}]},
+    )
+    host.call()
+    if restart:
+        host.restart()
+    host.add(
+        {**assistant("Ok.", calls("c1", "bash", command="ls")), "responseId": "r1", "novel": 7},
+        {**result("c1", "bash", [text("out")]), "usage": {"output": 2}},
+    )
+    host.call()
+    host.add(assistant("Done."))
+    host.call()
+    first, second = chat_fields(host.store, "s", 2)["turns"]
+    assert first["others"][0]["details"] == {"of": long}
+    assert first["user"]["attachments"] == [{"name": "a.png"}]
+    assert first["assistant_meta"]["responseId"] == "r1"
+    assert first["assistant"]["novel"] == 7
+    extras = host.store.head(second["id"]).fields["extras"]
+    assert list(extras.values()) == [{"usage": {"output": 2}}]
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["steady", "restarted"])

@@ -156,3 +156,39 @@ def test_any_message_can_be_taken_in_and_shown_again(
     assert all(sha256_hex(data) == digest for digest, data in blobs.items())
     assert load_message(item.key.address, blobs.__getitem__) == essence(message)
     assert item.chars >= 0
+
+
+@pytest.mark.parametrize(
+    ("message", "extras"),
+    [
+        (BASE, {}),
+        ({**BASE, "responseId": "r", "errorMessage": "e", "usage": {"input": 5}}, {}),
+        ({**BASE, "diagnostics": [{"type": "retry"}]}, {"diagnostics": [{"type": "retry"}]}),
+        ({"role": "user", "content": "x", "attachments": [1]}, {"attachments": [1]}),
+        ({"role": "custom", "customType": "n", "details": {"a": 1}}, {"details": {"a": 1}}),
+        ({"role": "toolResult", "details": {}, "usage": {"output": 2}}, {"usage": {"output": 2}}),
+        ({"role": "novel", "anything": 1}, {}),
+        ({"role": "user", "content": "x", "attachments": None}, {}),
+    ],
+)
+def test_what_has_no_place_of_its_own_is_kept_beside(
+    message: dict[str, Any], extras: dict[str, Any]
+) -> None:
+    assert to_item(message, None, {}).extras == extras
+
+
+def test_the_id_of_a_response_is_kept_with_the_answer() -> None:
+    assert to_item({**BASE, "responseId": "r"}, None, {}).meta["responseId"] == "r"
+
+
+@given(
+    st.sampled_from(["user", "assistant", "toolResult", "custom", "bashExecution", "novel", ""]),
+    st.dictionaries(st.text(max_size=8), st.integers(), max_size=6),
+)
+def test_no_field_of_a_message_is_lost(role: str, fields: dict[str, int]) -> None:
+    message = {**fields, "role": role}
+    blobs: dict[str, bytes] = {}
+    item = to_item(message, None, blobs)
+    stored = load_message(item.key.address, blobs.__getitem__)
+    details = {} if item.details is None else {"details": item.details}
+    assert {**stored, **item.meta, **item.extras, **details} == message

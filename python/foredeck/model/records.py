@@ -53,6 +53,10 @@ class TurnDocument(Document):
     assistant_meta: dict[str, Any] = Field(default_factory=dict)
     user_turn: int = 0
     """Ordinal of the user turn that it belongs to, from 1: what a window counts."""
+    extras: dict[str, Any] | None = None
+    """What the host gave with messages beside what tells them apart, such as the details of
+    another extension's message: packed objects by the message's address. Of the messages named
+    here, and of tool results since the turn before."""
     answers: str | None = None
     """Of an answer that ended a run, the call record that it answers; of others the record of the
     next call shows it."""

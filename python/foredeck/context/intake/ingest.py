@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from foredeck.context.intake.context_tools import apply_decision, recorded_decision
 from foredeck.context.intake.notices import store_notices
@@ -22,6 +23,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, ToolcallDocument, chat_id
+from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
@@ -66,6 +68,7 @@ class Ingest:
         self._user: str | None = None
         """Address of the user message that the next turn begins with."""
         self._others: list[str] = []
+        self._extras: dict[str, Any] = {}
         self._round = ToolRound(session)
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
@@ -77,22 +80,30 @@ class Ingest:
             self._round.name_objects(results, turn_id)
             if item.calls or not self._is_taken(item):
                 self._put_turn(item, turn_id)
-        self._user, self._others = None, []
+        self._user, self._others, self._extras = None, [], {}
 
     def other(self, item: Item) -> None:
         """A message that is neither the assistant's nor a result."""
+        self.keep_extras(item)
         if item.kind == "user" and self._user is None:
             self._user = item.key.address
         else:
             self._others.append(item.key.address)
 
+    def keep_extras(self, item: Item) -> None:
+        """Hold what the host gave beside a message for the next turn to store."""
+        if item.extras:
+            self._extras[item.key.address] = pack(item.extras, self._session.workspace.blobs)
+
     def old_result(self, item: Item) -> None:
         """A result that an earlier call has taken in: its tool call is answered."""
+        self.keep_extras(item)
         self._round.answer(item)
 
     def result(self, item: Item) -> IngestedResult:
         """A new tool result: its object, the files that the tool touched, and the sets."""
         session = self._session
+        self.keep_extras(item)
         is_second = self._round.answer(item)
         call, object_id = self._round.call_of(item, is_second=is_second)
         head = session.workspace.head(object_id)
@@ -134,6 +145,7 @@ class Ingest:
     def _put_turn(self, item: Item, turn_id: str) -> None:
         session = self._session
         session.turns += 1
+        self.keep_extras(item)
         turn = TurnDocument(
             id=turn_id,
             session=session.id,
@@ -144,6 +156,7 @@ class Ingest:
             assistant_meta=item.meta,
             user_turn=item.turn,
             answers=self._answered,
+            extras=self._extras or None,
         )
         session.workspace.put(turn.seal())
 

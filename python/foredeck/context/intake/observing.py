@@ -130,7 +130,9 @@ def take_answer(session: Session, item: Item) -> None:
         return
     ingest = Ingest(session, session.branch.call)
     for before in conversation.items[conversation.last_assistant() + 1 :]:
-        if before.kind not in ("result", "assistant"):
+        if before.kind == "result":
+            ingest.keep_extras(before)
+        elif before.kind != "assistant":
             ingest.other(before)
     item.turn = conversation.turn
     ingest.assistant(item, {}, new=True)

@@ -66,6 +66,9 @@ class Item:
     void: bool = False
     """Assistant: aborted or failed; the host leaves it out of what it sends."""
     meta: dict[str, Any] = field(default_factory=dict)
+    """Assistant: where it came from and what it cost."""
+    extras: dict[str, Any] = field(default_factory=dict)
+    """What else the host gave, by the host's names: neither the model nor the engine reads it."""
     usage: PromptUsage | None = None
     """Assistant: what its provider reported, None where it did not."""
     model: str = ""

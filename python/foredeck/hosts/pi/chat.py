@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.hosts.pi.messages import Message
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, unpack
 from foredeck.store.protocol import Head, Store
 
 
@@ -47,10 +47,14 @@ def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
 
 
 def _turn(store: Store, head: Head) -> dict[str, Any]:
-    def message(address: str | None) -> Message | None:
-        return None if address is None else load_message(address, store.blob)
-
     fields = head.fields
+    extras = unpack(fields.get("extras") or {}, store.blob)
+
+    def message(address: str | None) -> Message | None:
+        if address is None:
+            return None
+        return {**load_message(address, store.blob), **extras.get(address, {})}
+
     return {
         "id": head.id,
         "user_turn": fields["user_turn"],

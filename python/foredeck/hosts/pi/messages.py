@@ -1,8 +1,9 @@
-"""Pi's messages as neutral items (design part 4, "Context hook").
+"""Pi's messages as neutral items.
 
 Only fields that decide what the model sees, or when, make up a message's identity and stored
 form: usage figures and the like may differ between a live message and the one read back from the
-session file, and must not make a known message look new.
+session file, and must not make a known message look new. All other fields are stored beside it,
+once, with the turn or the tool call that the message belongs to.
 """
 
 from __future__ import annotations
@@ -32,7 +33,15 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "branchSummary": ("summary", "fromId"),
     "compactionSummary": ("summary", "tokensBefore"),
 }
-_META = ("api", "provider", "model", "usage", "stopReason", "timestamp", "errorMessage")
+_META = (
+    *("api", "provider", "model", "usage", "stopReason", "timestamp", "errorMessage"),
+    *("responseId", "responseModel", "rawStopReason", "endTurn", "providerThinkingLevel"),
+)
+_BESIDE: dict[str, tuple[str, ...]] = {"assistant": _META, "toolResult": ("details",)}
+"""Fields that are stored under a name of their own, with the turn or the tool call."""
+_NAMED = {
+    role: frozenset((*_COMMON, *fields, *_BESIDE.get(role, ()))) for role, fields in _FIELDS.items()
+}
 _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 """What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
 
@@ -47,10 +56,14 @@ def essence(message: Message) -> Message:
 
 def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
     """A message as an item; what must be stored to show it again goes to `blobs`."""
-    role = message.get("role") or ""
-    key = MessageKey(entry, store_message(essence(message), blobs))
+    item = _item(message, MessageKey(entry, store_message(essence(message), blobs)))
+    item.extras = extras_of(message)
+    return item
+
+
+def _item(message: Message, key: MessageKey) -> Item:
     time_ms = time_of(message)
-    match role:
+    match message.get("role"):
         case "user":
             return Item(key, "user", _blocks(message.get("content")), time_ms)
         case "assistant":
@@ -59,6 +72,17 @@ def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Ite
             return _result(message, key, time_ms)
         case _:
             return Item(key, _kind(message), _shown(message), time_ms)
+
+
+def extras_of(message: Message) -> dict[str, Any]:
+    """What Pi gave with a message that has no place of its own: the details of another
+    extension's message, attachments, diagnostics, and whatever a newer Pi adds."""
+    named = _NAMED.get(message.get("role") or "")
+    if named is None or message.keys() <= named:
+        return {}
+    return {
+        name: value for name, value in message.items() if name not in named and value is not None
+    }
 
 
 def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
