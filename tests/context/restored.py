@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from context.driver import Host
-from foredeck.context.state.current_branch import Branch
+from foredeck.context.state.branch import Branch
 
 
 def check_restored(host: Host) -> None:

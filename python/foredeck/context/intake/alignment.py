@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item
-from foredeck.context.state.branch import BranchState
-from foredeck.context.state.current_branch import Branch
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.call_log import BranchState
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync

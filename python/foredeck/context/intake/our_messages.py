@@ -11,7 +11,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part
 from foredeck.context.messages.repairs import repair
 from foredeck.context.rendering.layout import Layout, RenderContext
-from foredeck.context.state.current_branch import Branch
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import name_summary
 from foredeck.context.window.fitting import compacted_until

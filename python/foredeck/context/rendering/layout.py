@@ -16,7 +16,7 @@ from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import Part, keep_all
 from foredeck.context.quoting import looks_like_ours
-from foredeck.context.state.current_branch import Branch
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (

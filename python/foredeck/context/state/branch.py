@@ -1,229 +1,150 @@
-"""Call records as chains: which branch a message list belongs to, and how it was rendered.
-
-A record names its parent, how many of the parent's messages still stand (`kept`) and what
-changed. Replaying a chain from its root gives the state after its last call; nothing in it is
-computed again.
-"""
+"""The branch that a session is on: all that changes when the host moves to another one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.context.cache.cached import CacheEntries
-from foredeck.context.messages.items import ROOT_TIP, next_tip
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.cache.economics import Ledger
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.state.call_log import BranchState
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import REWRITTEN, BranchCost, Delta, PartRow
-from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.messages import MessageKey
-from foredeck.model.records import call_id
-from foredeck.store.protocol import Head
-
-Load = Callable[[str], CallRecord | None]
-"""Fetches the record of a call of another session by its id."""
-
-UNSENT = frozenset({"fallback", "aborted"})
-"""Outcomes of calls whose answer never went out."""
+from foredeck.model.calls import CallRecord
+from foredeck.model.messages import marked, unpack
+from foredeck.store.protocol import Store
 
 
 @dataclass(slots=True)
-class BranchState:
-    """The state after a chain of calls."""
+class Branch:
+    """The messages of one branch as they go out, its sets, and what its next call builds on.
 
-    keys: list[MessageKey] = field(default_factory=list)
-    rows: dict[int, PartRow] = field(default_factory=dict)
-    """Message index to the newest row of its part."""
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
-    """Messages of ours by the index of the host's message that follows them, packed."""
-    drops: set[int] = field(default_factory=set)
-    """Indexes of host messages that are not sent."""
+    Everything here can be had from the call records, so that a session changes its branch, or
+    takes it up after a restart, by one assignment: `session.branch = Branch.restore(...)`.
+    """
+
+    conversation: Conversation = field(default_factory=Conversation)
     sets: Sets = field(default_factory=Sets)
-    expired: set[int] = field(default_factory=set)
-    """Messages whose content goes at the next rebase."""
+    call: str | None = None
+    """Id of the newest call record; None before the first call."""
+    matched: int = 0
+    """How many messages of that call's list the host still has."""
+    inserts: dict[int, list[Insert]] = field(default_factory=dict)
+    """Messages of ours, by the index of the host's message that they go before."""
+    drops: set[int] = field(default_factory=set)
+    """Messages of the host's that do not go out."""
     policy_state: Mapping[str, Any] = field(default_factory=dict)
-    cost: BranchCost = field(default_factory=BranchCost)
-    due: dict[PieceRef, int] = field(default_factory=dict)
-    """What may be folded, and since which call of the branch."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What the branch has cost so far."""
+    rebase_in: int | None = None
+    """In how many calls at the earliest a rebase pays, as far as the newest call could tell."""
     depth: int = 0
-    """How many calls the chain has."""
+    """How many calls the branch has."""
     entries: CacheEntries = field(default_factory=CacheEntries)
-    """What the provider's cache may hold of it."""
-
-    def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
-        self.cut(record.kept)
-        self.keys.extend(record.keys)
-        if record.is_host:
-            self._send_as_host(record.decision.edited or 0)
-        self.rows.update((row.message, row) for row in record.parts)
-        self._apply_edits(record)
-        changes = record.sets
-        self.sets.replay(changes)
-        self.expired.update(changes.expired.added)
-        self.expired.difference_update(changes.expired.removed)
-        self.policy_state, self.cost = record.policy_state, record.cost
-        self.depth += 1
-        self.entries.apply(record)
-        self._apply_due(record.due)
-
-    @property
-    def until(self) -> int:
-        """Up to which message a summary stands for the chat; 0 where none does."""
-        return max((ours.get("until") or 0 for ours in self.inserts.get(0, ())), default=0)
-
-    def cut(self, length: int) -> None:
-        """Forget the messages from `length` on."""
-        if length >= len(self.keys):
-            return
-        del self.keys[length:]
-        self.entries.cut(length)
-        self.rows = {index: row for index, row in self.rows.items() if index < length}
-        self._cut_edits(length)
-        self.expired = {index for index in self.expired if index < length}
-        self.due = {ref: depth for ref, depth in self.due.items() if ref.message < length}
-
-    def _apply_edits(self, record: CallRecord) -> None:
-        """What goes out beside the host's messages, and which of those do not."""
-        self._cut_edits(min(record.kept, record.changed_from))
-        self.inserts.update(record.inserts)
-        self.drops.update(record.drops)
-
-    def _apply_due(self, due: Delta[Any]) -> None:
-        self.due.update((PieceRef(*spot), self.depth) for spot in due.added)
-        for spot in due.removed:
-            self.due.pop(PieceRef(*spot), None)
-
-    def _send_as_host(self, edited: int) -> None:
-        """Messages from `edited` on went out as the host has them."""
-        for index, row in self.rows.items():
-            if index >= edited and row.form != "note":
-                whole = row.subject is not None or row.form in ("folded", "dropped")
-                self.rows[index] = row._replace(
-                    form="host" if whole else row.form, packed=None, base=None, slots=()
-                )
-        self._cut_edits(edited)
-
-    def _cut_edits(self, length: int) -> None:
-        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-        self.drops = {index for index in self.drops if index < length}
-
-
-@dataclass(slots=True)
-class CallLog:
-    """The call records of a session, and of the sessions that it descends from."""
-
-    records: dict[str, CallRecord] = field(default_factory=dict)
-    """By the id of the record."""
-    by_tip: dict[str, str] = field(default_factory=dict)
-    """Id of the newest record with a message list, by the list's tip."""
-    known: set[str] = field(default_factory=set)
-    """Addresses of all messages that any call has held."""
-    unsent: set[str] = field(default_factory=set)
-    """Ids of the calls that never went out."""
-    rewritten: dict[str, str] = field(default_factory=dict)
-    """What another extension has changed in the request of a call, by the call's id."""
-    host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Ids of the calls that went out without us, by their time and their number of messages."""
-    last: CallRecord | None = None
-    """The newest record of the session itself, whichever branch it is on."""
+    """What the provider's cache may hold of the branch."""
+    applied: set[str] = field(default_factory=set)
+    """Ids of context tool calls whose effect is in the sets already."""
+    shown: frozenset[tuple[int, str]] | None = None
+    """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
 
     @classmethod
-    def load(cls, heads: Iterable[Head]) -> CallLog:
-        """The log of one session, from the heads of its call documents."""
-        log = cls()
-        for record in in_order(head.fields for head in heads):
-            log.add(record)
-        return log
+    def restore(
+        cls,
+        state: BranchState,
+        items: Sequence[Item],
+        call: str | None,
+        store: Store,
+        applied: Iterable[str] = (),
+    ) -> Branch:
+        """The branch as the call records have it. `items`: the messages that are still there."""
+        blob = _blobs_of([*(row.packed for row in state.rows.values()), state.inserts], store)
+        return cls(
+            _restored_conversation(state, items, blob),
+            state.sets,
+            call,
+            len(items),
+            {index: unpack(ours, blob) for index, ours in state.inserts.items()},
+            set(state.drops),
+            state.policy_state,
+            Ledger(*state.cost),
+            depth=state.depth,
+            entries=state.entries,
+            applied=set(applied),
+        )
 
-    @property
-    def newest(self) -> int:
-        """Ordinal of the newest call, 0 before the first."""
-        return 0 if self.last is None else self.last.ordinal
+    @classmethod
+    def provisional(cls, state: BranchState) -> Branch:
+        """The sets after a call, and what it showed, until a request brings the messages."""
+        shown = frozenset(
+            (row.subject, row.text_hash)
+            for row in state.rows.values()
+            if row.form in SHOWING and row.subject and row.text_hash
+        )
+        return cls(sets=state.sets, shown=shown)
 
-    def add(self, record: CallRecord) -> None:
-        """Add the newest record."""
-        id = record.id
-        self.records[id] = self.last = record
-        self.by_tip[record.tip] = id
-        self.known.update(record.addresses)
-        if record.is_host:
-            self.host_calls[record.time_ms, record.length] = id
-        for ack in record.acks:
-            call = call_id(record.session, ack.call)
-            if ack.outcome in UNSENT:
-                self.unsend(call)
-            elif ack.outcome == REWRITTEN:
-                self.rewritten[call] = ack.detail
+    def go_on(self, record: CallRecord) -> None:
+        """Stand at the call whose record has just been committed."""
+        self.entries.apply(record)
+        self.call, self.matched = record.id, len(self.conversation)
+        self.depth += 1
 
-    def add_ancestor(self, other: CallLog) -> None:
-        """Add the calls of a session that this one descends from; its own come first."""
-        self.records = {**other.records, **self.records}
-        self.by_tip = {**other.by_tip, **self.by_tip}
-        self.known |= other.known
-        self.unsent |= other.unsent
+    def release(self, index: int, subject: int | None = None) -> None:
+        """Let go of one message's content; with the last such message its object becomes inactive.
 
-    def unsend(self, id: str) -> None:
-        """A call that never went out must not be found as what the provider has seen."""
-        self.unsent.add(id)
-        record = self.records.get(id)
-        if record is not None and self.by_tip.get(record.tip) == id:
-            del self.by_tip[record.tip]
-
-    def chain(self, id: str | None, load: Load) -> list[CallRecord]:
-        """The records from the root to `id`; `load` fetches those of other sessions."""
-        chain: list[CallRecord] = []
-        while id is not None:
-            record = self.records.get(id) or load(id)
-            if record is None:
-                break
-            chain.append(record)
-            id = record.parent
-        return chain[::-1]
-
-    def replay(self, id: str | None, load: Load) -> BranchState:
-        """The state after call `id`; an empty one for None."""
-        state = BranchState()
-        for record in self.chain(id, load):
-            state.apply(record)
-        return state
-
-    def longest_match(self, keys: list[MessageKey]) -> tuple[str | None, int]:
-        """The record whose message list shares the longest beginning with `keys`.
-
-        Of several the one that ends there, the newest of those, else the oldest. Returns its id
-        and the number of messages shared, `(None, 0)` without a match.
+        Nothing is rendered: what was let go leaves the prompt once its message is rendered again.
+        `subject`: the object, for a message whose part does not name it yet.
         """
-        tip, best, length = ROOT_TIP, None, 0
-        for count, key in enumerate(keys, start=1):
-            tip = next_tip(tip, key)
-            if tip in self.by_tip:
-                best, length = self.by_tip[tip], count
-        if length == len(keys):
-            return best, length
-        for id, shared in self._shared(keys).items():
-            if shared > length and id not in self.unsent:
-                best, length = id, shared
-        return best, length
+        if subject is None:
+            subject = self.conversation.parts[index].subject
+        self.conversation.unwatch(index)
+        if subject is not None and subject not in self.conversation.live.values():
+            self.sets.expire(subject)
 
-    def _shared(self, keys: list[MessageKey]) -> dict[str, int]:
-        """By record, how many messages its list shares with `keys` from the beginning."""
-        found: dict[str, int] = {}
-        for id, record in self.records.items():
-            kept = record.kept
-            before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
-            if before == kept:
-                before += _common(record.addresses, keys, kept)
-            found[id] = before
-        return found
+    def release_object(self, ordinal: int) -> None:
+        """Let go of all messages that carry an object's content: it becomes inactive."""
+        live = self.conversation.live
+        for index in [index for index, subject in live.items() if subject == ordinal]:
+            self.conversation.unwatch(index)
+        self.sets.expire(ordinal)
+
+    def without_rendering(self) -> Branch:
+        """The branch before any of its messages was rendered, for another layout to do so.
+
+        What is active stays so: what context tools have decided is not decided once more.
+        """
+        results = {item.call_id for item in self.conversation.items if item.kind == "result"}
+        return replace(
+            self,
+            conversation=Conversation(),
+            inserts={},
+            drops=set(),
+            matched=0,
+            applied=self.applied | results,
+        )
 
 
-def _common(own: Iterable[str], keys: list[MessageKey], start: int) -> int:
-    """How many of the addresses `own` stand in `keys` from `start` on."""
-    count = 0
-    for address in own:
-        if start + count >= len(keys) or keys[start + count].address != address:
-            break
-        count += 1
-    return count
+def _restored_conversation(
+    state: BranchState, items: Sequence[Item], blob: Callable[[str], bytes]
+) -> Conversation:
+    conversation = Conversation()
+    for item in items:
+        conversation.append(item)
+    for index, row in sorted(state.rows.items()):
+        if index < len(items):
+            conversation.render(index, Part.from_row(row, blob))
+    for index, part in enumerate(conversation.parts):
+        if part.carries and part.subject is not None and index not in state.expired:
+            conversation.live[index] = part.subject
+    conversation.taken_up(state.expired)
+    conversation.due = dict(state.due)
+    return conversation
+
+
+def _blobs_of(packed: Any, store: Store) -> Callable[[str], bytes]:
+    """Gives the blobs that packed values name, which are asked for in one go."""
+    found = store.blobs(marked(packed))
+    return lambda digest: found[digest] if digest in found else store.blob(digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foredeck.context.state.branch import CallLog
+from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.index import SessionIndex
 from foredeck.context.state.pending import PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.state.branch import CallLog
-from foredeck.context.state.current_branch import Branch
+from foredeck.context.state.branch import Branch
+from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.index import Entry, Seen, SessionIndex
 from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace

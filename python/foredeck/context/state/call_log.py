@@ -1,0 +1,229 @@
+"""Call records as chains: which branch a message list belongs to, and how it was rendered.
+
+A record names its parent, how many of the parent's messages still stand (`kept`) and what
+changed. Replaying a chain from its root gives the state after its last call; nothing in it is
+computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.cache.cached import CacheEntries
+from foredeck.context.messages.items import ROOT_TIP, next_tip
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.state.sets import Sets
+from foredeck.model.call_values import REWRITTEN, BranchCost, Delta, PartRow
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.messages import MessageKey
+from foredeck.model.records import call_id
+from foredeck.store.protocol import Head
+
+Load = Callable[[str], CallRecord | None]
+"""Fetches the record of a call of another session by its id."""
+
+UNSENT = frozenset({"fallback", "aborted"})
+"""Outcomes of calls whose answer never went out."""
+
+
+@dataclass(slots=True)
+class BranchState:
+    """The state after a chain of calls."""
+
+    keys: list[MessageKey] = field(default_factory=list)
+    rows: dict[int, PartRow] = field(default_factory=dict)
+    """Message index to the newest row of its part."""
+    inserts: dict[int, list[Any]] = field(default_factory=dict)
+    """Messages of ours by the index of the host's message that follows them, packed."""
+    drops: set[int] = field(default_factory=set)
+    """Indexes of host messages that are not sent."""
+    sets: Sets = field(default_factory=Sets)
+    expired: set[int] = field(default_factory=set)
+    """Messages whose content goes at the next rebase."""
+    policy_state: Mapping[str, Any] = field(default_factory=dict)
+    cost: BranchCost = field(default_factory=BranchCost)
+    due: dict[PieceRef, int] = field(default_factory=dict)
+    """What may be folded, and since which call of the branch."""
+    depth: int = 0
+    """How many calls the chain has."""
+    entries: CacheEntries = field(default_factory=CacheEntries)
+    """What the provider's cache may hold of it."""
+
+    def apply(self, record: CallRecord) -> None:
+        """Go on by one call."""
+        self.cut(record.kept)
+        self.keys.extend(record.keys)
+        if record.is_host:
+            self._send_as_host(record.decision.edited or 0)
+        self.rows.update((row.message, row) for row in record.parts)
+        self._apply_edits(record)
+        changes = record.sets
+        self.sets.replay(changes)
+        self.expired.update(changes.expired.added)
+        self.expired.difference_update(changes.expired.removed)
+        self.policy_state, self.cost = record.policy_state, record.cost
+        self.depth += 1
+        self.entries.apply(record)
+        self._apply_due(record.due)
+
+    @property
+    def until(self) -> int:
+        """Up to which message a summary stands for the chat; 0 where none does."""
+        return max((ours.get("until") or 0 for ours in self.inserts.get(0, ())), default=0)
+
+    def cut(self, length: int) -> None:
+        """Forget the messages from `length` on."""
+        if length >= len(self.keys):
+            return
+        del self.keys[length:]
+        self.entries.cut(length)
+        self.rows = {index: row for index, row in self.rows.items() if index < length}
+        self._cut_edits(length)
+        self.expired = {index for index in self.expired if index < length}
+        self.due = {ref: depth for ref, depth in self.due.items() if ref.message < length}
+
+    def _apply_edits(self, record: CallRecord) -> None:
+        """What goes out beside the host's messages, and which of those do not."""
+        self._cut_edits(min(record.kept, record.changed_from))
+        self.inserts.update(record.inserts)
+        self.drops.update(record.drops)
+
+    def _apply_due(self, due: Delta[Any]) -> None:
+        self.due.update((PieceRef(*spot), self.depth) for spot in due.added)
+        for spot in due.removed:
+            self.due.pop(PieceRef(*spot), None)
+
+    def _send_as_host(self, edited: int) -> None:
+        """Messages from `edited` on went out as the host has them."""
+        for index, row in self.rows.items():
+            if index >= edited and row.form != "note":
+                whole = row.subject is not None or row.form in ("folded", "dropped")
+                self.rows[index] = row._replace(
+                    form="host" if whole else row.form, packed=None, base=None, slots=()
+                )
+        self._cut_edits(edited)
+
+    def _cut_edits(self, length: int) -> None:
+        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+        self.drops = {index for index in self.drops if index < length}
+
+
+@dataclass(slots=True)
+class CallLog:
+    """The call records of a session, and of the sessions that it descends from."""
+
+    records: dict[str, CallRecord] = field(default_factory=dict)
+    """By the id of the record."""
+    by_tip: dict[str, str] = field(default_factory=dict)
+    """Id of the newest record with a message list, by the list's tip."""
+    known: set[str] = field(default_factory=set)
+    """Addresses of all messages that any call has held."""
+    unsent: set[str] = field(default_factory=set)
+    """Ids of the calls that never went out."""
+    rewritten: dict[str, str] = field(default_factory=dict)
+    """What another extension has changed in the request of a call, by the call's id."""
+    host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Ids of the calls that went out without us, by their time and their number of messages."""
+    last: CallRecord | None = None
+    """The newest record of the session itself, whichever branch it is on."""
+
+    @classmethod
+    def load(cls, heads: Iterable[Head]) -> CallLog:
+        """The log of one session, from the heads of its call documents."""
+        log = cls()
+        for record in in_order(head.fields for head in heads):
+            log.add(record)
+        return log
+
+    @property
+    def newest(self) -> int:
+        """Ordinal of the newest call, 0 before the first."""
+        return 0 if self.last is None else self.last.ordinal
+
+    def add(self, record: CallRecord) -> None:
+        """Add the newest record."""
+        id = record.id
+        self.records[id] = self.last = record
+        self.by_tip[record.tip] = id
+        self.known.update(record.addresses)
+        if record.is_host:
+            self.host_calls[record.time_ms, record.length] = id
+        for ack in record.acks:
+            call = call_id(record.session, ack.call)
+            if ack.outcome in UNSENT:
+                self.unsend(call)
+            elif ack.outcome == REWRITTEN:
+                self.rewritten[call] = ack.detail
+
+    def add_ancestor(self, other: CallLog) -> None:
+        """Add the calls of a session that this one descends from; its own come first."""
+        self.records = {**other.records, **self.records}
+        self.by_tip = {**other.by_tip, **self.by_tip}
+        self.known |= other.known
+        self.unsent |= other.unsent
+
+    def unsend(self, id: str) -> None:
+        """A call that never went out must not be found as what the provider has seen."""
+        self.unsent.add(id)
+        record = self.records.get(id)
+        if record is not None and self.by_tip.get(record.tip) == id:
+            del self.by_tip[record.tip]
+
+    def chain(self, id: str | None, load: Load) -> list[CallRecord]:
+        """The records from the root to `id`; `load` fetches those of other sessions."""
+        chain: list[CallRecord] = []
+        while id is not None:
+            record = self.records.get(id) or load(id)
+            if record is None:
+                break
+            chain.append(record)
+            id = record.parent
+        return chain[::-1]
+
+    def replay(self, id: str | None, load: Load) -> BranchState:
+        """The state after call `id`; an empty one for None."""
+        state = BranchState()
+        for record in self.chain(id, load):
+            state.apply(record)
+        return state
+
+    def longest_match(self, keys: list[MessageKey]) -> tuple[str | None, int]:
+        """The record whose message list shares the longest beginning with `keys`.
+
+        Of several the one that ends there, the newest of those, else the oldest. Returns its id
+        and the number of messages shared, `(None, 0)` without a match.
+        """
+        tip, best, length = ROOT_TIP, None, 0
+        for count, key in enumerate(keys, start=1):
+            tip = next_tip(tip, key)
+            if tip in self.by_tip:
+                best, length = self.by_tip[tip], count
+        if length == len(keys):
+            return best, length
+        for id, shared in self._shared(keys).items():
+            if shared > length and id not in self.unsent:
+                best, length = id, shared
+        return best, length
+
+    def _shared(self, keys: list[MessageKey]) -> dict[str, int]:
+        """By record, how many messages its list shares with `keys` from the beginning."""
+        found: dict[str, int] = {}
+        for id, record in self.records.items():
+            kept = record.kept
+            before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
+            if before == kept:
+                before += _common(record.addresses, keys, kept)
+            found[id] = before
+        return found
+
+
+def _common(own: Iterable[str], keys: list[MessageKey], start: int) -> int:
+    """How many of the addresses `own` stand in `keys` from `start` on."""
+    count = 0
+    for address in own:
+        if start + count >= len(keys) or keys[start + count].address != address:
+            break
+        count += 1
+    return count
