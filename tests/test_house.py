@@ -17,18 +17,8 @@ ROOT = Path(__file__).parents[1]
 #: Names that still mean two things. It may only shrink.
 DUPLICATES = frozenset(
     {
-        "Answer",
-        "Charge",
-        "Handler",
-        "Method",
         "Mount",
         "Origin",
-        "Outcome",
-        "Prompt",
-        "Recorded",
-        "Request",
-        "Workspace",
-        "_Server",
     }
 )
 

@@ -11,7 +11,7 @@ from foredeck.cli.main import main
 from foredeck_bench.lifecycle.case import STORES, Case
 from foredeck_bench.lifecycle.cases import CASES, TITLES
 from foredeck_bench.lifecycle.run import cell_of
-from foredeck_bench.lifecycle.testing import FAILED, NOT_APPLICABLE, PASSED, Outcome
+from foredeck_bench.lifecycle.testing import FAILED, NOT_APPLICABLE, PASSED, CaseOutcome
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.text)
@@ -52,7 +52,7 @@ def test_the_cases_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_store_can_have_tests_of_its_own() -> None:
     case = Case("1", "text", (), on={"sqlite": ("tests/a.py",), "xtdb": ("tests/b.py",)})
-    passed = {"tests/a.py": [Outcome("tests/a.py::test_a", None, PASSED, "")]}
+    passed = {"tests/a.py": [CaseOutcome("tests/a.py::test_a", None, PASSED, "")]}
     assert cell_of(case, "sqlite", "0.87.1", passed).state == PASSED
     assert cell_of(case, "xtdb", "0.87.1", passed).state == FAILED
 
@@ -60,9 +60,9 @@ def test_a_store_can_have_tests_of_its_own() -> None:
 def test_what_has_not_run_has_failed() -> None:
     case = Case("1", "text", ("tests/a.py::test_a", "tests/b.py"))
     assert cell_of(case, "sqlite", "0.87.1", {}).state == FAILED
-    a = Outcome("tests/a.py::test_a", "0.87.1", PASSED, "")
+    a = CaseOutcome("tests/a.py::test_a", "0.87.1", PASSED, "")
     assert cell_of(case, "sqlite", "0.87.1", {"tests/a.py::test_a": [a]}).state == FAILED
-    b = Outcome("tests/b.py::test_b", "0.87.1", PASSED, "")
+    b = CaseOutcome("tests/b.py::test_b", "0.87.1", PASSED, "")
     told = {"tests/a.py::test_a": [a], "tests/b.py": [b]}
     assert cell_of(case, "sqlite", "0.87.1", told).state == PASSED
     assert cell_of(case, "sqlite", "1.5.2", told).state == NOT_APPLICABLE

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from foredeck_bench.scripted import (
+    ModelRequest,
     PromptCache,
     Reply,
-    Request,
     ScriptedModel,
     Text,
     Thinking,
@@ -412,7 +412,7 @@ def test_a_prompt_over_the_window_is_refused_without_using_a_step() -> None:
 
 
 def test_a_step_may_look_at_the_request() -> None:
-    def choose(request: Request) -> ToolCall:
+    def choose(request: ModelRequest) -> ToolCall:
         return call("activate", ref=request.find(r"@\d+"))
 
     with ScriptedModel([choose]) as server:
@@ -436,9 +436,11 @@ def test_requests_for_a_summary_use_no_step() -> None:
 
 
 def test_the_request_view_reads_both_apis() -> None:
-    anthropic = Request(0, "anthropic-messages", {"system": "s", "messages": [USER, CALL, RESULT]})
+    anthropic = ModelRequest(
+        0, "anthropic-messages", {"system": "s", "messages": [USER, CALL, RESULT]}
+    )
     talk = [SYSTEM, USER, openai_calls(openai_call("t1", '{"path": "a"}')), tool("t1", "text of a")]
-    openai = Request(0, "openai-completions", {"messages": talk})
+    openai = ModelRequest(0, "openai-completions", {"messages": talk})
     for request in (anthropic, openai):
         assert request.results == {"t1": "text of a"}
         assert request.calls == {"t1": ("read", {"path": "a"})}

@@ -8,7 +8,7 @@ from context.conftest import NewHost
 from context.driver import Host
 from context.messages import assistant, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
-from foredeck.accounting.account import Account, Method
+from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
@@ -19,7 +19,7 @@ COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 def account(host: Host, cache: str = "ideal") -> Account:
     """The account of what the host has stored so far."""
-    return account_of(stored_calls(host.store, host.session), Method(cache))
+    return account_of(stored_calls(host.store, host.session), AccountingMethod(cache))
 
 
 def start(host: Host, outputs: int = 2) -> None:
@@ -201,11 +201,11 @@ def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> N
 def test_the_cache_is_that_of_the_wire(host: Host) -> None:
     start(host)
     stored = list(stored_calls(host.store, host.session))
-    assert account_of(stored, Method()).cache == "anthropic"
+    assert account_of(stored, AccountingMethod()).cache == "anthropic"
     host.model = {**(host.model or {}), "api": "openai-responses"}
     bash(host, "x")
     stored = list(stored_calls(host.store, host.session))
-    assert account_of(stored, Method()).cache == "openai"
+    assert account_of(stored, AccountingMethod()).cache == "openai"
 
 
 def test_more_blocks_than_a_marker_looks_back_over(host: Host) -> None:

@@ -15,7 +15,7 @@ from context.playing import use_tool
 from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
-from foredeck.accounting.account import Method
+from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.hosts.pi.messages import Message
@@ -37,7 +37,7 @@ class AnySession(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.host.past.sent:
             calls = stored_calls(self.host.store, self.host.session)
-            assert "unexplained" not in account_of(calls, Method("ideal")).lost
+            assert "unexplained" not in account_of(calls, AccountingMethod("ideal")).lost
         self.host.close()
         self.folder.cleanup()
 

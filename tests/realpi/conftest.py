@@ -13,7 +13,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck_bench.crash.homes import prepared
-from foredeck_bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
+from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
 from harness import STORE, Asked, Pi
 
 
@@ -36,7 +36,7 @@ def pi(
     install = checkout_pi(checkout, request.param)
     if install is None:
         pytest.skip(f"Pi {request.param} is not installed: run scripts/setup")
-    harness = Pi(install, Workspace(tmp_path / "pi"), checkout, node_home)
+    harness = Pi(install, PiWorkspace(tmp_path / "pi"), checkout, node_home)
     try:
         yield harness
     finally:

@@ -17,8 +17,8 @@ from foredeck_bench.scripted import ScriptedModel, write_agent_dir
 from foredeck_bench.scripted.pi_process import (
     VERSIONS,
     PiInstall,
+    PiWorkspace,
     PrintRun,
-    Workspace,
     run_print,
 )
 from foredeck_bench.scripted.pi_rpc import RpcPi
@@ -57,7 +57,7 @@ class Pi:
     def __init__(
         self,
         install: PiInstall,
-        workspace: Workspace,
+        workspace: PiWorkspace,
         checkout: Path,
         node_home: Path | None = None,
     ) -> None:

@@ -11,7 +11,7 @@ from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.model.calls import CallRecord
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Head, Store
-from foredeck_bench.scripted import Recorded, ScriptedModel
+from foredeck_bench.scripted import RecordedRequest, ScriptedModel
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.reasoning import normalized
 from harness import Pi
@@ -69,18 +69,18 @@ def object_id(pi: Pi, label: str) -> str:
     return str(member(pi, label).fields["object"])
 
 
-def answered(model: ScriptedModel) -> list[Recorded]:
+def answered(model: ScriptedModel) -> list[RecordedRequest]:
     """The requests of the agent's own calls that got an answer, summaries left out."""
     return [r for r in model.requests if r.status == 200 and not r.side]
 
 
-def messages(recorded: Recorded) -> list[Json]:
+def messages(recorded: RecordedRequest) -> list[Json]:
     """A request's messages without cache markers: what a provider compares prefixes by."""
     plain: list[Json] = normalized(recorded.request.messages)
     return plain
 
 
-def assert_stable(requests: Sequence[Recorded]) -> None:
+def assert_stable(requests: Sequence[RecordedRequest]) -> None:
     """Every request repeats the one before it byte for byte and goes on from there."""
     for earlier, later in pairwise(requests):
         before, after = messages(earlier), messages(later)
@@ -90,17 +90,17 @@ def assert_stable(requests: Sequence[Recorded]) -> None:
         assert later.request.body.get("tools") == earlier.request.body.get("tools")
 
 
-def results(recorded: Recorded) -> list[str]:
+def results(recorded: RecordedRequest) -> list[str]:
     """Texts of the tool results in a request, oldest first."""
     return list(recorded.request.results.values())
 
 
-def last_result(recorded: Recorded) -> str:
+def last_result(recorded: RecordedRequest) -> str:
     """Text of the newest tool result in a request."""
     return results(recorded)[-1]
 
 
-def errors(recorded: Recorded) -> list[str]:
+def errors(recorded: RecordedRequest) -> list[str]:
     """Texts of the results that say that their tool has failed."""
     return [
         recorded.request.results[block["tool_use_id"]]
@@ -110,14 +110,14 @@ def errors(recorded: Recorded) -> list[str]:
     ]
 
 
-def assert_recorded(store: Store, session: str, requests: Sequence[Recorded]) -> None:
+def assert_recorded(store: Store, session: str, requests: Sequence[RecordedRequest]) -> None:
     """The n-th call record of a session shows exactly what the n-th request held."""
     assert len(calls_of(store, session)) == len(requests)
     for number, recorded in enumerate(requests, start=1):
         assert_shows(store, session, number, recorded)
 
 
-def assert_shows(store: Store, session: str, call: int, recorded: Recorded) -> None:
+def assert_shows(store: Store, session: str, call: int, recorded: RecordedRequest) -> None:
     """A call record shows exactly what a request held."""
     shown = prompt_at(store, session, call)
     assert texts_of_shown(shown.messages) == texts_of_sent(recorded.request.messages)

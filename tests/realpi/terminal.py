@@ -17,7 +17,7 @@ from typing import Self
 
 import pyte
 
-from foredeck_bench.scripted.pi_process import PiInstall, Workspace, pi_arguments
+from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, pi_arguments
 
 ENTER, ESCAPE, UP, DOWN, CTRL_C, CTRL_D = "\r", "\x1b", "\x1b[A", "\x1b[B", "\x03", "\x04"
 
@@ -39,7 +39,7 @@ class TerminalPi:
     def __init__(
         self,
         install: PiInstall,
-        workspace: Workspace,
+        workspace: PiWorkspace,
         *,
         extensions: Sequence[Path] = (),
         environment: dict[str, str] | None = None,

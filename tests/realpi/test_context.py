@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from foredeck_bench.scripted import Reply, call
-from foredeck_bench.scripted.request import Request
+from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.steps import Script, Step
 from harness import Pi
 from observed import answered, assert_recorded, assert_stable, results, session_of, stored
@@ -69,7 +69,7 @@ def test_what_was_sent_stays_as_it_was_sent(pi: Pi) -> None:
 def test_old_output_comes_back_by_its_handle(pi: Pi) -> None:
     """The window is small, so that the high-water mark makes older output go."""
 
-    def bring_back(request: Request) -> Reply:
+    def bring_back(request: ModelRequest) -> Reply:
         handle = request.find(r'toolcall_ref id=(@\d+) tool=bash status=ok args="seq 1 901"')
         return Reply((call("activate", id=handle),))
 
@@ -100,7 +100,7 @@ def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
         "FOREDECK_REBASE__GUARD": "10",
     }
 
-    def fetch(request: Request) -> Reply:
+    def fetch(request: ModelRequest) -> Reply:
         found = re.search(r'of \\?"(@\d+ turn \d+)\\?" folded by foredeck', request.text)
         assert found is not None
         return [call("activate", id=found[1])]

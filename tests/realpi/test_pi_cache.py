@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from foredeck.accounting.account import Method
+from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.cli.cost_text import cost_text
-from foredeck_bench.scripted import PromptCache, Recorded, Request, Usage, call
+from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import calls_of, session_of, stored
@@ -25,7 +25,7 @@ EAGER = {
 """So that a short session has several rebases."""
 
 
-def markers(recorded: Recorded) -> list[dict[str, Any]]:
+def markers(recorded: RecordedRequest) -> list[dict[str, Any]]:
     """Blocks of a request that carry a cache marker, in the order of the prompt."""
     body = recorded.request.body
     contents = [m["content"] for m in body["messages"] if isinstance(m["content"], list)]
@@ -91,7 +91,7 @@ def test_the_prediction_is_what_the_provider_reports(pi: Pi) -> None:
 class ReportsHalf(PromptCache):
     """A provider that tells of half of what it has read from its cache."""
 
-    def serve(self, request: Request, output_tokens: int, now_s: float) -> Usage:
+    def serve(self, request: ModelRequest, output_tokens: int, now_s: float) -> Usage:
         usage = super().serve(request, output_tokens, now_s)
         untold = usage.read // 2
         return replace(usage, read=usage.read - untold, uncached=usage.uncached + untold)
@@ -103,7 +103,7 @@ def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
     model = pi.serve([*steps, "done"], cache=ReportsHalf())
     assert pi.print("go", foredeck=True).code == 0
     with stored(pi) as store:
-        account = account_of(stored_calls(store, session_of(store)), Method())
+        account = account_of(stored_calls(store, session_of(store)), AccountingMethod())
     assert account.compared == len(account.lines) == len(model.requests) == 5
     rows = {name: reported / predicted for name, predicted, reported in account.comparison()}
     assert rows["prompts"] == pytest.approx(1, abs=0.4), "an estimate"

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from foredeck.model.documents import FileDocument
-from foredeck_bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import Pi, one_version
 from observed import answered, assert_stable, handle, messages, object_id, results, stored
 
@@ -93,7 +93,7 @@ def test_changes_by_the_agent_itself_are_not_announced(pi: Pi) -> None:
 def test_a_change_inside_a_turn_is_announced_with_the_next_result(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
 
-    def change(_: Request) -> ToolCall:
+    def change(_: ModelRequest) -> ToolCall:
         replace(pi.repo / "a.txt", TEXT.upper())
         wait_for_versions(pi, "/a.txt", 2)
         return call("bash", command="echo next")

@@ -17,7 +17,7 @@ from faults import (
     sent_records,
     wait_for_count,
 )
-from foredeck_bench.scripted import Request, Thinking, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, Thinking, ToolCall, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
@@ -60,7 +60,7 @@ def go_on_after(
     _, number, do = fault
     (pi.repo / "a.txt").write_text(TEXT)
 
-    def once_recovered(_: Request) -> ToolCall:
+    def once_recovered(_: ModelRequest) -> ToolCall:
         wait_for_count(tmp_path, "session/open", 3 if do == "die-twice" else 1)
         return call("bash", command="seq 500")
 
@@ -126,7 +126,7 @@ def worked(pi: Pi, steps: list[Step], environment: dict[str, str]) -> list[list[
 def once_replaced(tmp_path: Path, step: Step) -> Step:
     """The step, after a second engine has opened the session."""
 
-    def wait(_: Request) -> Any:
+    def wait(_: ModelRequest) -> Any:
         wait_for_count(tmp_path, "session/open", 2)
         return step
 

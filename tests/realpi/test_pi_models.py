@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from foredeck_bench.scripted import Recorded, Thinking, call
+from foredeck_bench.scripted import RecordedRequest, Thinking, call
 from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
 from foredeck_bench.scripted.cache import prompt_tokens
 from foredeck_bench.scripted.steps import Step
@@ -36,7 +36,7 @@ def add_models(pi: Pi, url: str) -> None:
     path.write_text(json.dumps(config))
 
 
-def tokens(recorded: Recorded) -> int:
+def tokens(recorded: RecordedRequest) -> int:
     return prompt_tokens(recorded.request.body)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foredeck.model.documents import ToolcallDocument, chat_id
-from foredeck_bench.scripted import Request, call
+from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.scripted.pi_process import VERSIONS
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.steps import Step, StepResult
@@ -109,7 +109,7 @@ def test_what_runs_in_the_background_is_a_session_linked_to_its_parent(
         pytest.skip("pi-subagents finds the terminal library of another Pi beside it")
     (pi.repo / "a.txt").write_text("a line\n" * 60)
 
-    def answer(request: Request) -> StepResult:
+    def answer(request: ModelRequest) -> StepResult:
         if SUBAGENTS_TOOLS in request.tools:
             return "a greeting" if request.results else call("read", path="a.txt")
         if "completed: **greeter**" in request.text:

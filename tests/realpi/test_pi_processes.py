@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from faults import ASSEMBLE, TEXT, WORK, complaints, count_of, hostile, sent_records, wait_for_count
-from foredeck_bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import PATIENCE_S, Pi, one_version
 from observed import answered, assert_stable, calls_of, last_result, notified, results, stored
 
@@ -19,7 +19,7 @@ from observed import answered, assert_stable, calls_of, last_result, notified, r
 def test_no_engine_outlives_a_pi_that_is_killed(pi: Pi) -> None:
     killed = Event()
 
-    def die(_: Request) -> ToolCall:
+    def die(_: ModelRequest) -> ToolCall:
         assert len(rpc.engines()) == 1
         os.kill(rpc.pid, signal.SIGKILL)
         killed.set()
@@ -62,7 +62,7 @@ def test_an_engine_killed_between_prompts_comes_back(pi: Pi) -> None:
 
 
 def test_esc_does_not_wait_for_an_engine_that_hangs(pi: Pi, checkout: Path, tmp_path: Path) -> None:
-    def answer(request: Request) -> ToolCall | str:
+    def answer(request: ModelRequest) -> ToolCall | str:
         if "three" not in request.text:
             return "first"
         return "third" if request.results else call("bash", command="seq 300")
@@ -104,7 +104,7 @@ def test_many_deaths_never_lose_a_result(pi: Pi, checkout: Path, tmp_path: Path)
 def test_an_engine_that_hangs_for_good_is_replaced(pi: Pi, checkout: Path, tmp_path: Path) -> None:
     """It is given up after a few calls; its successor knows everything."""
 
-    def answer(request: Request) -> ToolCall | str:
+    def answer(request: ModelRequest) -> ToolCall | str:
         asked = request.text.count("go on")
         ran = len(request.results)
         command = f"seq {asked}000 {asked}900"

@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from foredeck_bench.scripted import Reply, Request, Text, Thinking, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
 from foredeck_bench.scripted.request import Api
 from foredeck_bench.scripted.steps import Step
 from harness import PATIENCE_S, Pi, one_version
@@ -114,7 +114,7 @@ def test_an_aborted_run_goes_on(pi: Pi) -> None:
     """Esc while a tool runs, and while the model answers; then the user goes on."""
     asked, released = Event(), Event()
 
-    def slow(_: Request) -> str:
+    def slow(_: ModelRequest) -> str:
         asked.set()
         released.wait(PATIENCE_S)
         return "too late"
@@ -225,7 +225,7 @@ def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
 
 @one_version
 def test_a_reply_cut_off_by_the_network_is_tried_again(pi: Pi) -> None:
-    def last(request: Request) -> Reply:
+    def last(request: ModelRequest) -> Reply:
         assert re.search(r"@\d+\n1\n2\n", request.text)
         return Reply((Text("done"),))
 
@@ -242,7 +242,7 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
     """Images in a prompt, a word in mid-run, a word for afterwards."""
     asked, released = Event(), Event()
 
-    def wait(_: Request) -> ToolCall:
+    def wait(_: ModelRequest) -> ToolCall:
         asked.set()
         assert released.wait(PATIENCE_S)
         return call("bash", command="seq 300")

@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
-from foredeck_bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import (
@@ -158,7 +158,7 @@ def answer_of(entries: list[dict[str, object]], text: str) -> str:
 def test_after_compaction_everything_can_be_activated(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
 
-    def bring_back(request: Request) -> list[ToolCall]:
+    def bring_back(request: ModelRequest) -> list[ToolCall]:
         assert "Continue the work." in request.text
         with stored(pi) as store:
             ran = next(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from foredeck_bench.scripted import Request, call
+from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.scripted.steps import StepResult
 from harness import Pi
 from observed import answered, stored
@@ -15,7 +15,7 @@ def test_a_subagent_is_a_session_of_its_own_linked_to_its_parent(pi: Pi, checkou
     (pi.repo / "a.txt").write_text("shared\n")
     command = [*pi.install.command, "-e", str(checkout), "-p", "look as a subagent"]
 
-    def answer(request: Request) -> StepResult:
+    def answer(request: ModelRequest) -> StepResult:
         if "look as a subagent" in request.text.split("toolu")[0][:60]:
             return "seen" if request.results else call("read", path="a.txt")
         return "done" if request.results else call("bash", command=shlex.join(command))

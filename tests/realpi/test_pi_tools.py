@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foredeck.accounting.comparison import DEFINITION_TOKENS
-from foredeck_bench.scripted import Reply, Request, ScriptedModel, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, Reply, ScriptedModel, ToolCall, call
 from foredeck_bench.scripted.steps import Script
 from harness import Pi, one_version
 from observed import (
@@ -340,11 +340,11 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     """Models imitate what they see: our marker must not end up in a file."""
     written = lines("real")
 
-    def copies(request: Request) -> Reply:
+    def copies(request: ModelRequest) -> Reply:
         marker = request.find(r"<activate @\d+: \d+ chars folded by foredeck>")
         return Reply((call("write", path="a.txt", content=marker),))
 
-    def again(request: Request) -> Reply:
+    def again(request: ModelRequest) -> Reply:
         assert errors_of(request) == 1
         assert (pi.repo / "a.txt").read_text() == written
         return Reply((call("write", path="b.txt", content="other text\n"),))
@@ -363,6 +363,6 @@ def test_a_folded_form_that_the_model_copies_is_refused_and_no_file_changes(pi: 
     assert (pi.repo / "b.txt").read_text() == "other text\n"
 
 
-def errors_of(request: Request) -> int:
+def errors_of(request: ModelRequest) -> int:
     """How many results speak of the marker."""
     return sum("Write the real text in its place" in text for text in request.results.values())

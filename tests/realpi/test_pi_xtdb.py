@@ -22,7 +22,7 @@ from foredeck.xtdb.node.process import stop
 from foredeck.xtdb.node.runtime import Runtime, find_runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck.xtdb.opening import copy_file, open_database
-from foredeck_bench.scripted import Request, ScriptedModel, call
+from foredeck_bench.scripted import ModelRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages
@@ -94,7 +94,7 @@ def comparable(model: ScriptedModel) -> list[object]:
 def test_a_node_killed_in_mid_session_holds_nobody_up(pi: Pi, node: NodeFolder) -> None:
     killed: list[int] = []
 
-    def kill(_: Request) -> Step:
+    def kill(_: ModelRequest) -> Step:
         # The agent may be quicker than the node starts.
         deadline = time.monotonic() + SECONDS
         while (running := node.running()) is None:

@@ -16,7 +16,7 @@ Reported = Literal["ours", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class AccountingMethod:
     """How a session is charged. What is None is taken from its records."""
 
     cache: str | None = None
@@ -39,7 +39,7 @@ class Charge:
 
 
 @dataclass(slots=True)
-class Line:
+class AccountLine:
     """One call of the account."""
 
     call: int
@@ -92,7 +92,7 @@ class Account:
     """Counts of the provider behind `rate`; 0: it is an estimate."""
     reported: Reported = "ours"
     """Of which prompts the figures are that the provider reported."""
-    lines: list[Line] = field(default_factory=list)
+    lines: list[AccountLine] = field(default_factory=list)
     rebases: list[Rebase] = field(default_factory=list)
 
     @property

@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class CachedPrompt:
     """A prompt as a cache sees it: its places, and at which of them a marker stands."""
 
     places: Sequence[Place]
@@ -56,11 +56,13 @@ class Hit:
 class Cache(Protocol):
     """One account's cache."""
 
-    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+    def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         """Look a prompt up, then keep what the rule keeps of it."""
 
 
-def prompt_of(model: str, shapes: Sequence[Shape], head: float, rate: float, mark: str) -> Prompt:
+def prompt_of(
+    model: str, shapes: Sequence[Shape], head: float, rate: float, mark: str
+) -> CachedPrompt:
     """The prompt of these messages, as Pi marks it, and with one more marker.
 
     `head`: tokens before the first message; `rate`: characters per token; `mark`: id of the tool
@@ -77,7 +79,7 @@ def prompt_of(model: str, shapes: Sequence[Shape], head: float, rate: float, mar
         places.append(Place(tip, tokens, blocks))
         if shape.asks and (number == len(shapes) or (mark and shape.answers == mark)):
             marks.append(number)
-    return Prompt(places, marks)
+    return CachedPrompt(places, marks)
 
 
 class IdealCache:
@@ -87,7 +89,7 @@ class IdealCache:
         self._ttl_ms = ttl_s * 1000
         self._used: dict[bytes, int] = {}
 
-    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+    def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         """See `Cache`. All that is not read is written."""
         hit = lasting = 0.0
         for place in prompt.places:
@@ -106,7 +108,7 @@ class SteppedCache:
     def __init__(self, ttl_s: float) -> None:
         self._ideal = IdealCache(ttl_s)
 
-    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+    def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         """See `Cache`."""
         ideal = self._ideal.request(prompt, time_ms)
         read = _stepped(ideal.read)
@@ -124,7 +126,7 @@ class MarkedCache:
         self._ttl_ms = ttl_s * 1000
         self._used: dict[bytes, int] = {}
 
-    def request(self, prompt: Prompt, time_ms: int) -> Hit:
+    def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
         """See `Cache`. What stands after the last marker is neither read nor written."""
         places = prompt.places
         marks = [m for m in prompt.marks if places[m].tokens >= MINIMUM_TOKENS]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from foredeck.accounting.account import Account, Charge, Line, Method, Rebase
-from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, Hit, Prompt, prompt_of
+from foredeck.accounting.account import Account, AccountingMethod, AccountLine, Charge, Rebase
+from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, prompt_of
 from foredeck.accounting.causes import (
     cause_around,
     cause_in_list,
@@ -27,7 +27,7 @@ NOISE_SHARE = 0.1
 
 def account_of(
     calls: Iterable[StoredCall],
-    method: Method,
+    method: AccountingMethod,
     plain: Iterable[Sequence[Shape]] | None = None,
 ) -> Account:
     """The account of a session's calls. `plain`: what the host alone would have sent at each,
@@ -60,14 +60,14 @@ def _cache_of(calls: Sequence[StoredCall]) -> str:
 class _Clerk:
     """Enters calls into an account, in order."""
 
-    def __init__(self, account: Account, method: Method) -> None:
+    def __init__(self, account: Account, method: AccountingMethod) -> None:
         self._account = account
         self._method = method
         self._plain: Cache = CACHES[account.cache](account.ttl_s)
         self._ours: Cache = CACHES[account.cache](account.ttl_s)
         self._ideal: Cache = CACHES["ideal"](account.ttl_s)
         self._last: tuple[StoredCall, float] | None = None
-        self._sent: tuple[Prompt, Prompt] | None = None
+        self._sent: tuple[CachedPrompt, CachedPrompt] | None = None
         """The last prompt, plain and ours."""
         self._open: list[tuple[Rebase, int]] = []
         """Rebases whose savings last, with the first message that they have changed."""
@@ -89,7 +89,7 @@ class _Clerk:
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)
         self._compare(call, hit, lost)
         decision = call.record.decision
-        line = Line(
+        line = AccountLine(
             call.ordinal,
             time_ms,
             model.name,
@@ -170,7 +170,7 @@ class _Clerk:
         counted = last.usage.fresh + last.usage.read + last.usage.written if last.usage else 0
         return counted / total if counted and total else 1.0
 
-    def _follow_rebases(self, call: StoredCall, line: Line, prices: Prices) -> None:
+    def _follow_rebases(self, call: StoredCall, line: AccountLine, prices: Prices) -> None:
         cold = line.ours.cached == 0
         if self._last is not None:
             shared = common_messages(self._last[0], call)
@@ -180,7 +180,7 @@ class _Clerk:
         for rebase, _ in self._open:
             rebase.back += rebase.saved * (prices.write if cold else prices.read)
 
-    def _begin(self, call: StoredCall, line: Line, prices: Prices) -> tuple[Rebase, int]:
+    def _begin(self, call: StoredCall, line: AccountLine, prices: Prices) -> tuple[Rebase, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
         # What was weighed was counted by the default rate.

@@ -28,11 +28,11 @@ def _run(args: Namespace) -> int:
 
 
 def _stored(args: Namespace) -> tuple[str, Account]:
-    from foredeck.accounting.account import Method
+    from foredeck.accounting.account import AccountingMethod
     from foredeck.cli.find import find_session
     from foredeck.replay.accounts import stored_account
 
-    method = Method(args.cache, args.ttl)
+    method = AccountingMethod(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:
         session = find_session(store, args.session)
         return session, stored_account(store, session, method, progress.advance)

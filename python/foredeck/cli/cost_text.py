@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from foredeck.cli.output import counted, short_count, table, when
 
 if TYPE_CHECKING:
-    from foredeck.accounting.account import Account, Line, Rebase
+    from foredeck.accounting.account import Account, AccountLine, Rebase
 
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""
@@ -67,7 +67,7 @@ def _calls(account: Account, *, every_call: bool) -> str:
     )
 
 
-def _rows(account: Account, lines: list[Line]) -> Iterator[tuple[str, ...]]:
+def _rows(account: Account, lines: list[AccountLine]) -> Iterator[tuple[str, ...]]:
     """Times with their date where the session went on for more than a day."""
     is_ours = account.reported == "ours"
     days = {when(line.time_ms).split(" ", 1)[0] for line in account.lines}
@@ -76,7 +76,7 @@ def _rows(account: Account, lines: list[Line]) -> Iterator[tuple[str, ...]]:
         yield _call(line, time if len(days) > 1 else time.split(" ", 1)[-1], is_ours=is_ours)
 
 
-def _call(line: Line, time: str, *, is_ours: bool) -> tuple[str, ...]:
+def _call(line: AccountLine, time: str, *, is_ours: bool) -> tuple[str, ...]:
     ours = line.ours
     return (
         str(line.call),

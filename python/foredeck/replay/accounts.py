@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from foredeck.accounting.account import Account, Method
+from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.calibration import calibrate
 from foredeck.accounting.clerk import account_of
 from foredeck.accounting.comparison import DEFINITION_TOKENS
@@ -25,7 +25,7 @@ from foredeck.store.protocol import Store
 Step = Callable[[], None]
 
 
-def stored_account(store: Store, session: str, method: Method, step: Step) -> Account:
+def stored_account(store: Store, session: str, method: AccountingMethod, step: Step) -> Account:
     """The account of a stored session; `step` is called once for each call."""
     calls: list[StoredCall] = []
     for call in stored_calls(store, session):
@@ -52,7 +52,7 @@ def recorded_account(path: Path, options: ReplayOptions, step: Step) -> Account:
                     stored_calls(store, transcript.id), transcript.calls, strict=True
                 )
             ]
-        method = Method(options.cache, options.ttl_s, rate.chars_per_token, head, "plain")
+        method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, head, "plain")
         shapes = Shapes()
         prompts = plain_prompts(transcript, transcript.compactions)
         return account_of(calls, method, map(shapes.of, prompts))

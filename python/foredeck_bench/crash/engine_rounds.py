@@ -23,8 +23,8 @@ from foredeck_bench.crash.fuse import (
     POINTS,
     RANDOM,
     SIGKILL,
-    Charge,
     Fuse,
+    KillPoint,
     kill_node,
 )
 from foredeck_bench.crash.tally import Tally
@@ -118,7 +118,7 @@ class EngineRounds:
     def _aim(self, host: ProcessHost, point: str, fuse: Fuse) -> threading.Timer | None:
         if point in INSIDE:
             node = str(self.home) if self.victim == "node" else None
-            fuse.lay(Charge(point, engine=node is None, node=node))
+            fuse.lay(KillPoint(point, engine=node is None, node=node))
         if point != RANDOM:
             return None
         timer = threading.Timer(self.random.uniform(0, RANDOM_S), self._kill, (host,))

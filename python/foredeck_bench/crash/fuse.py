@@ -31,7 +31,7 @@ Victim = Literal["engine", "pi", "both", "node"]
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class KillPoint:
     """What the file holds: the point, how often it is passed before, and which processes die.
 
     `engine` and `host`: the process that finds the file, and the one that started it. `node`: the
@@ -51,7 +51,7 @@ class Fuse:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def lay(self, charge: Charge) -> None:
+    def lay(self, charge: KillPoint) -> None:
         """The next process to reach this point kills and dies."""
         draft = self._file.with_suffix(".new")
         draft.write_text(json.dumps(asdict(charge)))
@@ -74,17 +74,17 @@ class Fuse:
             found = json.loads(self._file.read_text())
         except FileNotFoundError:
             return
-        charge = Charge(**found)
+        charge = KillPoint(**found)
         if charge.point != point:
             return
         if charge.passed:
-            self.lay(Charge(**{**asdict(charge), "passed": charge.passed - 1}))
+            self.lay(KillPoint(**{**asdict(charge), "passed": charge.passed - 1}))
             return
         self._file.unlink()
         _strike(charge)
 
 
-def _strike(charge: Charge) -> None:
+def _strike(charge: KillPoint) -> None:
     if charge.node is not None:
         kill_node(Path(charge.node))
     if charge.host:

@@ -28,13 +28,13 @@ from foredeck_bench.crash.fuse import (
     POINTS,
     RANDOM,
     SIGKILL,
-    Charge,
     Fuse,
+    KillPoint,
     kill_node,
 )
 from foredeck_bench.crash.tally import Tally
-from foredeck_bench.scripted import Request, ScriptedModel, write_agent_dir
-from foredeck_bench.scripted.pi_process import MARK, PiInstall, Workspace
+from foredeck_bench.scripted import ModelRequest, ScriptedModel, write_agent_dir
+from foredeck_bench.scripted.pi_process import MARK, PiInstall, PiWorkspace
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 from foredeck_bench.scripted.processes import wait_for_end, with_environment
 from foredeck_bench.scripted.steps import StepResult
@@ -55,7 +55,7 @@ class PiRounds:
     """Plays rounds with one Pi after another in `workspace`."""
 
     install: PiInstall
-    workspace: Workspace
+    workspace: PiWorkspace
     checkout: Path
     store: str
     victim: str
@@ -173,7 +173,7 @@ class PiRounds:
         if point in INSIDE:
             node = str(self.workspace.foredeck_home) if self.victim == "node" else None
             engine, host = self.victim in ("engine", "both"), self.victim in ("pi", "both")
-            fuse.lay(Charge(point, call, engine=engine, host=host, node=node))
+            fuse.lay(KillPoint(point, call, engine=engine, host=host, node=node))
         self._aimed = (
             (lambda n: self._strike() if n == call else None) if (point == AFTER_SEND) else None
         )
@@ -201,12 +201,12 @@ class PiRounds:
             with suppress(ProcessLookupError):
                 os.kill(pid, SIGKILL)
 
-    def _answer(self, request: Request) -> StepResult:
+    def _answer(self, request: ModelRequest) -> StepResult:
         if self._aimed is not None:
             self._aimed(request.index - self._begun)
         return story.answer(request)
 
-    def _received(self, since: int) -> list[Request]:
+    def _received(self, since: int) -> list[ModelRequest]:
         return [r.request for r in self._model.requests[since:]]
 
     @property
@@ -271,13 +271,13 @@ class PiRounds:
             check_results(store, session, _results(self.workspace, session), self.tally)
 
 
-def _messages(workspace: Workspace, role: str) -> list[dict[str, Any]]:
+def _messages(workspace: PiWorkspace, role: str) -> list[dict[str, Any]]:
     """The messages of that role in Pi's newest session file."""
     messages = [entry.get("message") or {} for entry in workspace.session_entries()]
     return [message for message in messages if message.get("role") == role]
 
 
-def _written_results(workspace: Workspace) -> set[str]:
+def _written_results(workspace: PiWorkspace) -> set[str]:
     """The results in Pi's file, named as `story.comparable` names their calls."""
     calls = [
         block["id"]
@@ -289,7 +289,7 @@ def _written_results(workspace: Workspace) -> set[str]:
     return {f"call-{number}" for number, id in enumerate(calls) if id in written}
 
 
-def _results(workspace: Workspace, session: str) -> dict[str, str]:
+def _results(workspace: PiWorkspace, session: str) -> dict[str, str]:
     """Texts of the tool results that Pi has written down in this session, by call id."""
     if workspace.session_entries()[0]["id"] != session:
         return {}

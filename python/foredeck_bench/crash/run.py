@@ -15,7 +15,7 @@ from foredeck_bench.crash.engine_rounds import EngineRounds
 from foredeck_bench.crash.fuse import Victim
 from foredeck_bench.crash.pi_rounds import PiRounds
 from foredeck_bench.crash.tally import Tally
-from foredeck_bench.scripted.pi_process import VERSIONS, Workspace, checkout_pi
+from foredeck_bench.scripted.pi_process import VERSIONS, PiWorkspace, checkout_pi
 
 Target = Literal["all", "engine", "pi", "both", "node"]
 TARGETS: tuple[Target, ...] = ("all", "engine", "pi", "both", "node")
@@ -55,7 +55,7 @@ def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -
         with tempfile.TemporaryDirectory(
             prefix="foredeck-crash-", ignore_cleanup_errors=True
         ) as name:
-            workspace = Workspace(Path(name) / "pi")
+            workspace = PiWorkspace(Path(name) / "pi")
             with homes.prepared(workspace.foredeck_home, plan.store, plan.installed):
                 if alone:
                     home = workspace.foredeck_home
@@ -83,7 +83,7 @@ def shares(plan: Plan) -> list[tuple[Victim, int, int]]:
 
 def _pi_rounds(
     plan: Plan,
-    workspace: Workspace,
+    workspace: PiWorkspace,
     victim: Victim,
     tally: Tally,
     chosen: random.Random,

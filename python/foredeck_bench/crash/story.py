@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.scripted import Request, Text, call
+from foredeck_bench.scripted import ModelRequest, Text, call
 from foredeck_bench.scripted.reasoning import normalized
 from foredeck_bench.scripted.steps import StepResult
 
@@ -41,7 +41,7 @@ def prepare(repo: Path) -> None:
     (repo / "b.txt").unlink(missing_ok=True)
 
 
-def answer(request: Request) -> StepResult:
+def answer(request: ModelRequest) -> StepResult:
     """The scripted model."""
     turn: list[Any] = []
     for role, block in blocks(request):
@@ -53,14 +53,14 @@ def answer(request: Request) -> StepResult:
     return step
 
 
-def blocks(request: Request) -> Iterator[tuple[str, Any]]:
+def blocks(request: ModelRequest) -> Iterator[tuple[str, Any]]:
     """Role and block, without cache markers, of everything in a request's messages."""
     for message in normalized(request.messages):
         for block in message["content"]:
             yield message["role"], block
 
 
-def comparable(request: Request) -> list[str]:
+def comparable(request: ModelRequest) -> list[str]:
     """One text for each block of a request: equal texts are equal bytes.
 
     Calls have their number in the request (`call-0`) in place of the provider's id, which differs

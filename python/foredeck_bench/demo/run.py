@@ -27,7 +27,7 @@ from foredeck_bench.demo.table import (
     render,
 )
 from foredeck_bench.scripted import ScriptedModel, prompt_tokens, write_agent_dir
-from foredeck_bench.scripted.pi_process import VERSIONS, PiInstall, Workspace, checkout_pi
+from foredeck_bench.scripted.pi_process import VERSIONS, PiInstall, PiWorkspace, checkout_pi
 from foredeck_bench.scripted.pi_rpc import RpcError, RpcPi
 
 SAMPLE = Path(__file__).parent / "sample"
@@ -45,7 +45,7 @@ def main() -> int:
     if install is None:
         print(f"demo: Pi {VERSIONS[0]} is not installed here. Run scripts/setup.", file=sys.stderr)
         return 1
-    workspace = Workspace(Path(tempfile.mkdtemp(prefix="foredeck-demo-")))
+    workspace = PiWorkspace(Path(tempfile.mkdtemp(prefix="foredeck-demo-")))
     copy_sample(workspace.repo)
     run = run_interactive if _wants_interaction() and _has_model(install) else run_scripted
     try:
@@ -89,7 +89,7 @@ def _has_model(install: PiInstall) -> bool:
 
 
 def run_interactive(
-    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore
+    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
 ) -> int:
     """Let the user work in the sample repository with a model of their own."""
     print(f"Sample repository: {workspace.repo}")
@@ -112,7 +112,9 @@ def run_interactive(
 # ---------------------------------------------------------------- scripted
 
 
-def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore) -> int:
+def run_scripted(
+    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
+) -> int:
     """Let the scripted model work in the sample repository, and show what it saw."""
     turns = story()
     steps = [reply for turn in turns for reply in turn.replies]
@@ -129,7 +131,7 @@ def run_scripted(install: PiInstall, workspace: Workspace, checkout: Path, store
     return _report(workspace, checkout, store, model)
 
 
-def _configure(workspace: Workspace, url: str) -> None:
+def _configure(workspace: PiWorkspace, url: str) -> None:
     # Pi's own compaction is off: this is about what foredeck does with a full window.
     settings = {"compaction": {"enabled": False}}
     write_agent_dir(
@@ -138,7 +140,7 @@ def _configure(workspace: Workspace, url: str) -> None:
 
 
 def _play(
-    install: PiInstall, workspace: Workspace, checkout: Path, store: DemoStore, prompts: list[str]
+    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore, prompts: list[str]
 ) -> None:
     # The Python that runs this is new enough for the sample, `python3` on PATH may not be.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -171,7 +173,7 @@ def _narrate(event: Mapping[str, Any]) -> None:
         print(f"    ({event.get('message')})", flush=True)
 
 
-def _report(workspace: Workspace, checkout: Path, store: DemoStore, model: ScriptedModel) -> int:
+def _report(workspace: PiWorkspace, checkout: Path, store: DemoStore, model: ScriptedModel) -> int:
     session = newest_session(store.config)
     if session is None or session[1] is None:
         return _fail("foredeck recorded nothing", workspace)
@@ -199,7 +201,7 @@ def _fixed_tokens(body: Json) -> int:
     return prompt_tokens({"system": body.get("system"), "tools": tools, "messages": []})
 
 
-def _tests_pass(workspace: Workspace) -> bool:
+def _tests_pass(workspace: PiWorkspace) -> bool:
     command = [sys.executable, *TESTS.split()[1:]]
     return not subprocess.run(
         command, cwd=workspace.repo, check=False, capture_output=True
@@ -227,7 +229,7 @@ def _summary(calls: int, sent: int, plain: int) -> str:
     )
 
 
-def _fail(reason: str, workspace: Workspace) -> int:
+def _fail(reason: str, workspace: PiWorkspace) -> int:
     log = workspace.root / "rpc.stderr"
     if log.exists():
         sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-4000:])

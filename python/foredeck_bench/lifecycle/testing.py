@@ -22,11 +22,11 @@ _VERSION = re.compile("|".join(re.escape(version) for version in VERSIONS))
 _PROGRESS = re.compile(r"(tests/\S+::\S+) .*\[ *(\d+)%\]|\[ *(\d+)%\] \w+ (tests/\S+::\S+)")
 
 Advance = Callable[[str], None]
-Outcomes = dict[str, list["Outcome"]]
+Outcomes = dict[str, list["CaseOutcome"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """What became of one test, which ran on one version of Pi or on none."""
 
     test: str
@@ -75,7 +75,7 @@ def _run(names: list[str], report: Path, store: str, workers: int, advance: Adva
                 advance(f"{store}, {share}%, {failed} failed: {test.rsplit('::', 1)[1]}")
 
 
-def outcomes(report: Path) -> Iterator[Outcome]:
+def outcomes(report: Path) -> Iterator[CaseOutcome]:
     """The outcomes in a report of pytest's in JUnit's format."""
     for case in ElementTree.parse(report).iter("testcase"):
         name, _, parameters = case.get("name", "").partition("[")
@@ -84,7 +84,7 @@ def outcomes(report: Path) -> Iterator[Outcome]:
         file = "/".join(modules[: len(modules) - len(classes)]) + ".py"
         version = _VERSION.search(parameters) if file.startswith(REAL) else None
         state, note = _state(case)
-        yield Outcome(
+        yield CaseOutcome(
             "::".join([file, *classes, name]), version.group() if version else None, state, note
         )
 

@@ -6,9 +6,9 @@ cache rules, and refuses what providers refuse. The demo, the recorder and the t
 
 from foredeck_bench.scripted.agent_dir import write_agent_dir
 from foredeck_bench.scripted.cache import PromptCache, Usage, estimate_tokens, prompt_tokens
-from foredeck_bench.scripted.request import Request
+from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.rules import Violation
-from foredeck_bench.scripted.server import Recorded, ScriptedModel, answer_summaries
+from foredeck_bench.scripted.server import RecordedRequest, ScriptedModel, answer_summaries
 from foredeck_bench.scripted.steps import (
     Failure,
     Reply,
@@ -23,10 +23,10 @@ from foredeck_bench.scripted.steps import (
 
 __all__ = [
     "Failure",
+    "ModelRequest",
     "PromptCache",
-    "Recorded",
+    "RecordedRequest",
     "Reply",
-    "Request",
     "ScriptedModel",
     "Text",
     "Thinking",

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck_bench.scripted.reasoning import normalized
-from foredeck_bench.scripted.request import Request, content_text
+from foredeck_bench.scripted.request import ModelRequest, content_text
 
 LOOKBACK_BLOCKS = 20
 OPENAI_STEP_TOKENS = 128
@@ -64,7 +64,7 @@ class PromptCache:
     _entries: dict[str, float] = field(default_factory=dict)
     _seen: dict[str, float] = field(default_factory=dict)
 
-    def serve(self, request: Request, output_tokens: int, now_s: float) -> Usage:
+    def serve(self, request: ModelRequest, output_tokens: int, now_s: float) -> Usage:
         """The usage of an accepted request; the cache then holds what the request leaves in it."""
         segments = _segments(request.body)
         total = segments[-1].tokens if segments else 0

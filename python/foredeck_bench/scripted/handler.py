@@ -21,7 +21,7 @@ _PATHS: dict[str, Api] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What to send: a JSON body, or a list of server-sent events.
 
     `cut` drops the connection after the events, without the end that HTTP demands. `done` is
@@ -36,19 +36,19 @@ class Answer:
     done: Callable[[], None] = lambda: None
 
 
-class Handler(BaseHTTPRequestHandler):
+class ModelHandler(BaseHTTPRequestHandler):
     """Reads one request after another and sends what `answer` says."""
 
     protocol_version = "HTTP/1.1"
-    answer: Callable[[Api, Json], Answer]
+    answer: Callable[[Api, Json], ModelAnswer]
 
     @classmethod
-    def serving(cls, answer: Callable[[Api, Json], Answer]) -> type[Handler]:
+    def serving(cls, answer: Callable[[Api, Json], ModelAnswer]) -> type[ModelHandler]:
         """A handler class bound to `answer(api, body)`."""
         return type("BoundHandler", (cls,), {"answer": staticmethod(answer)})
 
     def do_POST(self) -> None:
-        """Answer a model request."""
+        """ModelAnswer a model request."""
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         api = _PATHS.get(self.path.partition("?")[0])
         if api is None:
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the requests are recorded."""
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: ModelAnswer) -> None:
         time.sleep(answer.delay_s)
         try:
             if isinstance(answer.body, list):

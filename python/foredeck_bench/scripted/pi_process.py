@@ -44,7 +44,7 @@ def checkout_pi(checkout: Path, version: str) -> PiInstall | None:
 
 
 @dataclass(slots=True)
-class Workspace:
+class PiWorkspace:
     """A scratch folder: a repository to work in, Pi's configuration, foredeck's state.
 
     All processes started here carry a mark in their environment, by which `leftovers` finds
@@ -128,7 +128,7 @@ def pi_arguments(extensions: Sequence[Path], more: Sequence[str]) -> list[str]:
 
 def run_print(
     install: PiInstall,
-    workspace: Workspace,
+    workspace: PiWorkspace,
     *prompts: str,
     extensions: Sequence[Path] = (),
     arguments: Sequence[str] = (),

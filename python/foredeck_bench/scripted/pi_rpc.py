@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from foredeck_bench.scripted.pi_process import PiInstall, Workspace, pi_arguments
+from foredeck_bench.scripted.pi_process import PiInstall, PiWorkspace, pi_arguments
 from foredeck_bench.scripted.processes import Process, descendants, kill
 
 Json = dict[str, Any]
@@ -38,7 +38,7 @@ class RpcPi:
     def __init__(
         self,
         install: PiInstall,
-        workspace: Workspace,
+        workspace: PiWorkspace,
         *,
         extensions: Sequence[Path] = (),
         arguments: Sequence[str] = (),

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One request body with the questions that scripts ask of it.
 
     `index` counts all requests that the server got, from 0.

@@ -13,15 +13,15 @@ from typing import Any, Self
 
 from foredeck_bench.scripted import anthropic_rules, anthropic_wire, openai_rules, openai_wire
 from foredeck_bench.scripted.cache import PromptCache, Usage, estimate_tokens, prompt_tokens
-from foredeck_bench.scripted.handler import Answer, Handler
+from foredeck_bench.scripted.handler import ModelAnswer, ModelHandler
 from foredeck_bench.scripted.reasoning import ReasoningMemory
-from foredeck_bench.scripted.request import Api, Request
+from foredeck_bench.scripted.request import Api, ModelRequest
 from foredeck_bench.scripted.rules import Finding, Violation
 from foredeck_bench.scripted.steps import (
     Failure,
-    Outcome,
     Reply,
     Script,
+    StepOutcome,
     StepResult,
     Text,
     Thinking,
@@ -36,14 +36,14 @@ SUMMARY_MARK = "context summarization assistant"
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedRequest:
     """One request and what became of it.
 
     `status` is the HTTP status, `side` tells that it was answered beside the script, `complete`
     that the whole answer was sent: False where the step cut it or the client went away.
     """
 
-    request: Request
+    request: ModelRequest
     time_s: float
     side: bool = False
     status: int = 0
@@ -52,14 +52,14 @@ class Recorded:
     complete: bool = False
 
 
-def answer_summaries(request: Request) -> StepResult | None:
+def answer_summaries(request: ModelRequest) -> StepResult | None:
     """Answers Pi's requests for a summary, so that scripts need not count them."""
     if SUMMARY_MARK in request.system:
         return "## Goal\nContinue the work.\n\n## Progress\nSee the files named above."
     return None
 
 
-class _Server(ThreadingHTTPServer):
+class _HttpServer(ThreadingHTTPServer):
     """Says nothing of clients that are gone: tests and benches kill them."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -88,10 +88,10 @@ class ScriptedModel:
         *,
         window: int | None = None,
         cache: PromptCache | None = None,
-        side: Callable[[Request], StepResult | None] = answer_summaries,
+        side: Callable[[ModelRequest], StepResult | None] = answer_summaries,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.requests: list[Recorded] = []
+        self.requests: list[RecordedRequest] = []
         self.violations: list[Violation] = []
         self._script = script
         self._position = 0
@@ -110,7 +110,7 @@ class ScriptedModel:
         """Listen on a free port of the loopback interface. Does nothing if it listens already."""
         if self._server is not None:
             return self
-        server = _Server(("127.0.0.1", 0), Handler.serving(self.answer))
+        server = _HttpServer(("127.0.0.1", 0), ModelHandler.serving(self.answer))
         self._server = server
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         return self
@@ -147,20 +147,20 @@ class ScriptedModel:
 
     # ------------------------------------------------------------ answering
 
-    def answer(self, api: Api, body: Json) -> Answer:
+    def answer(self, api: Api, body: Json) -> ModelAnswer:
         """The answer to one request. Called by the HTTP handler, each time on its own thread."""
         with self._lock:
-            recorded = Recorded(Request(len(self.requests), api, body), self._clock())
+            recorded = RecordedRequest(ModelRequest(len(self.requests), api, body), self._clock())
             self.requests.append(recorded)
             refusal = self._refusal(recorded.request)
         outcome = refusal or self._outcome(recorded)
         if isinstance(outcome, Failure):
             recorded.status = outcome.status
             wire = anthropic_wire if api == "anthropic-messages" else openai_wire
-            return Answer(outcome.status, wire.error_body(outcome), outcome.retry_after_s)
+            return ModelAnswer(outcome.status, wire.error_body(outcome), outcome.retry_after_s)
         return self._stream(recorded, outcome)
 
-    def _refusal(self, request: Request) -> Failure | None:
+    def _refusal(self, request: ModelRequest) -> Failure | None:
         findings = list(self._check(request))
         for rule, message in findings:
             self.violations.append(Violation(request.index, rule, message))
@@ -171,7 +171,7 @@ class ScriptedModel:
             return overflow(tokens, self._window)
         return None
 
-    def _check(self, request: Request) -> Iterator[Finding]:
+    def _check(self, request: ModelRequest) -> Iterator[Finding]:
         anthropic = request.api == "anthropic-messages"
         findings = list((anthropic_rules if anthropic else openai_rules).check(request.body))
         if not findings:
@@ -180,7 +180,7 @@ class ScriptedModel:
             findings = list(check(request.body))
         yield from findings
 
-    def _outcome(self, recorded: Recorded) -> Outcome:
+    def _outcome(self, recorded: RecordedRequest) -> StepOutcome:
         request = recorded.request
         try:
             beside = self._side(request)
@@ -193,7 +193,7 @@ class ScriptedModel:
             self.violations.append(Violation(request.index, "script", message))
             return Failure(400, "invalid_request_error", message)
 
-    def _next_step(self, request: Request) -> StepResult:
+    def _next_step(self, request: ModelRequest) -> StepResult:
         if callable(self._script):
             return self._script(request)
         with self._lock:
@@ -203,7 +203,7 @@ class ScriptedModel:
             self._position += 1
         return step(request) if callable(step) else step
 
-    def _stream(self, recorded: Recorded, reply: Reply) -> Answer:
+    def _stream(self, recorded: RecordedRequest, reply: Reply) -> ModelAnswer:
         request = recorded.request
         anthropic = request.api == "anthropic-messages"
         with self._lock:
@@ -220,9 +220,9 @@ class ScriptedModel:
             recorded.complete = not reply.cut
 
         kept = events[: max(1, len(events) // 2)] if reply.cut else events
-        return Answer(200, kept, delay_s=reply.delay_s, cut=reply.cut, done=done)
+        return ModelAnswer(200, kept, delay_s=reply.delay_s, cut=reply.cut, done=done)
 
-    def _remember(self, request: Request, blocks: list[Json]) -> None:
+    def _remember(self, request: ModelRequest, blocks: list[Json]) -> None:
         if request.api == "anthropic-messages":
             self._reasoning.issue(request.body, blocks)
             return

@@ -5,7 +5,7 @@ A script is a list of steps, one per request, or one function that is asked each
 - text (`"done"`), a block (`Text`, `Thinking`, `ToolCall`) or a list of blocks: one reply;
 - a `Reply`, where the reply needs a stop reason, a delay, or a connection cut in the middle;
 - a `Failure`: an error status of the provider;
-- a function of the request (`Request`) that returns one of these. It may look for handles in the
+- a function of the `ModelRequest` that returns one of these. It may look for handles in the
   prompt, and it may block: each request has a thread of its own.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foredeck_bench.scripted.request import Request
+    from foredeck_bench.scripted.request import ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class Failure:
     retry_after_s: int | None = None
 
 
-Outcome = Reply | Failure
-StepResult = Outcome | Block | str | Sequence[Block]
-Step = StepResult | Callable[["Request"], StepResult]
-Script = Sequence[Step] | Callable[["Request"], StepResult]
+StepOutcome = Reply | Failure
+StepResult = StepOutcome | Block | str | Sequence[Block]
+Step = StepResult | Callable[["ModelRequest"], StepResult]
+Script = Sequence[Step] | Callable[["ModelRequest"], StepResult]
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -108,7 +108,7 @@ def server_error() -> Failure:
     return Failure(500, "api_error", "Internal server error")
 
 
-def as_outcome(result: StepResult) -> Outcome:
+def as_outcome(result: StepResult) -> StepOutcome:
     """A step's short forms (text, block, list of blocks) as the reply that they stand for."""
     if isinstance(result, Reply | Failure):
         return result

@@ -21,7 +21,7 @@ class TranscriptError(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedMessage:
     """One message on the branch: the host's shape, its entry id, and when it was written."""
 
     message: Message
@@ -61,7 +61,7 @@ class Transcript:
     path: Path
     id: str
     cwd: str
-    messages: list[Recorded] = field(default_factory=list)
+    messages: list[RecordedMessage] = field(default_factory=list)
     calls: list[RecordedCall] = field(default_factory=list)
     compactions: list[Compaction] = field(default_factory=list)
     """What the host did at the time; a replay does not follow them."""
@@ -114,7 +114,7 @@ def load_transcript(path: Path) -> Transcript:
             continue
         if message.get("role") == "assistant" and transcript.messages:
             transcript.calls.append(_call(message, entry, len(transcript.messages)))
-        transcript.messages.append(Recorded(message, entry.get("id")))
+        transcript.messages.append(RecordedMessage(message, entry.get("id")))
     return transcript
 
 
@@ -193,7 +193,7 @@ def _compaction(
     return Compaction(seen, kept_from, str(entry.get("summary") or ""))
 
 
-def _is_result(recorded: Recorded) -> bool:
+def _is_result(recorded: RecordedMessage) -> bool:
     return recorded.message.get("role") == "toolResult"
 
 
