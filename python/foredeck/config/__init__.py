@@ -2,7 +2,7 @@
 
 resolved = load_config(project=Path.cwd(), trusted=True)
 resolved.config.seed_window.turns      # 3
-resolved.origins["seed_window.turns"]  # Origin(kind="default", place="")
+resolved.origins["seed_window.turns"]  # ValueOrigin(kind="default", place="")
 """
 
 from foredeck.config.folders import (
@@ -12,21 +12,21 @@ from foredeck.config.folders import (
     project_config_file,
     user_config_file,
 )
-from foredeck.config.load import Origin, Resolved, load_config
+from foredeck.config.load import Resolved, ValueOrigin, load_config
 from foredeck.config.model import Config
-from foredeck.config.outside import LimitsSection, Mount, SourcesSection, SqliteSection
+from foredeck.config.outside import LimitsSection, MountSection, SourcesSection, SqliteSection
 from foredeck.config.prompt import RebaseSection, SeedWindowSection
 
 __all__ = [
     "Config",
     "LimitsSection",
-    "Mount",
-    "Origin",
+    "MountSection",
     "RebaseSection",
     "Resolved",
     "SeedWindowSection",
     "SourcesSection",
     "SqliteSection",
+    "ValueOrigin",
     "default_home",
     "ensure_home",
     "load_config",

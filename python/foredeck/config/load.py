@@ -29,14 +29,14 @@ from foredeck.config.environment import (
 from foredeck.config.folders import project_config_file, user_config_file
 from foredeck.config.keys import all_keys, nearest, sections
 from foredeck.config.model import Config
-from foredeck.config.outside import Mount
+from foredeck.config.outside import MountSection
 from foredeck.errors import ConfigError
 
 LayerKind = Literal["default", "user", "project", "environment", "flag"]
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where a value came from: the layer, and the file, variable or flag within it."""
 
     kind: LayerKind
@@ -46,7 +46,7 @@ class Origin:
         return "default" if self.kind == "default" else f"{self.kind}: {self.place}"
 
 
-DEFAULT = Origin("default", "")
+DEFAULT = ValueOrigin("default", "")
 
 MAX_FILE_BYTES = 256 * 1024
 """A longer file is no configuration."""
@@ -57,7 +57,7 @@ class Resolved:
     """A configuration and the origin of each of its values, by dotted key."""
 
     config: Config
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, ValueOrigin]
 
     def value(self, key: str) -> Any:
         """The value of a dotted key; raises AttributeError if there is no such key."""
@@ -72,10 +72,10 @@ class _Layers:
     """What has been merged so far: values and origins by dotted key, and every problem found."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    origins: dict[str, Origin] = field(default_factory=dict)
+    origins: dict[str, ValueOrigin] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, key: str, value: Any, origin: Origin) -> None:
+    def add(self, key: str, value: Any, origin: ValueOrigin) -> None:
         known = all_keys().get(key)
         if known is None:
             self.problems.append(f"{origin.place}: {_unknown(key)}")
@@ -108,23 +108,23 @@ def load_config(
         _add_file(layers, project_config_file(project), "project")
     variables = environment_values(os.environ if environ is None else environ)
     if XTDB_URL in variables:
-        layers.add("store", "xtdb", Origin("environment", XTDB_URL))
+        layers.add("store", "xtdb", ValueOrigin("environment", XTDB_URL))
     for variable, text in variables.items():
-        _add_text(layers, key_name(variable), text, Origin("environment", variable))
+        _add_text(layers, key_name(variable), text, ValueOrigin("environment", variable))
     for key, text in _flag_values(flags).items():
-        _add_text(layers, key, text, Origin("flag", f"--set {key}"))
+        _add_text(layers, key, text, ValueOrigin("flag", f"--set {key}"))
     if layers.problems:
         raise ConfigError("\n".join(layers.problems))
     return Resolved(_build(layers), {key: layers.origins.get(key, DEFAULT) for key in all_keys()})
 
 
 def _add_file(layers: _Layers, path: Path, kind: LayerKind) -> None:
-    origin = Origin(kind, str(path))
+    origin = ValueOrigin(kind, str(path))
     for key, value in _flatten(_read_toml(path), ""):
         layers.add(key, value, origin)
 
 
-def _add_text(layers: _Layers, key: str, text: str, origin: Origin) -> None:
+def _add_text(layers: _Layers, key: str, text: str, origin: ValueOrigin) -> None:
     try:
         layers.add(key, value_of(key, text), origin)
     except ValueError as error:
@@ -186,7 +186,7 @@ def _build(layers: _Layers) -> Config:
         raise ConfigError("\n".join(_explain(error, layers.origins))) from None
 
 
-def _explain(error: ValidationError, origins: Mapping[str, Origin]) -> Iterator[str]:
+def _explain(error: ValidationError, origins: Mapping[str, ValueOrigin]) -> Iterator[str]:
     for problem in error.errors(include_url=False):
         key, rest = _key_of(problem["loc"])
         where = f"{origins[key].place}: " if key in origins else ""
@@ -199,7 +199,7 @@ def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
     if problem["type"] == "value_error":
         return problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        return f"unknown; the keys here are {', '.join(Mount.model_fields)}"
+        return f"unknown; the keys here are {', '.join(MountSection.model_fields)}"
     text = problem["msg"].replace("Input should be", "must be").partition(", unable to")[0]
     return f"{text}, not {_shown(problem['input'])}" if whole_value else text
 

@@ -114,7 +114,7 @@ class LimitsSection(Section):
     )
 
 
-class Mount(Section):
+class MountSection(Section):
     """One `[[sources.mounts]]` entry: a folder whose files live elsewhere than their path says.
 
     At least one of `host_path` and `filesystem_id` is given.
@@ -158,7 +158,7 @@ class Mount(Section):
 class SourcesSection(Section):
     """`[sources]`: the outside things that objects track."""
 
-    mounts: tuple[Mount, ...] = Field(
+    mounts: tuple[MountSection, ...] = Field(
         (),
         description="Mount mappings, longest prefix first in force. A list of tables with `prefix` "
         "and `host_path`, `filesystem_id`, or both: a folder that several machines share is named "
