@@ -57,9 +57,9 @@ def _what_is_kept_is_true(host: Host) -> None:
         assert old == find_superseded(context, conversation.holders[ordinal])
     for index, (slots, savings) in conversation.piece_savings.items():
         assert savings == find_piece_savings(context, index, slots)
-    if assembler.policy.uses is not None:
-        fresh = Uses(host.state.cwd, assembler.policy.uses)
-        fresh.follow(replace(conversation, rendered=set()))
+    if assembler.policy.use_rule is not None:
+        fresh = Uses(host.state.cwd, assembler.policy.use_rule)
+        fresh.follow(replace(conversation, rendered_anew=set()))
         assembler.uses.follow(conversation)
         assert assembler.uses.foldable == fresh.foldable
 

@@ -24,9 +24,9 @@ def _kept(branch: Branch) -> dict[str, Any]:
     parts = ("form", "blocks", "subject", "version", "base", "text_hash", "chars", "slots")
     return {
         "parts": [[getattr(part, name) for name in parts] for part in conversation.parts],
-        "live": conversation.live,
-        "uses": conversation.uses,
-        "due": conversation.due,
+        "wanted": conversation.wanted,
+        "referred_at": conversation.referred_at,
+        "collapsible": conversation.collapsible,
         "holders": conversation.holders,
         "texts": conversation.texts,
         "sets": (set(sets.pool), set(sets.active), set(sets.pins)),

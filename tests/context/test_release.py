@@ -46,7 +46,7 @@ def test_an_object_is_let_go_with_all_its_messages() -> None:
     branch = showing(results=2)
     branch.release_object(OBJECT)
     assert branch.sets.active == set()
-    assert branch.conversation.live == {}
+    assert branch.conversation.wanted == {}
 
 
 def test_a_pinned_object_waits_once_its_content_is_gone() -> None:

@@ -119,7 +119,7 @@ def content(index: int, age: int, tokens: int = 1000, **more: Any) -> ActiveCont
     return ActiveContent(PieceRef(index), index, 0, 1, tokens * 4, age, **more)
 
 
-def verdict(
+def decision_of(
     policy: Any, *contents: ActiveContent, cold: bool = False, pieces: Any = ()
 ) -> PolicyDecision:
     return policy.decide(History(contents, 1, 0, cold, {}, pieces))
@@ -144,14 +144,14 @@ def verdict(
 def test_unused_content_stays_as_long_as_its_size_is_worth(
     given: ActiveContent, cold: bool, gone: bool
 ) -> None:
-    assert bool(verdict(Adaptive(), given, cold=cold).due) is gone
+    assert bool(decision_of(Adaptive(), given, cold=cold).collapsible) is gone
 
 
 def test_a_turn_that_will_hold_sealed_reasoning_is_the_time_to_let_go() -> None:
     held = content(1, 12)
     history = History([held], 1, 0, cold=False, state={}, closing=True)
-    assert Adaptive().decide(history).due == {held.ref}
-    assert not verdict(Adaptive(), held).due
+    assert Adaptive().decide(history).collapsible == {held.ref}
+    assert not decision_of(Adaptive(), held).collapsible
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
     ],
 )
 def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
-    assert bool(verdict(Adaptive(), pieces=[piece]).due) is gone
+    assert bool(decision_of(Adaptive(), pieces=[piece]).collapsible) is gone
     never = Adaptive(
         AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_messages=False)
     )
-    assert not verdict(never, pieces=[piece]).due
+    assert not decision_of(never, pieces=[piece]).collapsible
 
 
 def test_last_n_keeps_the_newest() -> None:
-    told = verdict(LastN(2), *(content(n, 0) for n in range(5)))
+    told = decision_of(LastN(2), *(content(n, 0) for n in range(5)))
     assert told.expired == {0, 1, 2}

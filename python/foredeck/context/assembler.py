@@ -48,7 +48,7 @@ class Assembler:
         self.session = session
         self.policy = policy
         self.settings = settings or AssemblySettings()
-        self.uses = Uses(session.cwd, policy.uses or UseRule())
+        self.uses = Uses(session.cwd, policy.use_rule or UseRule())
         self._layout = layout
         self._refreshes = RefreshFinder()
         self._calibrator = Calibrator(session.workspace)

@@ -59,9 +59,9 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         _first_rewritten(call),
         wire.thinking,
     )
-    find = refreshes.finder(call.policy.uses, uses, wire)
+    find = refreshes.finder(call.policy.use_rule, uses, wire)
     rules = call.settings.rules
-    call.decision = rewrite(session, call.context, call.layout, costs, rules, run.due, find)
+    call.decision = rewrite(session, call.context, call.layout, costs, rules, run.collapsible, find)
     return DecisionBasis(costs, run)
 
 

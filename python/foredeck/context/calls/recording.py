@@ -74,7 +74,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
             whole = part.subject is not None or part.form in ("folded", "dropped")
             form = "host" if whole else part.form
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
-    conversation.find_uses()
+    conversation.find_references()
     insertable = outcome.edited + outcome.ending
     session.branch.inserts = {i: m for i, m in session.branch.inserts.items() if i < insertable}
     session.branch.drops = {i for i in session.branch.drops if i < outcome.edited}
@@ -109,7 +109,7 @@ def _commit(
 ) -> CallRecord:
     branch, workspace = session.branch, session.workspace
     conversation, kept = branch.conversation, branch.matched
-    ordinal, due = session.log.newest + 1, conversation.take_due().to_record()
+    ordinal, due = session.log.newest + 1, conversation.take_collapsible().to_record()
     document = CallDocument(
         id=call_id(session.id, ordinal),
         session=session.id,
@@ -120,7 +120,7 @@ def _commit(
         tip=conversation.tip,
         parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in changed],
         system=_system_pin(session),
-        sets=replace(branch.sets.take_changes(), expired=conversation.take_expiry()).to_record(),
+        sets=replace(branch.sets.take_changes(), expired=conversation.take_expired()).to_record(),
         state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         model=model.to_record(),
@@ -180,7 +180,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         objects=len(session.index),
         active=len(sets.active),
         pinned=len(sets.pins),
-        folded=conversation.folded,
+        folded=conversation.folded_count,
     )
 
 

@@ -87,7 +87,7 @@ class Intake:
         base = conversation.newest_holder(ordinal)
         self._context.render(index, Part("note", base=base))
         if base is not None:
-            conversation.lean(base, index)
+            conversation.refer(base, index)
 
 
 def _results_after(items: list[Item], index: int) -> dict[str, Item]:

@@ -37,15 +37,15 @@ class Conversation:
     """Ordinal of an object to the messages that show its content, in order."""
     texts: dict[str, set[int]] = field(default_factory=dict)
     """Hash of a readable text to the messages that show it."""
-    folded: int = 0
+    folded_count: int = 0
     """How many messages are folded to a reference line."""
-    live: dict[int, int] = field(default_factory=dict)
+    wanted: dict[int, int] = field(default_factory=dict)
     """Messages whose content the policy still wants, with the object's ordinal."""
     expired: set[int] = field(default_factory=set)
     """Messages of which the call records say that nobody wants their content any more."""
-    uses: dict[int, int] = field(default_factory=dict)
+    referred_at: dict[int, int] = field(default_factory=dict)
     """Message to the newest later one that leans on its content."""
-    due: dict[PieceRef, int] = field(default_factory=dict)
+    collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and at which call of the branch that was first so."""
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
@@ -60,13 +60,13 @@ class Conversation:
     """Identifiers in messages as the host has them, as far as they were looked for."""
     kept_names: dict[int, str] = field(default_factory=dict)
     """The same as an earlier process has found them, with spaces between them."""
-    rendered: set[int] = field(default_factory=set)
+    rendered_anew: set[int] = field(default_factory=set)
     """Messages whose part has changed since `Uses` has looked last."""
     _sums: list[int] = field(default_factory=lambda: [0])
     """Characters that go out before each message, as far as that is known to hold."""
     _pictured: list[int] = field(default_factory=list)
     """Messages with images."""
-    _due: dict[PieceRef, bool] = field(default_factory=dict)
+    _collapsible_changes: dict[PieceRef, bool] = field(default_factory=dict)
     _touched: set[int] = field(default_factory=set)
     """Messages whose part, or whose being wanted, has changed since the last call record."""
     _calls: dict[str, ToolUse] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Conversation:
         self._forget(index)
         self.savings.pop(index, None)
         self.piece_savings.pop(index, None)
-        self.rendered.add(index)
+        self.rendered_anew.add(index)
         self._touched.add(index)
         del self._sums[index + 1 :]
         part.chars = recipe_chars(part.blocks, self.items[index])
@@ -137,37 +137,37 @@ class Conversation:
 
     def watch(self, index: int, ordinal: int) -> None:
         """Offer a message's content to the policy from now on."""
-        self.live[index] = ordinal
+        self.wanted[index] = ordinal
         self._touched.add(index)
 
     def unwatch(self, index: int) -> None:
         """The opposite of `watch`, for `Branch.release` alone: it keeps the sets in step."""
-        if self.live.pop(index, None) is not None:
+        if self.wanted.pop(index, None) is not None:
             self._touched.add(index)
 
-    def lean(self, base: int, index: int) -> None:
+    def refer(self, base: int, index: int) -> None:
         """Message `index` counts as a use of the content at `base`, which lives on."""
-        self.uses[base] = max(index, self.uses.get(base, base))
+        self.referred_at[base] = max(index, self.referred_at.get(base, base))
         subject = self.parts[base].subject
-        if subject is not None and base not in self.live:
+        if subject is not None and base not in self.wanted:
             self.watch(base, subject)
 
-    def taken_up(self, expired: AbstractSet[int]) -> None:
+    def mark_restored(self, expired: AbstractSet[int]) -> None:
         """The parts stand as the call records have them, which say that these are expired."""
         self.expired, self._touched = set(expired), set()
-        self.find_uses()
+        self.find_references()
 
-    def find_uses(self) -> None:
+    def find_references(self) -> None:
         """Set `uses` from what the parts lean on."""
-        self.uses = {
+        self.referred_at = {
             part.base: index for index, part in enumerate(self.parts) if part.base is not None
         }
 
     def last_use(self, index: int) -> int:
         """The newest message at which the content of `index` was given or leaned on."""
-        return self.uses.get(index, index)
+        return self.referred_at.get(index, index)
 
-    def take_expiry(self) -> Delta[int]:
+    def take_expired(self) -> Delta[int]:
         """Changes of what is collapsible since the last call.
 
         A message that carries an object's content is taken for wanted where no record says
@@ -175,24 +175,24 @@ class Conversation:
         """
         carrying = {index for index in self._touched if self.parts[index].carries}
         self._touched = set()
-        gone = carrying - self.live.keys() - self.expired
-        back = carrying & self.live.keys() & self.expired
+        gone = carrying - self.wanted.keys() - self.expired
+        back = carrying & self.wanted.keys() & self.expired
         self.expired |= gone
         self.expired -= back
         return Delta(tuple(sorted(gone)), tuple(sorted(back)))
 
-    def set_due(self, refs: AbstractSet[PieceRef], depth: int) -> None:
+    def set_collapsible(self, refs: AbstractSet[PieceRef], depth: int) -> None:
         """These, and no others, may be folded; `depth`: the call that this is decided for."""
-        for ref in self.due.keys() - refs:
-            del self.due[ref]
-            self._due[ref] = False
-        for ref in refs - self.due.keys():
-            self.due[ref] = depth
-            self._due[ref] = True
+        for ref in self.collapsible.keys() - refs:
+            del self.collapsible[ref]
+            self._collapsible_changes[ref] = False
+        for ref in refs - self.collapsible.keys():
+            self.collapsible[ref] = depth
+            self._collapsible_changes[ref] = True
 
-    def take_due(self) -> Delta[PieceRef]:
+    def take_collapsible(self) -> Delta[PieceRef]:
         """Changes of what may be folded since the last call."""
-        changes, self._due = self._due, {}
+        changes, self._collapsible_changes = self._collapsible_changes, {}
         return Delta.of(changes)
 
     def last_assistant(self) -> int:
@@ -217,9 +217,9 @@ class Conversation:
 
     def _remember(self, index: int) -> None:
         part = self.parts[index]
-        self.folded += part.form == "reference"
+        self.folded_count += part.form == "reference"
         if part.base is not None:
-            self.uses[part.base] = max(index, self.uses.get(part.base, part.base))
+            self.referred_at[part.base] = max(index, self.referred_at.get(part.base, part.base))
         if part.subject is not None:
             self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
@@ -232,8 +232,8 @@ class Conversation:
 
     def _forget(self, index: int) -> None:
         part = self.parts[index]
-        self.folded -= part.form == "reference"
-        if part.base is not None and self.uses.get(part.base) == index:
+        self.folded_count -= part.form == "reference"
+        if part.base is not None and self.referred_at.get(part.base) == index:
             self._forget_use(part.base, index)
         if part.subject is not None:
             self.superseded.pop(part.subject, None)
@@ -254,6 +254,6 @@ class Conversation:
         others = (i for i in range(index - 1, base, -1) if self.parts[i].base == base)
         newest = next(others, None)
         if newest is None:
-            del self.uses[base]
+            del self.referred_at[base]
         else:
-            self.uses[base] = newest
+            self.referred_at[base] = newest

@@ -30,13 +30,13 @@ class Adaptive:
         self._factors: dict[int, float] = {}
         told = self._constants
         refresh = told.fold_arguments and told.fold_edits
-        self.uses = UseRule(told.min_names, told.max_holders, refresh)
+        self.use_rule = UseRule(told.min_names, told.max_holders, refresh)
 
     def decide(self, history: History) -> PolicyDecision:
         """What is dead at this call; something that is used again before it went lives on."""
-        due = {h.ref for h in history.contents if self._dead_result(h, history)}
-        due |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
-        return PolicyDecision(due=frozenset(due))
+        gone = {h.ref for h in history.contents if self._dead_result(h, history)}
+        gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
+        return PolicyDecision(collapsible=frozenset(gone))
 
     def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants

@@ -1,4 +1,4 @@
-"""Asking the policy: what it is told of a call, and what follows from its verdict."""
+"""Asking the policy: what it is told of a call, and what follows from its decision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PolicyRun:
 
     policy: Policy
     history: History
-    due: frozenset[PieceRef]
+    collapsible: frozenset[PieceRef]
 
     def first_to_go(self) -> int | None:
         """The first message that may be rewritten within the next calls if nothing is used."""
@@ -35,24 +35,24 @@ class PolicyRun:
             ],
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
         )
-        verdict = self.policy.decide(later)
-        going = {ref.message for ref in verdict.due} | verdict.expired
+        decision = self.policy.decide(later)
+        going = {ref.message for ref in decision.collapsible} | decision.expired
         return min(going, default=None)
 
 
 def ask(
     session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
-    """Give the policy the history and mark what it no longer wants; returns what is due.
+    """Give the policy the history and mark what it no longer wants; returns what may go.
 
     Pinned objects and what answers the newest assistant message are never offered to it.
     """
     conversation = session.branch.conversation
-    if policy.uses:
+    if policy.use_rule:
         uses.follow(conversation)
     flight = conversation.last_assistant()
     contents = list(_active_contents(session, uses, flight))
-    pieces = list(_pieces(session, uses, wire, flight)) if policy.uses else []
+    pieces = list(_pieces(session, uses, wire, flight)) if policy.use_rule else []
     state = session.branch.policy_state
     history = History(
         contents,
@@ -63,20 +63,20 @@ def ask(
         closing=is_closing(conversation),
         pieces=pieces,
     )
-    verdict = policy.decide(history)
-    session.branch.policy_state = verdict.state
+    decision = policy.decide(history)
+    session.branch.policy_state = decision.state
     # Only what was offered: a policy never gets hold of what is pinned or in flight.
-    for index in sorted({content.message for content in contents} & verdict.expired):
+    for index in sorted({content.message for content in contents} & decision.expired):
         session.branch.release(index)
-    return PolicyRun(policy, history, verdict.due)
+    return PolicyRun(policy, history, decision.collapsible)
 
 
 def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.counted
-    turn, last_use = conversation.turn, conversation.uses.get
-    for index, ordinal in sorted(conversation.live.items()):
+    turn, last_use = conversation.turn, conversation.referred_at.get
+    for index, ordinal in sorted(conversation.wanted.items()):
         if index > flight or ordinal in pinned:
             continue
         use = last_use(index, index)

@@ -94,7 +94,7 @@ class PolicyDecision:
     expired: frozenset[int] = frozenset()
     """Messages whose content is not wanted any more, for good: it is inactive from now on."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    due: frozenset[PieceRef] = frozenset()
+    collapsible: frozenset[PieceRef] = frozenset()
     """Content that may go now. It stays active until it goes, and is asked about anew at every
     call."""
 
@@ -108,7 +108,7 @@ class Policy(Protocol):
         """As it stands in the configuration and in call records."""
 
     @property
-    def uses(self) -> UseRule | None:
+    def use_rule(self) -> UseRule | None:
         """How last uses are tracked for it, which costs time at each call; None: not at all."""
 
     def decide(self, history: History) -> PolicyDecision:
@@ -124,7 +124,7 @@ class SeedWindow:
     """
 
     name = "seed-window"
-    uses = None
+    use_rule = None
 
     def __init__(self, per_turn: int = 5, turns: int = 3) -> None:
         self._per_turn = per_turn
@@ -144,7 +144,7 @@ class KeepAll:
     """Folds nothing: what plain Pi shows, with handles. For comparisons."""
 
     name = "keep-all"
-    uses = None
+    use_rule = None
 
     def decide(self, history: History) -> PolicyDecision:
         """Keep everything."""
@@ -156,7 +156,7 @@ class LastN:
     """Keeps the newest tool results, over all user turns. For comparisons."""
 
     name = "last-n"
-    uses = None
+    use_rule = None
 
     def __init__(self, count: int = 10) -> None:
         self._count = count

@@ -55,7 +55,7 @@ class Anchored:
         )
         context.render(placed.index, part)
         if part.base is not None:
-            context.conversation.lean(part.base, placed.index)
+            context.conversation.refer(part.base, placed.index)
         if part.subject is not None and part.subject != placed.subject:
             # What can be read is the other object: it is in use, and this one is not shown.
             context.sets.activate(part.subject)

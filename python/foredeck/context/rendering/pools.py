@@ -137,7 +137,7 @@ def _shown(context: RenderContext, ordinal: int) -> list[Item]:
     """The results that carry an object's content and are still wanted, else the newest one."""
     conversation = context.conversation
     every = [i for i, part in enumerate(conversation.parts) if part.subject == ordinal]
-    live = [index for index in every if index in conversation.live]
+    live = [index for index in every if index in conversation.wanted]
     return [conversation.items[index] for index in live or every[-1:]]
 
 

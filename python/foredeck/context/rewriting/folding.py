@@ -80,8 +80,8 @@ def shed(
         return set()
     gone: set[int] = set()
     flight = conversation.last_assistant()
-    for index in sorted(conversation.live, key=lambda i: (conversation.last_use(i), i)):
-        ordinal = conversation.live[index]
+    for index in sorted(conversation.wanted, key=lambda i: (conversation.last_use(i), i)):
+        ordinal = conversation.wanted[index]
         if context.gauge.tokens(chars) <= water.low * window:
             break
         if index > flight or ordinal in sets.pins:
@@ -101,7 +101,7 @@ def collapsible(context: RenderContext, wanted: Collection[PieceRef] = ()) -> di
     for ordinal, indexes in conversation.holders.items():
         old = _superseded(context, ordinal) if len(indexes) > 1 else ()
         for index in indexes:
-            unwanted = index not in conversation.live or ordinal not in sets.active
+            unwanted = index not in conversation.wanted or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pins):
                 found.add(index)
     flight = conversation.last_assistant()
@@ -226,7 +226,7 @@ def _may_fold(context: RenderContext, index: int, flight: int) -> bool:
     """Neither in flight (after message `flight`) nor what a result in flight says stands above,
     and worth it."""
     conversation = context.conversation
-    if max(index, conversation.uses.get(index, index)) > flight:
+    if max(index, conversation.referred_at.get(index, index)) > flight:
         return False
     least = context.min_saving_chars
     if is_receipt(conversation.items[index]):

@@ -92,7 +92,7 @@ def rewrite(
     if refreshes:
         savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
         due = dict(sorted({**due, **savings}.items()))
-    conversation.set_due(due.keys(), session.branch.depth + 1)
+    conversation.set_collapsible(due.keys(), session.branch.depth + 1)
     decision = _rebase(session, context, layout, call, rules, due, wanted, refreshes)
     if decision.is_rebase and layout.keeps_bytes and call.unseals:
         unseal(context, decision.changed_from or 0)
@@ -157,7 +157,7 @@ def _reason_of(call: CallContext, offer: RebaseOffer) -> RebaseReason:
 def _let_go(session: Session, wanted: Collection[PieceRef]) -> None:
     """A layout that writes all anew need not wait: results that may go are no longer active."""
     results = {ref.message for ref in wanted if not ref.slot}
-    for index in results & session.branch.conversation.live.keys():
+    for index in results & session.branch.conversation.wanted.keys():
         session.branch.release(index)
 
 
@@ -220,7 +220,7 @@ def _dues(
     savings: dict[int, int] = {}
     rents: dict[int, float] = {}
     for ref, chars in due.items():
-        calls = session.branch.depth + 1 - conversation.due[ref]
+        calls = session.branch.depth + 1 - conversation.collapsible[ref]
         saving = chars / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + chars
         rents[ref.message] = rents.get(ref.message, 0.0) + call.prices.read * saving * calls

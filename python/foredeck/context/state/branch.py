@@ -101,12 +101,12 @@ class Branch:
         if subject is None:
             subject = self.conversation.parts[index].subject
         self.conversation.unwatch(index)
-        if subject is not None and subject not in self.conversation.live.values():
+        if subject is not None and subject not in self.conversation.wanted.values():
             self.sets.expire(subject)
 
     def release_object(self, ordinal: int) -> None:
         """Let go of all messages that carry an object's content: it becomes inactive."""
-        live = self.conversation.live
+        live = self.conversation.wanted
         for index in [index for index, subject in live.items() if subject == ordinal]:
             self.conversation.unwatch(index)
         self.sets.expire(ordinal)
@@ -138,9 +138,9 @@ def _restored_conversation(
             conversation.render(index, Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):
         if part.carries and part.subject is not None and index not in state.expired:
-            conversation.live[index] = part.subject
-    conversation.taken_up(state.expired)
-    conversation.due = dict(state.due)
+            conversation.wanted[index] = part.subject
+    conversation.mark_restored(state.expired)
+    conversation.collapsible = dict(state.collapsible)
     return conversation
 
 

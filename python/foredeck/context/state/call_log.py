@@ -44,7 +44,7 @@ class BranchState:
     """Messages whose content goes at the next rebase."""
     policy_state: Mapping[str, Any] = field(default_factory=dict)
     cost: BranchCost = field(default_factory=BranchCost)
-    due: dict[PieceRef, int] = field(default_factory=dict)
+    collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and since which call of the branch."""
     depth: int = 0
     """How many calls the chain has."""
@@ -66,7 +66,7 @@ class BranchState:
         self.policy_state, self.cost = record.policy_state, record.cost
         self.depth += 1
         self.entries.apply(record)
-        self._apply_due(record.due)
+        self._apply_collapsible(record.due)
 
     @property
     def until(self) -> int:
@@ -82,7 +82,9 @@ class BranchState:
         self.rows = {index: row for index, row in self.rows.items() if index < length}
         self._cut_edits(length)
         self.expired = {index for index in self.expired if index < length}
-        self.due = {ref: depth for ref, depth in self.due.items() if ref.message < length}
+        self.collapsible = {
+            ref: depth for ref, depth in self.collapsible.items() if ref.message < length
+        }
 
     def _apply_edits(self, record: CallRecord) -> None:
         """What goes out beside the host's messages, and which of those do not."""
@@ -90,10 +92,10 @@ class BranchState:
         self.inserts.update(record.inserts)
         self.drops.update(record.drops)
 
-    def _apply_due(self, due: Delta[Any]) -> None:
-        self.due.update((PieceRef(*spot), self.depth) for spot in due.added)
+    def _apply_collapsible(self, due: Delta[Any]) -> None:
+        self.collapsible.update((PieceRef(*spot), self.depth) for spot in due.added)
         for spot in due.removed:
-            self.due.pop(PieceRef(*spot), None)
+            self.collapsible.pop(PieceRef(*spot), None)
 
     def _send_as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""

@@ -18,7 +18,7 @@ def describe_session(session: Session) -> str:
     waiting = f" ({len(sets.waiting)} out of view)" if sets.waiting else ""
     head = (
         f"{len(session.index)} objects, {len(sets.active)} active, "
-        f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded} folded, "
+        f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded_count} folded, "
         f"{session.log.newest} calls"
     )
     lines = [_line(session, entry) for entry in entries[:SHOWN]]

@@ -63,10 +63,10 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
         return "It is pinned, so it never folds."
     if holder > conversation.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    since = conversation.due.get(PieceRef(holder))
+    since = conversation.collapsible.get(PieceRef(holder))
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
-    if ordinal not in sets.active or holder not in conversation.live:
+    if ordinal not in sets.active or holder not in conversation.wanted:
         cause = f"it was deactivated, or policy {policy.name} has given it up"
     else:
         cause = f"policy {policy.name} gives it up{_used(policy, uses, holder)}"
@@ -74,7 +74,7 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
 
 
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
-    if policy.uses is None:
+    if policy.use_rule is None:
         return ""
     return f", last used {uses.age(PieceRef(holder))} calls ago"
 

@@ -209,7 +209,7 @@ def _stand_alone(context: RenderContext, until: int) -> None:
             context.render(index, full_part(conversation.items[index], placed))
         else:
             context.render(index, reference_part(context, index))
-    conversation.find_uses()
+    conversation.find_references()
 
 
 def _trim(
