@@ -1,28 +1,27 @@
 """The store in one SQLite file: the default, and nothing to install.
 
-WAL, one connection per store, many stores per file. A commit is one `BEGIN IMMEDIATE`; reads
-need no transaction, since rows are only ever added. With `synchronous="normal"` a killed
-process loses nothing, and a power loss may take the last commits, whole ones; `"full"` waits
-for the disk at each commit.
+One connection per store, many stores per file. A commit is one `BEGIN IMMEDIATE`: it reads before
+it writes, and a transaction that only asks for the lock at its first write fails at once when
+another has written meanwhile, instead of waiting. Reads need no transaction, since rows are only
+ever added. With `synchronous="normal"` a killed process loses nothing, and a power loss may take
+the last commits, whole ones; `"full"` waits for the disk at each commit.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from foredeck.errors import Conflict, Missing, StoreUnavailable
+from foredeck.errors import Conflict, Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
 from foredeck.store.clock import now_ms
 from foredeck.store.fields import INDEXED, matches
-from foredeck.store.location import make_private_file
 from foredeck.store.protocol import (
     Advance,
     Batch,
@@ -35,6 +34,8 @@ from foredeck.store.protocol import (
     order_of,
 )
 from foredeck.store.sqlite import codec
+from foredeck.store.sqlite.connection import Synchronous, connect
+from foredeck.store.sqlite.erasing import delete, overwriting, vacuum
 from foredeck.store.sqlite.errors import translated
 from foredeck.store.sqlite.reading import (
     BLOB,
@@ -50,7 +51,7 @@ from foredeck.store.sqlite.reading import (
     raw_digests,
     select_in,
 )
-from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS, check_ours, migrate
+from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
 from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite.transaction import immediate
 from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
@@ -59,8 +60,7 @@ from foredeck.store.whole import Record
 
 D = TypeVar("D", bound=Document)
 
-Synchronous = Literal["normal", "full"]
-Within = Callable[[sqlite3.Connection, Batch, Token], None]
+WithinCommit = Callable[[sqlite3.Connection, Batch, Token], None]
 """Called inside the transaction of each commit, after everything is written: what it writes
 commits with it, and what it raises undoes it."""
 
@@ -71,54 +71,16 @@ def open_sqlite(
     synchronous: Synchronous = "normal",
     busy_timeout_ms: int = 800,
     clock: Callable[[], int] = now_ms,
-    within: Within | None = None,
+    within: WithinCommit | None = None,
 ) -> SqliteStore:
     """Open the store at `path`; make it (0600, new folders 0700) where there is none.
 
-    Raises `StoreUnavailable`, naming the file and what to do, when it cannot be opened, is
-    damaged, is not a store, or stays busy for `busy_timeout_ms`.
+    `clock` gives milliseconds since 1970. Raises `StoreUnavailable`, naming the file and what to
+    do, when it cannot be opened, is damaged, is not a store, or stays busy for `busy_timeout_ms`.
     """
     path = Path(path)
-    try:
-        make_private_file(path)
-    except OSError as error:
-        raise StoreUnavailable(
-            f"store {path}: it cannot be made ({error.strerror}): check the folder's permissions"
-        ) from error
-    with translated(path, busy_timeout_ms):
-        db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
-        try:
-            check_ours(db)
-            _configure(db, synchronous, busy_timeout_ms)
-            migrate(db)
-        except StoreUnavailable as error:
-            db.close()
-            raise StoreUnavailable(f"store {path}: {error}") from error
-        except BaseException:
-            db.close()
-            raise
+    db = connect(path, synchronous, busy_timeout_ms)
     return SqliteStore(db, path, busy_timeout_ms, clock, within)
-
-
-def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:
-    if synchronous not in ("normal", "full"):
-        raise ValueError(f"synchronous is 'normal' or 'full', not {synchronous!r}")
-    deadline = time.monotonic() + busy_timeout_ms / 1000
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:
-            # Two processes that make a file at once: SQLite refuses here without waiting.
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.005)
-    db.execute(f"PRAGMA synchronous = {synchronous}")
-    db.execute("PRAGMA journal_size_limit = 16777216")
-    # 16 MB: a commit that has to copy the log into the file takes 5 to 20 ms, so one in a hundred
-    # does instead of one in twenty. Reading a log of that size after a crash takes as long.
-    db.execute("PRAGMA wal_autocheckpoint = 4000")
-    db.execute("PRAGMA temp_store = memory")
 
 
 class SqliteStore:
@@ -130,7 +92,7 @@ class SqliteStore:
         path: Path,
         busy_timeout_ms: int,
         clock: Callable[[], int],
-        within: Within | None = None,
+        within: WithinCommit | None = None,
     ) -> None:
         self.path = path
         self._within = within
@@ -381,50 +343,19 @@ class SqliteStore:
         (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
         `Conflict` raised, where what has come since `looked` has to do with it.
         """
-        with self._translated():
-            self._db.execute("PRAGMA secure_delete = ON")
-            try:
-                with immediate(self._db):
-                    if looked is not None:
-                        self.check_unused(looked, ids, blobs)
-                    for id in ids:
-                        self._erase_document(codec.id_column(id))
-                    self._db.executemany(
-                        "DELETE FROM blob WHERE hash = ?", [(d,) for d in raw_digests(blobs)]
-                    )
-            finally:
-                self._db.execute("PRAGMA secure_delete = OFF")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def _erase_document(self, id: str | bytes) -> None:
-        row = self._db.execute(
-            f"{HISTORY} WHERE d.id = ? ORDER BY {ORDER} DESC LIMIT 1", (id,)
-        ).fetchone()
-        if row is None:
-            return
-        (number,) = self._db.execute("SELECT number FROM document WHERE id = ?", (id,)).fetchone()
-        keys = codec.lookup_keys(head_of_row(row).fields)
-        self._db.executemany(
-            "DELETE FROM lookup WHERE key = ? AND document = ?", [(key, number) for key in keys]
-        )
-        self._db.execute("DELETE FROM version WHERE document = ?", (number,))
-        self._db.execute("DELETE FROM document WHERE number = ?", (number,))
+        with self._translated(), overwriting(self._db), immediate(self._db):
+            if looked is not None:
+                # Under the lock: nothing can come between this look and the deletion.
+                self.check_unused(looked, ids, blobs)
+            delete(self._db, ids, blobs)
 
     def vacuum(self) -> tuple[int, int]:
-        """Give the file's free space back to the disk; bytes before and after.
+        """Give the file's free space back to the disk; its size in bytes before and after.
 
         Raises `StoreUnavailable` while another process uses the file.
         """
         with self._translated():
-            before = self._bytes()
-            self._db.execute("VACUUM")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return before, self._bytes()
-
-    def _bytes(self) -> int:
-        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        (size,) = self._db.execute("PRAGMA page_size").fetchone()
-        return int(pages) * int(size)
+            return vacuum(self._db)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

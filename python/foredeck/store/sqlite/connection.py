@@ -1,0 +1,76 @@
+"""A connection to the store's file: made private, checked, configured, and migrated."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Literal
+
+from foredeck.errors import StoreUnavailable
+from foredeck.store.location import make_private_file
+from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.schema import check_ours, migrate
+
+Synchronous = Literal["normal", "full"]
+"""What a commit waits for: the operating system has it, or the disk has."""
+
+_RETRY_S = 0.005
+_LOG_PAGES = 4000
+"""16 MB of log before a commit copies it into the file, which takes that commit 5 to 20 ms: one in
+a hundred, instead of one in twenty with SQLite's default. Reading a log of that size after a crash
+takes as long."""
+_LOG_BYTES_KEPT = 16 * 1024 * 1024
+
+
+def connect(path: Path, synchronous: Synchronous, busy_timeout_ms: int) -> sqlite3.Connection:
+    """A connection to the store at `path`, which is made (0600) where there is none.
+
+    Raises `StoreUnavailable`, naming the file and what to do, when it cannot be opened, is
+    damaged, is not a store, or stays busy for `busy_timeout_ms`.
+    """
+    if synchronous not in ("normal", "full"):
+        raise ValueError(f"synchronous is 'normal' or 'full', not {synchronous!r}")
+    try:
+        make_private_file(path)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"store {path}: it cannot be made ({error.strerror}): check the folder's permissions"
+        ) from error
+    with translated(path, busy_timeout_ms):
+        # No implicit transactions: each write begins its own, and takes the lock at its beginning.
+        db = sqlite3.connect(path, timeout=busy_timeout_ms / 1000, isolation_level=None)
+        try:
+            # Before anything is set: another program's database is left as it is.
+            check_ours(db)
+            _configure(db, synchronous, busy_timeout_ms)
+            migrate(db)
+        except StoreUnavailable as error:
+            db.close()
+            raise StoreUnavailable(f"store {path}: {error}") from error
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def _configure(db: sqlite3.Connection, synchronous: Synchronous, busy_timeout_ms: int) -> None:
+    _use_wal(db, busy_timeout_ms)
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES_KEPT}")
+    db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    db.execute("PRAGMA temp_store = memory")
+
+
+def _use_wal(db: sqlite3.Connection, busy_timeout_ms: int) -> None:
+    """With a log beside the file readers never wait for a writer, nor a writer for them."""
+    deadline = time.monotonic() + busy_timeout_ms / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # Where two processes make a file at once, SQLite refuses this without waiting.
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_S)
