@@ -210,5 +210,5 @@ def test_a_session_goes_from_xtdb_too(
 
 def wait_until_delivered(store: JournaledStore) -> None:
     """Until XTDB has everything; the test's timeout ends it."""
-    while store.figures.entries:
+    while store.backlog.entries:
         time.sleep(0.05)

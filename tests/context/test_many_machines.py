@@ -86,7 +86,7 @@ def versions(host: Host) -> list[tuple[str, str | None]]:
     of this session sees it once nothing waits there."""
     journal = host.store
     assert isinstance(journal, JournaledStore)
-    until(lambda: journal.figures.entries == 0)
+    until(lambda: journal.backlog.entries == 0)
     with closing(open_database(Config(home=host.home, **host.settings))) as store:
         (file,) = store.query("file")
         assert file.fields["source"]["path"] == f"{SHARED}/a.txt"

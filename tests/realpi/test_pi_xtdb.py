@@ -66,7 +66,7 @@ def assert_all_is_there(pi: Pi) -> None:
     config = config_of(pi)
     with closing(open_store(config)) as copy, closing(open_database(config)) as remote:
         deadline = time.monotonic() + SECONDS
-        while copy.figures.entries:  # type: ignore[attr-defined]
+        while copy.backlog.entries:  # type: ignore[attr-defined]
             assert time.monotonic() < deadline, "not everything was delivered"
             time.sleep(0.05)
         versions = all_versions(copy)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from foredeck.xtdb.database.adapter import XtdbStore, open_xtdb
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
+from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.journal.tables import JournalBounds
 from foredeck.xtdb.node.folder import NodeFolder
 
 PATIENCE = 60.0
@@ -91,4 +91,4 @@ def until(done: Callable[[], object]) -> None:
 
 def delivered(store: JournaledStore) -> None:
     """Wait until nothing waits for XTDB."""
-    until(lambda: store.figures.entries == 0)
+    until(lambda: store.backlog.entries == 0)

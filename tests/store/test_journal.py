@@ -13,7 +13,7 @@ from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Store
-from foredeck.xtdb.journal.tables import JournalBounds, JournalFull
+from foredeck.xtdb.journal.queue import JournalBounds, JournalFull
 from foredeck.xtdb.node.folder import NodeFolder
 
 from .contract import CommitContract, HeadContract, VersionContract, contents, store
@@ -87,7 +87,7 @@ def test_random_operations_reach_xtdb(memory_node: NodeFolder) -> None:
         def teardown(self) -> None:
             with closing(self.machine()) as again, closing(direct(self.machine.link)) as remote:
                 delivered(again)
-                assert again.figures.refused == 0
+                assert again.backlog.quarantined == 0
                 equal(again, remote)
                 assert remote.blobs(self.model.blobs) == self.model.blobs
             super().teardown()
@@ -218,7 +218,7 @@ def test_a_full_journal_refuses_and_says_so(memory_node: NodeFolder, tmp_path: P
             with pytest.raises(JournalFull, match="wait for XTDB"):
                 store.commit(batch(note("a", "2" * 800)))
             assert contents(store, "a") == ["0" * 800, "1" * 800]
-            assert store.figures.entries == 2
+            assert store.backlog.entries == 2
 
 
 def test_a_wrong_token_is_said_at_once(machine: Machine) -> None:

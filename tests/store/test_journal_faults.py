@@ -19,9 +19,9 @@ from foredeck.store.protocol import Token
 from foredeck.store.quarantine import inode_of
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
+from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.journal.link import OwnLink, ServerLink
 from foredeck.xtdb.journal.store import JournaledStore
-from foredeck.xtdb.journal.tables import read_backlog
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node, start, stop
 from foredeck.xtdb.node.runtime import Runtime
@@ -116,8 +116,8 @@ class TestOwnNode:
                     tokens += commit(store, *range(15, 25))
                     assert contents(store, "a") == [str(n) for n in range(25)]
                     told.wait("transactions wait for XTDB")
-                    assert store.figures.entries >= 10
-                    assert store.trouble == f"XTDB away, {store.figures.entries} wait"
+                    assert store.backlog.entries >= 10
+                    assert store.trouble == f"XTDB away, {store.backlog.entries} wait"
                 finally:
                     kill(folder, signal.SIGCONT)
                 told.wait("answers again")
@@ -312,9 +312,9 @@ def test_a_refused_transaction_holds_nothing_up(
         told = Told()
         with closing(Machine(path, link)(told)) as store:
             delivered(store)
-            assert store.figures.refused == 1
+            assert store.backlog.quarantined == 1
             assert store.trouble == "XTDB refused 1"
-            assert "is a file here" in (store.figures.reason or "")
+            assert "is a file here" in (store.backlog.reason or "")
             told.wait("has refused a transaction")
             assert [head.token for head in remote.history("a")] == tokens
 

@@ -8,7 +8,7 @@ from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
-from foredeck.xtdb.journal.tables import read_backlog
+from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.opening import copy_file, open_database
 
 
@@ -30,16 +30,16 @@ def check_xtdb(config: Config) -> Finding:
 
 def check_journal(config: Config) -> Finding:
     """What waits for XTDB in the local copy."""
-    figures = read_backlog(copy_file(config))
-    if figures.refused:
+    backlog = read_backlog(copy_file(config))
+    if backlog.quarantined:
         return problem(
             "journal",
-            f"XTDB has refused {figures.refused} transactions: {figures.reason}",
+            f"XTDB has refused {backlog.quarantined} transactions: {backlog.reason}",
             "They are in the local copy and are tried again when Pi is started next.",
         )
-    if figures.entries == 0:
+    if backlog.entries == 0:
         return ok("journal", "nothing waits for XTDB")
-    text = f"{counted(figures.entries, 'transaction')} of {figures.bytes:,} bytes wait for XTDB"
-    if figures.entries * 2 > config.xtdb.journal_entries:
+    text = f"{counted(backlog.entries, 'transaction')} of {backlog.bytes:,} bytes wait for XTDB"
+    if backlog.entries * 2 > config.xtdb.journal_entries:
         return note("journal", text, "`foredeck xtdb status` tells whether XTDB runs.")
     return ok("journal", text)

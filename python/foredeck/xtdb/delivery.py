@@ -12,7 +12,8 @@ from foredeck.config import Config
 from foredeck.errors import StoreUnavailable
 from foredeck.store.kind import DeliveredCopy
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck.xtdb.journal.tables import Backlog, Journal, JournalBounds, read_backlog
+from foredeck.xtdb.journal.journal import Journal, read_backlog
+from foredeck.xtdb.journal.queue import Backlog, DeliveryQueue
 from foredeck.xtdb.opening import copy_file, open_copy, open_database
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _BUSY_MS = 30_000
 
 def waiting(config: Config) -> int:
     """How many transactions wait in the local copy, those that XTDB has refused among them."""
-    figures = read_backlog(copy_file(config))
-    return figures.entries + figures.refused
+    backlog = read_backlog(copy_file(config))
+    return backlog.entries + backlog.quarantined
 
 
 def follow_anew(copies: Iterable[Path]) -> None:
@@ -38,8 +39,8 @@ def follow_anew(copies: Iterable[Path]) -> None:
     there without a change to tell of it."""
     for file in copies:
         if file.is_file():
-            with closing(Journal(file, JournalBounds(0, 0), _BUSY_MS)) as journal:
-                journal.follow_anew()
+            with closing(Journal(file, busy_timeout_ms=_BUSY_MS)) as journal:
+                journal.missing.forget_position()
 
 
 def deliver(config: Config, advance: Advance = lambda _count: None) -> Backlog:
@@ -51,17 +52,17 @@ def deliver(config: Config, advance: Advance = lambda _count: None) -> Backlog:
     """
     if not waiting(config):
         return read_backlog(copy_file(config))
-    with closing(Journal(copy_file(config), JournalBounds(0, 0), _BUSY_MS)) as journal:
-        journal.retry_refused()
+    with closing(Journal(copy_file(config), busy_timeout_ms=_BUSY_MS)) as journal:
+        journal.queue.release_quarantined()
         with closing(open_copy(config)) as store:
-            _await(store, journal, advance)
-        return journal.figures()
+            _await(store, journal.queue, advance)
+        return journal.queue.backlog()
 
 
-def _await(store: JournaledStore, journal: Journal, advance: Advance) -> None:
-    goal = journal.newest()
-    before, since = journal.waiting_until(goal), time.monotonic()
-    while left := journal.waiting_until(goal):
+def _await(store: JournaledStore, queue: DeliveryQueue, advance: Advance) -> None:
+    goal = queue.newest()
+    before, since = queue.waiting_up_to(goal), time.monotonic()
+    while left := queue.waiting_up_to(goal):
         if left < before:
             since = time.monotonic()
         advance(before - left)
@@ -93,7 +94,7 @@ def deliver_and_compare(config: Config) -> DeliveredCopy:
         extra = count_of(database) - count_of(copy)
     held = found.original
     return DeliveredCopy(
-        left.refused,
+        left.quarantined,
         left.reason,
         None if found.equal else found.differs or "a count",
         extra,

@@ -73,7 +73,7 @@ class XtdbKind(StoreKind):
 
     def check_settled(self, config: Config) -> None:
         """See `StoreKind.check_settled`."""
-        from foredeck.xtdb.journal.tables import read_backlog
+        from foredeck.xtdb.journal.journal import read_backlog
 
         if entries := read_backlog(copy_file(config)).entries:
             raise StoreUnavailable(

@@ -10,8 +10,8 @@ from foredeck.config import Config
 from foredeck.errors import ConfigError
 from foredeck.store.protocol import Notify, silent
 from foredeck.xtdb.journal.link import Link, OwnLink, ServerLink
+from foredeck.xtdb.journal.queue import JournalBounds
 from foredeck.xtdb.journal.store import JournaledStore, open_journaled
-from foredeck.xtdb.journal.tables import JournalBounds
 from foredeck.xtdb.node.supervise import open_own_node, own_node_folder
 
 if TYPE_CHECKING:

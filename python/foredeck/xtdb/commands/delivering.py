@@ -8,7 +8,7 @@ from foredeck.cli.progress import Progress
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.xtdb.journal.tables import Backlog
+    from foredeck.xtdb.journal.queue import Backlog
 
 
 def deliver_first(config: Config) -> tuple[int, Backlog]:

@@ -170,32 +170,32 @@ def _status(args: Namespace, config: Config) -> int:
 def _sync(args: Namespace, config: Config) -> int:
     """Exit code 0 where nothing waits any more, 1 where XTDB has refused something."""
     delivered, left = deliver_first(config)
-    delivered -= left.refused
+    delivered -= left.quarantined
     if args.json:
-        told = {"delivered": delivered, "refused": left.refused, "reason": left.reason}
+        told = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
         print_json(told)
     else:
         print(f"Delivered {counted(delivered, 'transaction')}." if delivered else "Nothing waited.")
-        if left.refused:
+        if left.quarantined:
             print(_journal_text(_journal(config)))
-    return 1 if left.refused else 0
+    return 1 if left.quarantined else 0
 
 
 def _journal(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
     from foredeck.store.clock import now_ms
-    from foredeck.xtdb.journal.tables import read_backlog
+    from foredeck.xtdb.journal.journal import read_backlog
     from foredeck.xtdb.opening import copy_file
 
-    figures = read_backlog(copy_file(config))
-    oldest = figures.oldest_ms
+    backlog = read_backlog(copy_file(config))
+    oldest = backlog.oldest_ms
     return {
-        "entries": figures.entries,
-        "bytes": figures.bytes,
+        "entries": backlog.entries,
+        "bytes": backlog.bytes,
         "oldest_ms": oldest,
         "lag_ms": 0 if oldest is None else max(0, now_ms() - oldest),
-        "refused": figures.refused,
-        "reason": figures.reason,
+        "refused": backlog.quarantined,
+        "reason": backlog.reason,
     }
 
 

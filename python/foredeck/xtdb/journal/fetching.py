@@ -1,43 +1,133 @@
-"""Bringing versions that only XTDB has into the local copy."""
+"""Bringing versions that only XTDB has into the local copy, when somebody asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
+from foredeck.errors import StoreUnavailable
 from foredeck.model.documents import Document
-from foredeck.store.protocol import Batch, Origin, Token, order_of
-from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck.xtdb.journal.tables import Journal
+from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+from foredeck.xtdb.journal.link import Link
+from foredeck.xtdb.journal.missing import MissingVersions
+from foredeck.xtdb.journal.worker import Worker
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
     from foredeck.xtdb.database.documents import StoredVersion
 
-Found = tuple[Origin, Document]
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 _AT_ONCE = 200
-"""So many transactions are taken in with one lock on the copy."""
+"""How many transactions are written under one lock on the copy."""
+_RETRY_S = 10.0
+"""How long XTDB is not asked again after it did not answer: each attempt holds up a read."""
 
 
-def fetch(
-    remote: XtdbStore,
-    copy: SqliteStore,
-    journal: Journal,
-    ids: Sequence[str],
-    known: Mapping[str, StoredVersion] | None = None,
-) -> None:
-    """Bring every missing version of the documents `ids`; `known`: newest ones that were read.
+class Fetcher:
+    """What one store reads from XTDB for its local copy."""
 
-    `copy` notes in `journal` what it takes in. Raises `StoreUnavailable` where XTDB does not
-    answer, and has then brought some of it.
-    """
-    found = _by_transaction(remote.versions(journal.missing_of(ids), known or {}))
-    for start in range(0, len(found), _AT_ONCE):
-        copy.commit_all(found[start : start + _AT_ONCE])
+    def __init__(
+        self,
+        copy: SqliteStore,
+        missing: MissingVersions,
+        worker: Worker,
+        link: Link,
+        busy_timeout_ms: int,
+    ) -> None:
+        self._copy = copy
+        self._missing = missing
+        self._worker = worker
+        self._link = link
+        self._busy_timeout_ms = busy_timeout_ms
+        self._incoming: SqliteStore | None = None
+        self._remote: XtdbStore | None = None
+        self._ask_again_at = 0.0
+
+    def fetch(self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None) -> bool:
+        """Bring every missing version of the documents `ids`; whether all are here now.
+
+        `known`: newest versions that a query has read a moment ago. Where XTDB stops answering,
+        some may have come.
+        """
+
+        def bring(remote: XtdbStore) -> bool:
+            wanted = self._missing.of_documents(ids)
+            found = _by_transaction(remote.versions(wanted, known or {}))
+            for start in range(0, len(found), _AT_ONCE):
+                self._for_incoming().commit_all(found[start : start + _AT_ONCE])
+            return True
+
+        return self._ask(bring) or False
+
+    def fetch_transactions(self, tokens: Sequence[Token]) -> None:
+        """Bring what is missing of the documents of these transactions, if XTDB answers."""
+        if self._missing.any() and (ids := self._missing.of_transactions(tokens)):
+            self.fetch(ids)
+
+    def fetch_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
+        """Bring what a query finds in XTDB, and what it finds here but is not the newest there."""
+        found = self._ask(lambda remote: remote.find(type, where))
+        if found is None:
+            return
+        changes = [Change(v.token, v.time_ms, id, v.type) for id, v in found.items()]
+        self._missing.add(changes)
+        ids = [*found, *(head.id for head in self._copy.query(type, where))]
+        if missing := self._missing.of_documents(ids):
+            self.fetch(list(missing), found)
+
+    def fetch_blobs(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Those of the blobs that XTDB has, which are kept here from now on."""
+        found = self._ask(lambda remote: remote.blobs(digests)) or {}
+        latest = self._copy.latest()
+        if found and latest is not None:
+            # Blobs need no transaction of their own: they are added to one that is here.
+            (origin,) = self._copy.transactions([latest])
+            self._for_incoming().commit(Batch(blobs=found), origin=origin)
+        return found
+
+    def close(self) -> None:
+        """Let go of XTDB and of the file."""
+        if self._remote is not None:
+            self._remote.close()
+        if self._incoming is not None:
+            self._incoming.close()
+
+    def _for_incoming(self) -> SqliteStore:
+        """The local copy, for what comes from XTDB: it is crossed off as missing, and not queued
+        for delivery."""
+        if self._incoming is None:
+            self._incoming = open_sqlite(
+                self._copy.path,
+                busy_timeout_ms=self._busy_timeout_ms,
+                within=self._missing.note_fetched,
+            )
+        return self._incoming
+
+    def _ask(self, ask: Callable[[XtdbStore], T]) -> T | None:
+        """What XTDB answers; None where it is away."""
+        if self._worker.away or time.monotonic() < self._ask_again_at:
+            return None
+        try:
+            if self._remote is None:
+                self._remote = self._link.look()
+            return ask(self._remote)
+        except StoreUnavailable as error:
+            log.warning("XTDB was asked and is away: %s", error)
+            self._ask_again_at = time.monotonic() + _RETRY_S
+            if self._remote is not None:
+                self._remote.close()
+                self._remote = None
+            return None
 
 
-def _by_transaction(found: Iterable[Found]) -> list[tuple[Origin, Batch]]:
+def _by_transaction(found: Iterable[tuple[Origin, Document]]) -> list[tuple[Origin, Batch]]:
+    """Versions as the transactions that they came with, oldest first."""
     groups: dict[Token, tuple[Origin, Batch]] = {}
     for origin, document in found:
         groups.setdefault(origin.token, (origin, Batch()))[1].puts.append(document)

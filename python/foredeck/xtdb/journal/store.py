@@ -1,18 +1,17 @@
 """The store of an engine that works with XTDB: a local copy that never waits for the database.
 
-Every commit goes into the local copy, an SQLite store, on the disk before it returns, with a note
-that it waits for XTDB; a thread of its own delivers it there under the same token and time
-(`worker.py`). Reads are local. What other machines have written is known by name and fetched when
-it is first asked for.
+Every commit goes into the local copy, an SQLite store, in one transaction with a note that it waits
+for XTDB; a thread of its own delivers it there under the same token and time (`worker.py`). Reads
+are local. What other machines have written is known by name and fetched when it is first asked for
+(`fetching.py`).
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from foredeck.errors import Missing, StoreUnavailable
 from foredeck.model.documents import Document
@@ -30,29 +29,21 @@ from foredeck.store.protocol import (
     silent,
 )
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
-from foredeck.xtdb.journal.fetching import fetch
+from foredeck.xtdb.journal.fetching import Fetcher
+from foredeck.xtdb.journal.journal import Journal
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.tables import Backlog, Journal, JournalBounds
+from foredeck.xtdb.journal.queue import Backlog, JournalBounds
 from foredeck.xtdb.journal.worker import Worker
 
-if TYPE_CHECKING:
-    from foredeck.xtdb.database.adapter import XtdbStore
-    from foredeck.xtdb.database.documents import StoredVersion
-
 D = TypeVar("D", bound=Document)
-T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 PATIENCE = 2.0
 """How many seconds the first read of an engine waits to learn what others have written."""
 CLOSE_SECONDS = 1.5
 """How long closing waits for what is on its way to XTDB."""
+_IDLE_CLOSE_SECONDS = 0.3
 _DURABLE = frozenset({"call"})
 """Types of documents that are on the disk, not only with the system, when a commit returns."""
-_IDLE_SECONDS = 0.3
-_REST_SECONDS = 10.0
-"""How long nobody is asked again after XTDB did not answer."""
 
 
 def open_journaled(
@@ -69,22 +60,23 @@ def open_journaled(
     """Open the local copy in `file`, made where there is none, of the store that `link` reaches.
 
     XTDB may be away; what was committed is delivered when it is back. `notify` tells the user
-    that it is away and that it is back. `lazy`: XTDB is not spoken to before that is needed.
+    that it is away and that it is back. `lazy`: XTDB is not contacted before that is needed.
     `patience`: how many seconds the first read waits for XTDB, where others may have written.
     Raises `StoreUnavailable` where the file cannot be used, or XTDB never can.
     """
-    # Made before the journal's tables are, and by whoever comes first.
+    # The journal's tables go into a file that is a store already, whoever makes it first.
     open_sqlite(file, busy_timeout_ms=busy_timeout_ms).close()
     journal = Journal(file, bounds, busy_timeout_ms)
-    link.check(first=not journal.has_followed)
+    link.check(first=not journal.missing.has_followed)
     copy = open_sqlite(
         file,
         busy_timeout_ms=busy_timeout_ms,
         clock=clock,
-        within=journal.add,
+        within=journal.queue.add,
     )
     worker = Worker(file, bounds, link, notify, busy_timeout_ms)
-    store = JournaledStore(copy, journal, worker, link, notify, patience, busy_timeout_ms)
+    fetcher = Fetcher(copy, journal.missing, worker, link, busy_timeout_ms)
+    store = JournaledStore(copy, journal, worker, fetcher, link, notify, patience)
     if not lazy or not store.has_all:
         store.start()
     return store
@@ -94,7 +86,7 @@ class JournaledStore:
     """`foredeck.store.protocol.Store` in a local copy of XTDB's. Made by `open_journaled`.
 
     A read raises `StoreUnavailable` where the answer is known to be in XTDB alone, and that does
-    not answer; nothing is taken for absent that is only away.
+    not answer: what is only out of reach is never reported as absent.
     """
 
     def __init__(
@@ -102,50 +94,49 @@ class JournaledStore:
         copy: SqliteStore,
         journal: Journal,
         worker: Worker,
+        fetcher: Fetcher,
         link: Link,
         notify: Notify,
         patience: float,
-        busy_timeout_ms: int,
     ) -> None:
         self._copy = copy
-        self._notify = notify
-        self._settle_until = time.monotonic() + patience
-        self._busy_timeout_ms = busy_timeout_ms
+        self._queue = journal.queue
+        self._missing = journal.missing
         self._journal = journal
         self._worker = worker
+        self._fetcher = fetcher
         self._link = link
+        self._notify = notify
+        self._settle_until = time.monotonic() + patience
         self._started = False
         self._closed = False
         self._has_written = False
-        self.has_all = link.is_new() or (not link.shared and journal.has_followed)
+        self.has_all = link.is_new() or (not link.shared and self._missing.has_followed)
         """Whether nobody else can have written anything, as far as was known at the start."""
         self._settled = self.has_all
-        self._taking: SqliteStore | None = None
-        self._remote: XtdbStore | None = None
-        self._rest_until = 0.0
 
     def start(self) -> None:
-        """Speak to XTDB from now on."""
+        """Contact XTDB, from now on."""
         if not self._started:
             self._started = True
             self._worker.start()
 
     @property
-    def figures(self) -> Backlog:
+    def backlog(self) -> Backlog:
         """What waits for XTDB."""
-        return self._journal.figures()
+        return self._queue.backlog()
 
     @property
     def trouble(self) -> str:
         """What a user should see at a glance: that XTDB is away, or has refused; else empty."""
-        if refused := self._journal.refused():
-            return f"XTDB refused {refused}"
-        return f"XTDB away, {self.figures.entries} wait" if self._worker.away else ""
+        if quarantined := self._queue.quarantined():
+            return f"XTDB refused {quarantined}"
+        return f"XTDB away, {self.backlog.entries} wait" if self._worker.away else ""
 
     @property
     def away_because(self) -> str:
         """Why XTDB does not answer at the moment; empty where it does, as far as is known."""
-        return str(self._worker.lost_by) if self._worker.away else ""
+        return str(self._worker.outage) if self._worker.away else ""
 
     # Writing
 
@@ -154,17 +145,19 @@ class JournaledStore:
 
         `batch.expect` is decided on the local copy, with all that is known to be in XTDB.
         """
-        self._worker.used()
+        self._worker.note_use()
         self._bring([*(document.id for document in batch.puts), *batch.expect], needed=False)
         if not self._has_written:
             self._journal.renew_tokens()
             self._has_written = True
-        # What leads up to a prompt lies in the same log, and is on the disk with its call record.
+        # A prompt goes out once its call record is committed, and has to be found again after a
+        # power loss, when XTDB may not have it yet. So that commit waits for the disk; all that
+        # came before it lies in the same log and is on the disk with it.
         durable = origin is not None or any(put.type in _DURABLE for put in batch.puts)
         self._copy.set_synchronous("full" if durable else "normal")
         token = self._copy.commit(batch, origin=origin)
         self.start()
-        self._worker.used()
+        self._worker.note_use()
         self._worker.wake()
         return token
 
@@ -200,8 +193,8 @@ class JournaledStore:
     ) -> list[Head]:
         """See `Store.query`. Where XTDB is away, of what this machine has."""
         self._settle()
-        if self._journal.is_missing(type):
-            self._bring_found(type, where)
+        if self._missing.any_of_type(type):
+            self._fetcher.fetch_found(type, where)
         return self._copy.query(type, where, limit=limit)
 
     def blob(self, digest: str) -> bytes:
@@ -216,18 +209,9 @@ class JournaledStore:
         wanted = list(digests)
         found = self._copy.blobs(wanted)
         absent = [digest for digest in wanted if digest not in found]
-        if absent and self._journal.has_foreign:
-            fetched = self._asked(lambda remote: remote.blobs(absent)) or {}
-            self._keep(fetched)
-            found |= fetched
+        if absent and self._missing.has_foreign:
+            found |= self._fetcher.fetch_blobs(absent)
         return found
-
-    def _keep(self, blobs: dict[str, bytes]) -> None:
-        latest = self._copy.latest()
-        if blobs and latest is not None:
-            # Blobs need no transaction of their own: they come with one that is here.
-            (origin,) = self._copy.transactions([latest])
-            self._taking_in().commit(Batch(blobs=blobs), origin=origin)
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """See `Store.changes_since`, in the order in which they came into the local copy."""
@@ -236,7 +220,7 @@ class JournaledStore:
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
         wanted = list(tokens)
-        self._bring_transactions(wanted)
+        self._fetcher.fetch_transactions(wanted)
         return self._copy.transactions(wanted)
 
     def needed(
@@ -244,8 +228,8 @@ class JournaledStore:
     ) -> tuple[set[str], Looked]:
         """See `LocalStore.needed`. What only XTDB has is brought here first."""
         self._settle()
-        for ids in self._journal.all_missing():
-            if not self._fetched(ids):
+        for ids in self._missing.pages_of_ids():
+            if not self._fetcher.fetch(ids):
                 raise StoreUnavailable(
                     "XTDB is away, and other machines have written what is only there: whether "
                     "they need the same texts cannot be told"
@@ -263,25 +247,22 @@ class JournaledStore:
             return
         self._closed = True
         if self._started:
-            waits = self._journal.figures().entries > 0
-            self._worker.stop(CLOSE_SECONDS if waits else _IDLE_SECONDS)
-        if self._remote is not None:
-            self._remote.close()
-        if self._taking is not None:
-            self._taking.close()
+            waits = self.backlog.entries > 0
+            self._worker.stop(CLOSE_SECONDS if waits else _IDLE_CLOSE_SECONDS)
+        self._fetcher.close()
         self._journal.close()
         self._copy.close()
 
     # What other machines wrote
 
     def _bring(self, ids: Sequence[str], at: Token | None = None, *, needed: bool = True) -> None:
-        """Fetch what is missing of these documents. `needed`: one of which nothing is here must
-        come, older versions of the others will do."""
+        """Fetch what is missing of these documents, as of `at` too. `needed`: raise
+        `StoreUnavailable` for one of which no version is here; older versions of others will do."""
         self._settle()
         if at is not None:
-            self._bring_transactions([at])
-        missing = self._journal.missing_of(ids)
-        if not missing or self._fetched(list(missing)) or not needed:
+            self._fetcher.fetch_transactions([at])
+        missing = self._missing.of_documents(ids)
+        if not missing or self._fetcher.fetch(list(missing)) or not needed:
             return
         held = self._copy.heads(missing)
         if absent := [id for id in missing if id not in held]:
@@ -289,66 +270,13 @@ class JournaledStore:
                 f"XTDB is away, and {absent[0]!r} is only there: another machine has written it"
             )
 
-    def _bring_transactions(self, tokens: Sequence[Token]) -> None:
-        if self._journal.any_missing() and (ids := self._journal.missing_in(tokens)):
-            self._fetched(ids)
-
-    def _bring_found(self, type: str, where: Mapping[str, Scalar | None] | None) -> None:
-        """Fetch what XTDB finds, and what is found here but is no longer the newest."""
-        found = self._asked(lambda remote: remote.find(type, where))
-        if found is None:
-            return
-        changes = [Change(v.token, v.time_ms, id, v.type) for id, v in found.items()]
-        self._journal.add_missing(changes)
-        ids = [*found, *(head.id for head in self._copy.query(type, where))]
-        if missing := self._journal.missing_of(ids):
-            self._fetched(list(missing), found)
-
-    def _fetched(
-        self, ids: Sequence[str], known: Mapping[str, StoredVersion] | None = None
-    ) -> bool:
-        """Whether these documents are all here now; `known`: newest versions that were read."""
-
-        def bring(remote: XtdbStore) -> bool:
-            fetch(remote, self._taking_in(), self._journal, ids, known)
-            return True
-
-        return self._asked(bring) or False
-
-    def _taking_in(self) -> SqliteStore:
-        """The local copy, for what comes from XTDB: it is not to be delivered there."""
-        if self._taking is None:
-            self._taking = open_sqlite(
-                self._copy.path,
-                busy_timeout_ms=self._busy_timeout_ms,
-                within=self._journal.fetched,
-            )
-        return self._taking
-
     def _settle(self) -> None:
         """Once, wait a little until it is known what others have written."""
-        self._worker.used()
+        self._worker.note_use()
         if not self._settled:
             self._settled = True
             left = self._settle_until - time.monotonic()
             if not self._worker.wait_for_changes(max(0.0, left)):
-                self._link.check_error(self._worker.lost_by)
-                self._notify(
-                    "warning", "XTDB does not answer yet: only this machine's copy is read."
-                )
-
-    def _asked(self, ask: Callable[[XtdbStore], T]) -> T | None:
-        """What XTDB answers; None where it is away."""
-        if self._worker.away or time.monotonic() < self._rest_until:
-            return None
-        try:
-            if self._remote is None:
-                self._remote = self._link.look()
-            return ask(self._remote)
-        except StoreUnavailable as error:
-            log.warning("XTDB was asked and is away: %s", error)
-            self._rest_until = time.monotonic() + _REST_SECONDS
-            if self._remote is not None:
-                self._remote.close()
-                self._remote = None
-            return None
+                self._link.check_error(self._worker.outage)
+                text = "XTDB does not answer yet: only this machine's copy is read."
+                self._notify("warning", text)
