@@ -48,7 +48,7 @@ def _run(args: Namespace) -> int:
         original = stack.enter_context(closing(source.open(create=False)))
         copied = stack.enter_context(closing(target.open(create=True)))
         new, found, later = _move(original, copied)
-    told = {
+    report = {
         "from": source.describe(),
         "to": target.describe(),
         "new_transactions": new,
@@ -57,9 +57,9 @@ def _run(args: Namespace) -> int:
         "seconds": round(time.monotonic() - began, 1),
     }
     if args.json:
-        print_json(told)
+        print_json(report)
     else:
-        _print_text(args, told, found)
+        _print_text(args, report, found)
     return 0
 
 
@@ -78,15 +78,16 @@ def _move(original: WholeStore, copied: WholeStore) -> tuple[int, Totals, int]:
     return new, found.copy, count_of(original) - found.copy.transactions
 
 
-def _print_text(args: Namespace, told: dict[str, object], found: Totals) -> None:
+def _print_text(args: Namespace, report: dict[str, object], found: Totals) -> None:
     counts = ", ".join(f"{getattr(found, name):,} {name}" for name in _COUNTS)
     print(
-        f"{told['from']} -> {told['to']}: {told['new_transactions']:,} transactions were new "
-        f"({told['seconds']} s).\n"
+        f"{report['from']} -> {report['to']}: {report['new_transactions']:,} transactions were new "
+        f"({report['seconds']} s).\n"
         f"Both hold {counts}, {found.blob_bytes:,} bytes of blobs; SHA-256 {found.sha256}"
     )
-    if told["later_transactions"]:
-        print(f"{told['later_transactions']:,} came in meanwhile: run it again to copy them, too.")
+    if report["later_transactions"]:
+        later = report["later_transactions"]
+        print(f"{later:,} came in meanwhile: run it again to copy them, too.")
     print(f"FOREDECK_STORE={args.target.partition(':')[0]} makes foredeck use the copy.")
 
 
@@ -103,9 +104,9 @@ COMMAND = Command(
         "tokens and times, so that whatever refers to a version finds it there. `sqlite` and\n"
         "`xtdb` are those of the configuration; a PATH or URL names another one, --set\n"
         "xtdb.token_file=FILE its token. The source is left as it is, and may be in use.\n\n"
-        "An interrupted copy goes on where it was when the same command is run again, and a\n"
-        "finished one is brought up to date. A target that holds anything else is refused. At the\n"
-        "end every version and every byte is read from both stores and compared."
+        "Run the same command again to continue an interrupted copy, or to bring a finished\n"
+        "one up to date. A target that holds anything else is refused. At the end every version\n"
+        "and every byte is read from both stores and compared."
     ),
     example="foredeck migrate sqlite xtdb",
     configure=_configure,

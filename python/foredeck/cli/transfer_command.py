@@ -39,15 +39,15 @@ def _export(args: Namespace) -> int:
                 progress.advance()
 
             summary = export_session(store, session, line)
-    told = sys.stderr if args.file == STANDARD else sys.stdout
+    report = sys.stderr if args.file == STANDARD else sys.stdout
     if args.json:
-        print_json({**asdict(summary), "file": args.file}, told)
+        print_json({**asdict(summary), "file": args.file}, report)
     else:
         print(
             f"{args.file}: session {session}, {counted(summary.documents, 'version')} of its "
             f"objects in {counted(summary.transactions, 'transaction')}, "
             f"{counted(summary.blobs, 'blob')}, {short_count(summary.bytes)} bytes",
-            file=told,
+            file=report,
         )
     return 0
 
@@ -79,7 +79,7 @@ def _import(args: Namespace) -> int:
         made_store(args) as store,
         Progress("importing, line") as progress,
     ):
-        summary = import_file(store, Watched(file, progress), as_new=args.as_new)
+        summary = import_file(store, CountedLines(file, progress), as_new=args.as_new)
     if args.json:
         print_json({**asdict(summary), "file": args.file})
     elif summary.new_documents == 0:
@@ -92,7 +92,7 @@ def _import(args: Namespace) -> int:
     return 0
 
 
-class Watched:
+class CountedLines:
     """A file whose lines are counted as they are read."""
 
     def __init__(self, file: IO[bytes], progress: Progress) -> None:
@@ -146,7 +146,7 @@ COMMANDS = {
             "Write a session with its objects and their whole version history to a file of JSON\n"
             "lines that can be read, searched, and imported into another store. The file holds\n"
             "what the model saw and what its tools returned: treat it as confidential. An\n"
-            "existing file is replaced. With FILE - what was written is told on stderr."
+            "existing file is replaced. With FILE - the summary goes to stderr."
         ),
         example="foredeck export 0199aaaa session.foredeck.jsonl",
         configure=_configure_export,

@@ -2,7 +2,7 @@
 
 What belongs to the session alone goes: its chat, records and tool calls, and the objects and
 blobs that nothing else refers to. What another session has met stays, and so do the calls that a
-fork goes on from. The act itself is erasing (`erase` of the stores); nothing else ever deletes.
+fork continues. Erasing itself is `erase` of the stores; nothing else ever deletes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def plan_forgetting(
     store: LocalStore, sessions: Sequence[str], advance: Advance = lambda: None
 ) -> list[Forgetting]:
     """What erasing these sessions takes, one after the other in this order. Reads the whole store
-    once, however many they are; `advance` is called as it goes on. Raises `UnknownSession`, and
-    `StoreUnavailable` where it cannot be told what others need."""
+    once, however many they are; `advance` is called again and again. Raises `UnknownSession`, and
+    `StoreUnavailable` where nobody can say what others need."""
     for session in sessions:
         if store.head(session_object_id(session)) is None:
             raise UnknownSession(f"No session {session!r} is stored.")
@@ -78,7 +78,7 @@ def plan_forgetting(
 
 
 def _leave_to_the_last(found: dict[str, set[str]]) -> None:
-    """What several have goes with the last of them: until then the others still need it."""
+    """What several sessions have goes with the last of them: until then the others need it."""
     later: set[str] = set()
     for session in reversed(list(found)):
         found[session] -= later
@@ -135,7 +135,7 @@ def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
 def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
     """Everything that copies of these sessions, and copies of those, are made of.
 
-    A copy of a session that was forgotten earlier may go on from any: what lay between is gone.
+    A copy of a session forgotten earlier may continue any of them: what lay between is gone.
     """
     parents = {
         str(head.fields["session_id"]): head.fields.get("parent_session")
@@ -154,7 +154,7 @@ def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
 
 
 def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
-    """Whether nobody but these sessions, and such as are gone, has to do with a document."""
+    """Whether only these sessions, and sessions that are gone, have to do with a document."""
     fields = head.fields
     owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):

@@ -90,11 +90,11 @@ class StoreKind(ABC):
 
     @abstractmethod
     def describe_replacement(self) -> str:
-        """What a user is told of the store that replaces a damaged file: a clause."""
+        """A clause for the user about the store that replaces a damaged file."""
 
     @abstractmethod
     def findings(self, config: Config) -> Iterator[Finding]:
-        """What `foredeck doctor` says of it. Starts nothing, and changes nothing."""
+        """What `foredeck doctor` reports. Starts nothing, and changes nothing."""
 
     @abstractmethod
     def check_settled(self, config: Config) -> None:

@@ -96,7 +96,7 @@ def is_network_filesystem(path: Path | str) -> bool:
     """Whether `path`, which need not exist yet, lies on a network file system.
 
     SQLite in WAL mode needs shared memory between all its users and locks that hold, and a
-    network file system gives neither. False where it cannot be told (no `/proc`).
+    network file system gives neither. False where nothing says so (no `/proc`).
     """
     kind = filesystem_type(path)
     return kind is not None and kind in NETWORK_FILESYSTEMS

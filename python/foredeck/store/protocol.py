@@ -35,8 +35,8 @@ def silent(_level: str, _text: str) -> None:
 class Head:
     """A version without its content: cheap to fetch, enough to list, compare and refer to.
 
-    `fields` holds every field of the document but `content`; whether there is content to load
-    is told by `fields["text_hash"]`.
+    `fields` holds every field of the document but `content`; there is content to load where
+    `fields["text_hash"]` is not None.
     """
 
     id: str
@@ -48,7 +48,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One new version, as `changes_since` tells it."""
+    """One new version, as `changes_since` lists it."""
 
     token: Token
     time_ms: int
@@ -150,16 +150,16 @@ class Store(Protocol):
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """Versions that came in after `token` (None: all), in the order in which they came in.
 
-        Whole transactions only, so that the last token is where to go on from: as many as fit
+        Whole transactions only, so that the next call can begin at the last token: as many as fit
         into `limit`, and one that begins within it in full. Ids that an import adds to a known
-        token stand with that token: who follows changes starts over after an import.
+        token stand with that token: a follower starts over after an import.
         """
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """Those of `tokens` that are known here, each once, with their times, oldest first."""
 
     def latest(self) -> Token | None:
-        """The transaction that came in last (where `changes_since` goes on), None for none."""
+        """The transaction that came in last, which `changes_since` takes; None for none."""
 
     def close(self) -> None:
         """Finish and let go of the database. Calling it twice is fine."""
@@ -174,6 +174,6 @@ class LocalStore(Store, Protocol):
         """Those of the blobs `digests` that documents other than `gone` need in any version, and
         how far the store was looked through for it.
 
-        Reads every version, in memory that does not grow with them; `advance` is called as it
-        goes on. Raises `StoreUnavailable` where some are only in XTDB, which is away.
+        Reads every version, in memory that does not grow with them; `advance` is called again and
+        again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """

@@ -35,7 +35,7 @@ def quarantine(path: Path, inode: int | None = None) -> Path | None:
 
 
 def inode_of(path: Path) -> int | None:
-    """What tells a file from one that has taken its place; None where there is none."""
+    """What distinguishes a file from one that has taken its place; None where there is none."""
     try:
         return path.stat().st_ino
     except OSError:

@@ -32,7 +32,7 @@ class References:
 
 
 def references(type: str, fields: Mapping[str, Any]) -> References:
-    """The hashes named by a version, its own content aside."""
+    """The hashes that a version names, besides that of its own content."""
     found = References()
     body = {name: value for name, value in fields.items() if name != "content"}
     found.needed.update(marked(body))

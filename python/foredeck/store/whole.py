@@ -1,4 +1,4 @@
-"""What a store must tell of itself to be copied as a whole, beside what `Store` asks for."""
+"""What a store must list, beyond what `Store` asks for, so that it can be copied as a whole."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def check_xtdb(config: Config) -> Finding:
         with closing(open_database(config)) as store:
             store.latest()
     except ForedeckError as error:
-        return problem("store", str(error), "`foredeck xtdb status` and `logs` tell more.")
+        return problem(
+            "store", str(error), "`foredeck xtdb status` and `foredeck xtdb logs` show more."
+        )
     return ok("store", f"XTDB {config.xtdb.url or 'of our own'} answers")
 
 
@@ -35,11 +37,11 @@ def check_journal(config: Config) -> Finding:
         return problem(
             "journal",
             f"XTDB has refused {backlog.quarantined} transactions: {backlog.reason}",
-            "They are in the local copy and are tried again when Pi is started next.",
+            "They are quarantined in the local copy, and tried again when Pi is started next.",
         )
     if backlog.entries == 0:
         return ok("journal", "nothing waits for XTDB")
     text = f"{counted(backlog.entries, 'transaction')} of {backlog.bytes:,} bytes wait for XTDB"
     if backlog.entries * 2 > config.xtdb.journal_entries:
-        return note("journal", text, "`foredeck xtdb status` tells whether XTDB runs.")
+        return note("journal", text, "`foredeck xtdb status` shows whether XTDB runs.")
     return ok("journal", text)

@@ -36,7 +36,7 @@ def waiting(config: Config) -> int:
 
 def follow_anew(copies: Iterable[Path]) -> None:
     """Let local copies read all of XTDB's changes again, since others than their engines wrote
-    there without a change to tell of it."""
+    there directly."""
     for file in copies:
         if file.is_file():
             with closing(Journal(file, busy_timeout_ms=_BUSY_MS)) as journal:
@@ -71,7 +71,7 @@ def _await(store: JournaledStore, queue: DeliveryQueue, advance: Advance) -> Non
         if time.monotonic() - since > (_AWAY_SECONDS if away else _STUCK_SECONDS):
             raise StoreUnavailable(
                 f"{left} transactions wait in the local copy and XTDB does not take them"
-                f"{away and f' ({away})'}: `foredeck xtdb status` tells more, and "
+                f"{away and f' ({away})'}: `foredeck xtdb status` shows why, and "
                 "`foredeck xtdb sync` tries again"
             )
         time.sleep(_POLL)

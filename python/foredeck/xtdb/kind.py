@@ -87,7 +87,7 @@ class XtdbKind(StoreKind):
         """See `StoreKind.erase`: out of the database, then out of the local copy."""
         busy_ms = config.sqlite.busy_timeout_ms
         with closing(open_sqlite(copy_file(config), busy_timeout_ms=busy_ms)) as copy:
-            # Asked first, as the database cannot tell; asked again by the copy, under its lock.
+            # Checked before the database is touched, and again by the copy, under its lock.
             copy.check_unused(looked, ids, blobs)
             with closing(open_database(config)) as database:
                 database.erase(ids, blobs)

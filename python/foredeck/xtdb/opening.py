@@ -1,4 +1,4 @@
-"""Opening what a configuration says of XTDB: the database itself, or the local copy in front."""
+"""Opening the XTDB that a configuration names: the database itself, or the local copy in front."""
 
 from __future__ import annotations
 

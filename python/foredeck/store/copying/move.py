@@ -1,9 +1,9 @@
 """Copying one store into another: every transaction under its own token and time.
 
 The target is at every moment a beginning of the source: it holds the source's first transactions,
-in their order, and nothing else. That is what tells half-done work from a store of another
-history, so a copy that was interrupted goes on where it was, with no note of its own to lose; and
-one that was finished can be brought up to date as long as nobody has written to it.
+in their order, and nothing else. That distinguishes a copy half done from a store of another
+history, so an interrupted copy continues without any note of its progress that could be lost; and
+a finished one can be brought up to date as long as nobody else has written to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A session as a file: everything that belongs to it, with whole histories, as JSON lines.
 
 Works through the `Store` protocol alone, so a file written from one kind of store can be read
-into another. The format is told in `foredeck.store.portable.lines`.
+into another. `lines.py` describes the format.
 """
 
 from foredeck.store.portable.export import ExportSummary, export_session

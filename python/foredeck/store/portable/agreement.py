@@ -1,7 +1,7 @@
 """Whether a file agrees with what the store holds already.
 
-What both have must be equal. A document that only goes on in the file is continued; one that
-has gone on in both, each its own way, is a contradiction. Files are the exception: two stores
+What both have must be equal. A document with newer versions in the file alone is continued; one
+with different newer versions in both is a contradiction. Files are the exception: two stores
 on one machine each see the same files change, and their histories go together by time.
 """
 
@@ -83,6 +83,6 @@ def _check_continues(id: str, checked: Checked, local: _Local) -> None:
             f"the nickname {name!r} belongs to {local.object!r} in this store: rename that first"
         )
     raise ImportRefused(
-        f"{id!r} has gone on in the store and in the file, each in its own way:"
+        f"{id!r} has different newer versions in the store and in the file:"
         " import it under fresh ids (--as-new)"
     )

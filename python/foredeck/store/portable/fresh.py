@@ -48,7 +48,7 @@ class FreshIds:
         self._hashes: dict[str, str] = {}
 
     def document(self, document: Document) -> Document:
-        """The document under its new id, sealed anew; the same one where it is not ours."""
+        """The document under its new id, sealed again; an object of others stays as it is."""
         body = document.model_dump()
         if not owned(self._old, document.type, body):
             return document

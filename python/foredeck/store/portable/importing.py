@@ -62,7 +62,9 @@ def import_file(
         try:
             checked = check_file(staged, limits, clock())
         except OSError as error:
-            raise ImportRefused(f"it cannot be read, or copied aside: {error}") from error
+            raise ImportRefused(
+                f"it cannot be read, or its temporary copy not written: {error}"
+            ) from error
         fresh = FreshIds(checked.session, checked.ownership.own) if as_new else None
         skipped = _own_claims(checked) if as_new else set()
         compared = checked.ownership.foreign if as_new else checked.versions

@@ -1,4 +1,4 @@
-"""Whose is a document: the session's own, an object that it has met, or a stranger's?
+"""Who owns a document: the session, several sessions that met it, or one that has no part here?
 
 A file could otherwise carry documents that have nothing to do with its session, and put them
 into a store under the cover of an import.

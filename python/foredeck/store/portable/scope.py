@@ -2,7 +2,7 @@
 
 Its own documents, every object in its index with its whole history (also those that it took
 over from other sessions), the nickname claims of these objects, and, for a forked session, the
-calls of other sessions that its own go on from: without them its prompts could not be shown.
+calls of other sessions that its own continue: without them its prompts could not be shown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def documents_of(store: Store, session: str) -> list[str]:
 
 
 def _ancestors(store: Store, calls: Iterable[Head]) -> Iterator[str]:
-    """Calls of other sessions that these calls go on from."""
+    """Calls of other sessions that these calls continue."""
     seen = {head.id for head in calls}
     parents = _parents(calls) - seen
     while parents:

@@ -40,7 +40,8 @@ def select_in(
 
 
 def lookup_statement(keys: int) -> str:
-    """Newest heads that have all of so many index entries; `CROSS JOIN` keeps this order."""
+    """Newest heads that have all of a number of index entries. `CROSS JOIN` keeps SQLite from
+    reordering: the entry that is looked up first is the most selective."""
     more = "".join(
         f" CROSS JOIN lookup l{i} ON l{i}.key = ? AND l{i}.document = l0.document"
         for i in range(1, keys)

@@ -1,7 +1,7 @@
 """The tables of the SQLite store, and the way from every older schema to the newest.
 
 `PRAGMA user_version` counts the migrations that a file has had; they only go forward. A file
-of another program is told by `PRAGMA application_id`.
+of another program is recognised by `PRAGMA application_id`.
 
 A version's rowid is `transaction << POSITION_BITS | position`: versions lie in the order in which
 transactions came in, and no column is needed to say which one a version belongs to. A document's
@@ -81,6 +81,7 @@ def migrate(db: sqlite3.Connection) -> None:
     """Bring the file to the newest schema; several processes may do this at once."""
     if check_ours(db) == len(MIGRATIONS):
         return
+    # Lock first, then look again: of several processes one migrates, and the others find it done.
     db.execute("BEGIN IMMEDIATE")
     try:
         for migration in MIGRATIONS[_inspect(db) :]:

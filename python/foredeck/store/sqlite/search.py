@@ -1,6 +1,6 @@
 """Which blobs the stored versions need, found by looking through all of them.
 
-Forgetting asks this, so it is derived anew from the versions each time: nothing that is kept
+Forgetting relies on the answer, so it is worked out from the versions each time: an index kept
 beside them could be wrong after a crash, a restore or an import. A version is parsed only where
 its text names a hash that is looked for; the others cost an inflating each.
 """
@@ -76,7 +76,7 @@ def is_taken_up(
 
 
 def _names(fields: Mapping[str, Any], ids: Collection[str]) -> bool:
-    """Whether a document is of a session among `ids`, goes on from one, or lists one of them."""
+    """Whether a document belongs to a session among `ids` or to a copy of one, or lists one."""
     sessions = (fields.get("session"), fields.get("parent_session"))
     return fields.get("object") in ids or any(f"session:{id}" in ids for id in sessions if id)
 
@@ -89,7 +89,7 @@ def _hashes(text: str) -> set[str]:
 
 
 class _Search:
-    """Takes what it finds from `wanted` to `found`."""
+    """Moves what it finds from `wanted` to `found`."""
 
     def __init__(self, read: Read, digests: Iterable[str]) -> None:
         self._read = read

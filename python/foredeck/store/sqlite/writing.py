@@ -32,8 +32,8 @@ _COUNT_LATE = (
 
 
 def late_versions(db: sqlite3.Connection) -> int:
-    """How often versions have come under a transaction that was there: what follows the end of
-    the file does not see them."""
+    """How often versions were added to a transaction that was here: whoever looks only at what
+    follows a version number does not see those."""
     row = db.execute("SELECT value FROM meta WHERE key = 'late'").fetchone()
     return 0 if row is None else int(row[0])
 
@@ -50,7 +50,7 @@ class _Rows:
 
 
 def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
-    """What is to be written of a batch, checked: versions, and blobs with those of contents."""
+    """What a batch writes, checked: versions, and blobs, with long contents among them."""
     check_blobs(batch.blobs)
     versions = [codec.encode_version(body) for body in unique_bodies(batch.puts).values()]
     blobs = dict(batch.blobs)
@@ -62,12 +62,12 @@ def prepare(batch: Batch) -> tuple[list[EncodedVersion], dict[str, bytes]]:
 
 @contextmanager
 def writing(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> Iterator[EncodedBlobs]:
-    """A transaction, with those of `blobs` that are new, encoded."""
-    # Hashing and deflating are done before the lock is taken, and not for what is there.
+    """A transaction, and those of `blobs` that are new, encoded."""
+    # Deflating is done before the lock is taken, so that nobody waits for it.
     seen = changes_of_others(db)
     new_blobs = _encode_new(db, blobs)
     with immediate(db):
-        if changes_of_others(db) != seen:  # what was there may have been erased
+        if changes_of_others(db) != seen:  # what was here may have been erased meanwhile
             rest = {d: data for d, data in blobs.items() if d not in new_blobs}
             new_blobs |= _encode_new(db, rest)
         yield new_blobs
@@ -85,7 +85,7 @@ def _encode_new(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> EncodedBl
 
 
 class SqliteWriter:
-    """Writes versions and blobs into an open transaction; rolls nothing back itself."""
+    """Writes versions and blobs into a transaction, which its caller commits or rolls back."""
 
     def __init__(self, db: sqlite3.Connection, clock: Callable[[], int]) -> None:
         self._db = db
@@ -161,7 +161,7 @@ class SqliteWriter:
         time_ms = self._clock() if last is None else max(self._clock(), last + 1)
         token = Token(f"{store_id}-{seq}")
         if self._db.execute("SELECT 1 FROM tx WHERE token = ?", (token,)).fetchone():
-            # A store put back from a backup, then fed with what it had exported after that.
+            # A store was restored from a backup, and what it had exported later was imported.
             store_id = new_store_id()
             self._db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (store_id,))
             token = Token(f"{store_id}-{seq}")

@@ -66,7 +66,7 @@ def _run(args: Namespace) -> int:
 
 
 def _deliver(config: Config) -> None:
-    """Bring what waits to XTDB, so that the query sees it; where that fails, say so."""
+    """Bring what waits to XTDB, so that the query sees it; where that fails, print why."""
     try:
         deliver_first(config)
     except StoreUnavailable as error:
@@ -125,8 +125,8 @@ def _ask(client: XtdbClient, body: str, basis: Mapping[str, str | int], seconds:
 
 def _reason(error: Refused) -> str:
     try:
-        told = json.loads(error.text)
-        return str(told.get("error") or told.get("message") or error.text)
+        answer = json.loads(error.text)
+        return str(answer.get("error") or answer.get("message") or error.text)
     except (ValueError, AttributeError):
         return error.text or f"status {error.status}"
 
@@ -164,14 +164,14 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=_LIMIT,
-        help="print at most so many rows (default: %(default)s)",
+        help="print at most this many rows (default: %(default)s)",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=positive,
         default=_SECONDS,
-        help="end the query after so long (default: %(default)s)",
+        help="end the query after this time (default: %(default)s)",
     )
     parser.add_argument(
         "--as-of",

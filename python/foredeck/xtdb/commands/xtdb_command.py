@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
 _STEPS = 45
-"""About as many as installing tells of: jars, and compiling."""
+"""About how many steps installing reports: jars, and compiling."""
 _REQUEST_MS = 30_000
 _STATUS_MS = 5_000
 _POLL = 0.1
@@ -172,8 +172,8 @@ def _sync(args: Namespace, config: Config) -> int:
     delivered, left = deliver_first(config)
     delivered -= left.quarantined
     if args.json:
-        told = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
-        print_json(told)
+        report = {"delivered": delivered, "refused": left.quarantined, "reason": left.reason}
+        print_json(report)
     else:
         print(f"Delivered {counted(delivered, 'transaction')}." if delivered else "Nothing waited.")
         if left.quarantined:
@@ -312,7 +312,7 @@ def _configure(parser: ArgumentParser) -> None:
             action.add_argument(
                 "--force",
                 action="store_true",
-                help="also where there are data already: they are moved aside, not deleted",
+                help="also where there is data already: it is kept under another name",
             )
         if name == "logs":
             action.add_argument(

@@ -1,6 +1,6 @@
 """The store in XTDB 1, through its HTTP API: on one machine, or shared by many.
 
-How documents lie there is told in `documents.py`; the order of transactions in `writing.py`.
+`documents.py` explains how documents are stored there, `writing.py` how transactions are ordered.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def open_xtdb(
 
     `token` is the node's bearer token, None for a server that asks for none. `namespace`: one
     server can hold several stores. `timeout_ms` bounds each request and each commit. `revive`
-    starts a server that nobody else looks after, and gives its address. Waits until
+    starts a server that nobody else looks after, and returns its address. Waits until
     the server has indexed what is in its log; raises `StoreUnavailable` when it cannot be
     reached or does not catch up in time.
     """
@@ -164,7 +164,7 @@ class XtdbStore:
         return [(origin, restore(kind_of(f["type"]), f)) for origin, f in found]
 
     def status(self) -> Mapping[str, Any]:
-        """What the server says of itself, such as `ingesterFailed?`."""
+        """What the server reports about itself, such as `ingesterFailed?`."""
         return self._client.status()
 
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:

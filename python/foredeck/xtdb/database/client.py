@@ -1,4 +1,4 @@
-"""XTDB 1 over HTTP: the calls that the adapter needs, their errors told as the store's own.
+"""XTDB 1 over HTTP: the calls that the adapter needs, with errors of the store's own.
 
 Talks to the node that `foredeck xtdb up` starts, or to any XTDB 1 server, which asks for no
 token. JSON goes both ways, but for queries, which XTDB takes as EDN only.
@@ -31,7 +31,7 @@ _BUSY_PAUSE = 0.05
 _REPEATS = 4
 """How often a request that changes nothing is sent again after its connection was lost."""
 _BELOW = re.compile(r'"class":"(java\.(sql|io|net)|org\.(postgresql|apache\.kafka))\.')
-"""What a node says when Postgres or Kafka does not answer."""
+"""The error of a node whose Postgres or Kafka does not answer."""
 _UNREACHABLE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -83,7 +83,7 @@ class XtdbClient:
         timeout_ms: int = 10_000,
         revive: Callable[[], str] | None = None,
     ) -> None:
-        """`revive` is asked, where nobody answers, to start the server again; gives its address."""
+        """`revive` starts the server again where nobody answers, and returns its address."""
         self.timeout_ms = timeout_ms
         self._revive = revive
         headers = {"Accept": "application/json"}
@@ -110,9 +110,9 @@ class XtdbClient:
     # Writing
 
     def submit(self, operations: Sequence[Operation]) -> tuple[int, bool | None]:
-        """Append a transaction: its id, and whether it has committed, where the server tells.
+        """Append a transaction: its id, and whether it has committed, where the server says so.
 
-        foredeck's node waits until the transaction is indexed and tells; of others it has to be
+        foredeck's node waits until the transaction is indexed and says so; others have to be
         asked (`committed`). Raises `OutcomeUnknown` where it was sent and no answer came,
         `StoreUnavailable` where it was not sent, `StoreError` where it was refused.
         """
@@ -128,8 +128,8 @@ class XtdbClient:
         if answer.status_code == 500:
             # Its log may have it: what failed may be the answer of the database below.
             raise OutcomeUnknown(f"XTDB at {self.url} failed: {answer.text[:500]}")
-        told = self._json(answer, 202)
-        return int(told["txId"]), told.get("txCommitted?")
+        submitted = self._json(answer, 202)
+        return int(submitted["txId"]), submitted.get("txCommitted?")
 
     def commit(self, operations: Sequence[Operation]) -> bool:
         """Append a transaction and wait until it is indexed; whether its matches held.
@@ -145,7 +145,7 @@ class XtdbClient:
             raise OutcomeUnknown(str(error)) from error
 
     def committed(self, tx_id: int) -> bool:
-        """Wait until a transaction is indexed, and tell whether its matches held.
+        """Wait until a transaction is indexed; whether its matches held.
 
         Raises `OutcomeUnknown` when that takes too long.
         """
@@ -240,7 +240,7 @@ class XtdbClient:
         return list(self._json(answer, 200))
 
     def status(self) -> Doc:
-        """What the node says of itself."""
+        """What the node reports about itself."""
         return dict(self._json(self._get("/status", {}), 200))
 
     def commit_function(self) -> str | None:
@@ -262,8 +262,8 @@ class XtdbClient:
         return self._send("GET", path, params=dict(params))
 
     def _send(self, method: str, path: str, *, safe: bool = True, **more: Any) -> httpx.Response:
-        """One request; again while the server has no room for it, and after a lost connection
-        where doing it twice is the same as doing it once (`safe`)."""
+        """One request; repeated while the server is busy, and after a lost connection where doing
+        it twice is the same as doing it once (`safe`)."""
         deadline = time.monotonic() + self.timeout_ms / 1000
         again = _REPEATS if safe else 0
         revive = self._revive
@@ -277,7 +277,7 @@ class XtdbClient:
                     continue
                 raise StoreUnavailable(
                     f"XTDB at {self.url} cannot be reached ({error}): "
-                    "`foredeck xtdb status` tells about it, `foredeck xtdb up` starts it"
+                    "`foredeck xtdb status` shows its state, `foredeck xtdb up` starts it"
                 ) from error
             except httpx.HTTPError as error:
                 if again and not isinstance(error, httpx.TimeoutException):

@@ -133,7 +133,7 @@ class StoredVersion:
         return read_fields(self.text)
 
     def head(self, id: str | None) -> Head:
-        """As the protocol tells it; without an `id` the fields are read for it."""
+        """As `Store` returns it; without an `id` the fields are decoded to find it."""
         fields = LazyFields(read_fields, self.text)
         return Head(fields["id"] if id is None else id, self.type, self.token, self.time_ms, fields)
 

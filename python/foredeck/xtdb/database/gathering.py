@@ -1,4 +1,4 @@
-"""Many versions of many documents with few requests: what a machine lacks of a session of another.
+"""Many versions of many documents with few requests: a session that another machine wrote.
 
 XTDB has no request for the histories of many documents. Most versions that are asked for are the
 newest of their documents, or came in late and so have an id of their own, or came with many others
@@ -16,7 +16,7 @@ from foredeck.xtdb.database.documents import StoredVersion
 from foredeck.xtdb.database.reading import FEW, XtdbReader
 
 _TOGETHER = 2 * FEW
-"""From so many documents on, a transaction is asked for its versions: that takes three requests."""
+"""From this many documents on a transaction is asked for its versions, in three requests."""
 
 
 def gather(

@@ -22,9 +22,9 @@ from foredeck.xtdb.database.names import XtdbNames, lookup_value
 CHUNK = 500
 """How many ids one query asks for."""
 FEW = 4
-"""Up to so many documents are fetched one by one: a query costs as much as four of them."""
+"""Up to this many documents are fetched one by one: a query costs as much as four of them."""
 MOST_AT_ONCE = 4 * 2**20
-"""So many bytes of blobs one answer holds at most, unless a single blob is larger."""
+"""The most bytes of blobs in one answer, unless a single blob is larger."""
 _MOST_CACHED = 4096
 
 

@@ -47,7 +47,7 @@ _SMALL_BLOB = 32_768
 _PAUSE = 0.002
 _LONGEST_PAUSE = 0.05
 STAMPED = 100
-"""So many commits are ordered by the node after one has lost a race."""
+"""How many commits the node orders after one has lost a race."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class _Commit:
     stamp: Token | None = None
     """The token of the attempts that the node orders."""
     unstampable: bool = False
-    """Whether the node could not order it, and nothing that is expected tells why."""
+    """Whether the node could not order it, for no reason that `expect` explains."""
 
     @property
     def trusting(self) -> bool:

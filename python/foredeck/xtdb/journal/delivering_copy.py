@@ -49,7 +49,7 @@ class DeliveringCopy:
         self.journal.queue.release_quarantined()
 
     def waiting(self) -> int:
-        """How many transactions wait, as far as that can be told."""
+        """How many transactions wait; 0 where the file cannot be read."""
         try:
             return self.journal.queue.backlog().entries
         except StoreError:

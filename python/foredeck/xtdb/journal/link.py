@@ -29,7 +29,7 @@ class Link(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether others than the engines on this state folder write there."""
+        """Whether anybody but the engines on this state folder writes there."""
 
     def is_new(self) -> bool:
         """Whether nothing can have been stored there yet."""
@@ -39,17 +39,19 @@ class Link(Protocol):
         nothing was ever read from there (`first`), a wrong token."""
 
     def check_error(self, error: StoreError | None) -> None:
-        """Raise the error that `connect` has ended with where trying again cannot help."""
+        """Raise `error`, with which `connect` has failed, where trying again cannot help."""
 
     def connect(self, is_cancelled: IsCancelled = never) -> XtdbStore:
-        """Open the store, starting the node where it is ours and not yet `is_cancelled`. May take
-        seconds."""
+        """Open the store. A node of foredeck's own is started if need be, unless that
+        `is_cancelled`. May take seconds."""
 
     def look(self) -> XtdbStore:
         """Open the store for reading, with little patience; starts nothing."""
 
     def restart(self, reason: str) -> None:
-        """The server has said that it cannot go on: begin it anew where it is ours."""
+        """The server has reported that it cannot go on: restart it where it is foredeck's own.
+
+        Raises `StoreUnavailable` with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

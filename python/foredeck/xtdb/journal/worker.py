@@ -97,8 +97,10 @@ class Worker:
         return self._away_since is not None
 
     def stop(self, seconds: float) -> None:
-        """Deliver what can be delivered in so many seconds, then end; the rest is for the next
-        engine. Nobody waits for an XTDB that is away, or hangs."""
+        """Deliver what can be delivered in this time, then end; the rest is for the next engine.
+
+        Nobody waits for an XTDB that is away, or hangs.
+        """
         deadline = time.monotonic() + seconds
         with self._changed:
             self._stop_deadline = deadline

@@ -6,7 +6,7 @@ is in the node is in it, whoever wrote it. A running node makes the copy by Rock
 (`foredeck.node.checkpoint`); of one that is at rest the files themselves are copied. The index is
 left out: the node rebuilds it.
 
-Restoring never touches data that is there: it stands aside, whole, under another name.
+Restoring never deletes older data: it is kept, complete, under another name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CHUNK = 1024 * 1024
 _NAME = re.compile(rf"{LOG}/[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Progress = Callable[[str], None]
-"""Told the name of each file that is done."""
+"""Called with the name of each file that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class BackupSummary:
 
 
 def back_up(folder: NodeFolder, target: Path, progress: Progress) -> BackupSummary:
-    """Write log and documents of `folder` into the file `target`, which then is private and whole.
+    """Write log and documents of `folder` into the file `target`, which only this user can read.
 
     An existing file is replaced. Raises `StoreUnavailable` where there is nothing to back up, or
     another backup is under way.
@@ -113,7 +113,7 @@ def _back_up_running(
     except Refused as error:
         raise StoreUnavailable(f"this node cannot be backed up: {error}") from error
     except FileNotFoundError as error:
-        raise StoreUnavailable("the node was started anew meanwhile: back up again") from error
+        raise StoreUnavailable("the node was restarted meanwhile: back up again") from error
     finally:
         shutil.rmtree(copy, ignore_errors=True)
 
@@ -122,7 +122,7 @@ def _pack(source: Path, target: Path, tx_id: int | None, progress: Progress) -> 
     paths = [
         path
         for path in sorted((source / LOG).glob("*"))
-        # Its lock, and what it says of itself.
+        # RocksDB's own LOCK and LOG: neither is data.
         if path.is_file() and not path.name.startswith("LO")
     ]
     if not paths:
@@ -167,16 +167,16 @@ def restore(
 ) -> tuple[BackupSummary, Path | None]:
     """Put log and documents of a backup in place of the data of `folder`, where no node runs.
 
-    Everything is checked before anything is changed. Data that is there is refused, or with
-    `force` moved aside. Returns what the backup holds, and where older data went. Raises `Corrupt`
-    for a damaged file.
+    Everything is checked before anything is changed. Raises `StoreUnavailable` where there is data
+    already; with `force` it is kept under another name. Returns what the backup holds, and where
+    older data went. Raises `Corrupt` for a damaged file.
     """
     with folder.kept_stopped() as is_stopped:
         if not is_stopped:
             raise StoreUnavailable("a node runs here: `foredeck xtdb down`, then restore")
         if not force and _has_entries(folder.data):
             raise StoreUnavailable(
-                f"{folder.data} is not empty: --force moves what is there aside and keeps it"
+                f"{folder.data} is not empty: --force keeps what is there under another name"
             )
         draft = folder.restoring
         for left_over in (draft, folder.restored):
@@ -237,7 +237,7 @@ def _read_manifest(tar: tarfile.TarFile) -> dict[str, Any]:
 def _extract(
     tar: tarfile.TarFile, member: tarfile.TarInfo, entry: BackupFile | None, draft: Path
 ) -> None:
-    """One file, whose name and size the manifest knows."""
+    """Write one file to the disk, if the manifest has its name, size and hash."""
     stream = tar.extractfile(member) if member.isreg() else None
     known = entry is not None and entry.size == member.size and _NAME.fullmatch(member.name)
     if stream is None or entry is None or not known:

@@ -161,16 +161,16 @@ class NodeFolder:
         """
         if not self.restored.is_dir():
             return None
-        aside = None
+        moved_to = None
         if self.data.is_dir() and any(self.data.iterdir()):
             stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-            aside = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
-            self.data.rename(aside)
+            moved_to = self.root / f"data-before-{stamp}-{secrets.token_hex(2)}"
+            self.data.rename(moved_to)
         elif self.data.is_dir():
             self.data.rmdir()
         self.restored.rename(self.data)
         sync_folder(self.root)
-        return aside
+        return moved_to
 
     def read_state(self) -> NodeInfo | None:
         """What the node and its starter wrote down about it; None before it has been ready.

@@ -13,7 +13,7 @@ from typing import Any
 from foredeck.errors import StoreError
 
 ATTEMPTS = 3
-"""How often a jar is fetched before installing is given up."""
+"""How often a jar is fetched before installing fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def fetch_all(
 ) -> list[Path]:
     """Bring all jars into the folder `target`, from `cache` or from Maven Central.
 
-    `progress` is told the name of each jar that is there. Raises `StoreError` for one that
-    cannot be had, or whose bytes are not those of the lock file.
+    `progress` is called with the name of each jar that is in place. Raises `StoreError` for one
+    that cannot be had, or whose bytes are not those of the lock file.
     """
     target.mkdir(parents=True, exist_ok=True)
     resolve = _resolver(cache)

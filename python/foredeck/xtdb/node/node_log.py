@@ -1,4 +1,4 @@
-"""What a node has written into its log, for people: why it did not start, and what to do."""
+"""Reading a node's log for a person: why the node did not start, and what to do."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ADVICE = (
 
 
 def log_tail(log: Path, lines: int = 15, since: int = 0) -> str:
-    """The last lines of a log after its first `since` bytes, without what Java says of its own
-    call stack."""
+    """The last lines of a log after its first `since` bytes, without Java's stack
+    traces."""
     try:
         text = log.read_bytes()[since:].decode("utf-8", "replace")
     except OSError:

