@@ -14,9 +14,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-#: Names that still mean two things. It may only shrink.
-DUPLICATES = frozenset({})
-
 #: Modules that may be longer, up to so many lines. It may only shrink.
 LONG = {
     "python/foredeck/context/assembler.py": 450,

@@ -15,7 +15,7 @@ _ASKED_CHARS = 60
 
 
 @dataclass(slots=True)
-class Branch:
+class StoredBranch:
     """A way that a session has gone. `left_at` is the call of another branch that it went back
     to, None for one that starts at the beginning."""
 
@@ -31,23 +31,23 @@ class Branch:
 class Branches:
     """All branches of a session in the order in which they began."""
 
-    all: tuple[Branch, ...]
+    all: tuple[StoredBranch, ...]
     times: tuple[int, ...]
     """When each call was stored, in ms, call 1 first."""
 
-    def of_call(self, call: int) -> Branch:
+    def of_call(self, call: int) -> StoredBranch:
         """The branch that a call lies on. Raises KeyError for a call that there is none of."""
         for branch in self.all:
             if call in branch.calls:
                 return branch
         raise KeyError(call)
 
-    def at(self, time_ms: int) -> Branch:
+    def at(self, time_ms: int) -> StoredBranch:
         """The branch that the session was on when something was stored: that of the next call."""
         return self.of_call(min(bisect_left(self.times, time_ms) + 1, len(self.times)))
 
     @property
-    def current(self) -> Branch:
+    def current(self) -> StoredBranch:
         """That of the newest call."""
         return self.of_call(len(self.times))
 
@@ -67,10 +67,10 @@ class _Tracer:
     """Puts calls on branches, one after the other."""
 
     def __init__(self, store: Store, heads: dict[str, Head]) -> None:
-        self.branches: list[Branch] = []
+        self.branches: list[StoredBranch] = []
         self._store = store
         self._heads = heads
-        self._on: dict[str, Branch] = {}
+        self._on: dict[str, StoredBranch] = {}
         self._totals: dict[str, int] = {}
         self._newest: Head | None = None
 
@@ -81,7 +81,7 @@ class _Tracer:
         if parent is None or self._leaves(parent, fields):
             left_at = None if parent is None else int(parent.fields["ordinal"])
             asked = self._asked(fields["keys"])
-            self.branches.append(Branch(len(self.branches) + 1, left_at, asked=asked))
+            self.branches.append(StoredBranch(len(self.branches) + 1, left_at, asked=asked))
             self._on[head.id] = self.branches[-1]
         else:
             self._on[head.id] = self._on[parent.id]
