@@ -47,7 +47,7 @@ class IngestedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Met:
+class _ResultEntries:
     """The index entries that a result brings: its own, its files', and of the file it shows."""
 
     entry: Entry
@@ -180,7 +180,7 @@ class Ingest:
         object_id: str,
         head: Head | None,
         observed: Observation | None,
-    ) -> _Met:
+    ) -> _ResultEntries:
         """A result met for the first time. `head`: its object, where observing has stored it."""
         session = self._session
         if observed is None:
@@ -190,7 +190,7 @@ class Ingest:
         among = zip(files, sightings, strict=True)
         shown = next((file for file, sighting in among if shows_file(item, sighting)), None)
         if head is not None:
-            return _Met(self._in_its_place(head, call, is_ours=True), files, shown)
+            return _ResultEntries(self._in_its_place(head, call, is_ours=True), files, shown)
         document = make_toolcall(
             session,
             item,
@@ -203,7 +203,7 @@ class Ingest:
             full_output=observed.full_output,
         )
         session.workspace.put(document)
-        return _Met(session.see_document(document, call.id), files, shown)
+        return _ResultEntries(session.see_document(document, call.id), files, shown)
 
     def _recall(self, item: Item, call: ToolUse) -> Observation:
         """What can still be said of the files of a tool that nobody observed.
@@ -225,7 +225,7 @@ class Ingest:
             session.pending.notices.withdraw(session.index.by_object.get(object_id, 0))
         store_notices(session)
 
-    def _stored(self, call: ToolUse, head: Head) -> _Met:
+    def _stored(self, call: ToolUse, head: Head) -> _ResultEntries:
         """A result that was stored before it could be met: by an engine that has died since, or
         in a session that this one is a copy of."""
         session = self._session
@@ -243,7 +243,7 @@ class Ingest:
         pin = head.fields.get("file_pin") or {}
         is_ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
         entry = self._in_its_place(head, call, is_ours=is_ours)
-        return _Met(entry, [*files.values()], files.get(pin.get("object") or ""))
+        return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
         """A stored result's entry, once its turn and its position in it are right.
