@@ -10,7 +10,7 @@ import pytest
 from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
 from foredeck.accounting.evidence import needs_of
-from foredeck.accounting.judge import Facts, Judge, Rule
+from foredeck.accounting.judge import Judge, Rule, SessionFacts
 from foredeck.accounting.plain import compactions_at, plain_prompts
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.options import ReplayOptions
@@ -34,7 +34,7 @@ def small() -> Recording:
 
 
 def judged(transcript: Transcript, prompts: list[Any] | None = None, **more: Any) -> Judge:
-    judge = Judge(Facts(needs_of(transcript), [10.0] * 99, Calibration(4.0)), **more)
+    judge = Judge(SessionFacts(needs_of(transcript), [10.0] * 99, Calibration(4.0)), **more)
     given = prompts or list(plain_prompts(transcript, []))
     for recorded_call, prompt in zip(transcript.calls, given, strict=True):
         judge.see(recorded_call, prompt)

@@ -9,7 +9,7 @@ from context.driver import Host
 from context.messages import assistant, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
 from foredeck.accounting.account import Account, AccountingMethod
-from foredeck.accounting.clerk import account_of
+from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.model.call_values import Ack

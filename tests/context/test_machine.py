@@ -16,7 +16,7 @@ from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
 from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.clerk import account_of
+from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.hosts.pi.messages import Message
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.clerk import account_of
+from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.cli.cost_text import cost_text
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call

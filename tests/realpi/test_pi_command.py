@@ -7,7 +7,7 @@ import re
 import pytest
 
 from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.clerk import account_of
+from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck_bench.scripted import call
 from harness import Pi, one_version

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foredeck.accounting.account import AccountingMethod
-from foredeck.accounting.clerk import account_of
+from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument

@@ -1,4 +1,4 @@
-"""The judge: what recorded prompts would cost, and what a model would miss in them.
+"""What prompts cost, why a cache hit was lost, and what a model would have missed in them.
 
-No model runs: evidence says what was visible, not whether the model would have succeeded.
+No model runs: the evidence is what was in view, not whether the model would have succeeded.
 """

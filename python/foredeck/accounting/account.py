@@ -1,7 +1,7 @@
-"""The account of one session: what each call cost, plain and with foredeck, and every lost hit.
+"""The account of one session: what each call cost, with foredeck and without, and every lost hit.
 
-Costs are in uncached input tokens at the prices of the model at hand. What was reported by the
-provider stands beside what the rule of its cache predicts.
+Costs are in uncached input tokens at the prices of the model in use. What the provider reported
+stands beside what the rule of its cache predicts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Reported = Literal["ours", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class AccountingMethod:
-    """How a session is charged. What is None is taken from its records."""
+    """How a session is charged. What is None is taken from the session's records."""
 
     cache: str | None = None
     ttl_s: float | None = None
@@ -26,7 +26,7 @@ class AccountingMethod:
     head: tuple[float, float] | None = None
     """Tokens before the messages, plain and with foredeck."""
     reported: Reported = "ours"
-    """Of which prompts the provider's figures are."""
+    """The prompts that the provider's figures are about: ours, or plain Pi's."""
 
 
 @dataclass(slots=True)
@@ -52,9 +52,9 @@ class AccountLine:
     lost: dict[str, int]
     """Tokens that the call before had left in the cache and this one did not find, by cause."""
     price: float
-    """Of a million uncached input tokens, in the host's currency; 0 where it is not known."""
+    """Price of a million uncached input tokens, in the host's currency; 0 where it is unknown."""
     foreseen: int | None = None
-    """Tokens that were to be read from the cache, as the engine said at the time."""
+    """Tokens that the engine expected at the time to be read from the cache."""
     reported: PromptUsage | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class AccountLine:
 
 @dataclass(slots=True)
 class Rebase:
-    """What a rebase cost and has brought back since."""
+    """What a rebase cost, and what it has saved since."""
 
     call: int
     reason: str
@@ -74,11 +74,11 @@ class Rebase:
     saved: int
     """Tokens by which the prompt became shorter."""
     paid: float
-    """What writing the rest of the lost ones anew has cost more than reading it."""
+    """What it cost to write the remaining lost tokens again instead of reading them."""
     back: float
-    """What the shorter prompts have cost less since, this call's included."""
+    """What the shorter prompts have saved since, this call included."""
     weighed: dict[str, float]
-    """What the decision weighed, as recorded: rent, premium and the like."""
+    """The figures that the decision weighed, as recorded: rent, premium and so on."""
 
 
 @dataclass(slots=True)
@@ -89,9 +89,9 @@ class Account:
     ttl_s: float
     rate: float
     reports: int
-    """Counts of the provider behind `rate`; 0: it is an estimate."""
+    """How many reports of the provider `rate` rests on; with 0 it is an estimate."""
     reported: Reported = "ours"
-    """Of which prompts the figures are that the provider reported."""
+    """The prompts that the provider's figures are about."""
     lines: list[AccountLine] = field(default_factory=list)
     rebases: list[Rebase] = field(default_factory=list)
 
@@ -126,22 +126,22 @@ class Account:
 
     @property
     def compared(self) -> int:
-        """How many calls the provider has reported of."""
+        """How many calls the provider has reported."""
         return sum(line.reported is not None for line in self.lines)
 
     def comparison(self) -> list[tuple[str, float, float]]:
-        """Name, predicted and reported tokens, over the calls that were reported."""
-        told = [(line, line.reported) for line in self.lines if line.reported is not None]
-        if not told:
+        """Rows of name, predicted and reported tokens, over the calls that were reported."""
+        reported = [(line, line.reported) for line in self.lines if line.reported is not None]
+        if not reported:
             return []
-        charges = [line.ours if self.reported == "ours" else line.plain for line, _ in told]
+        charges = [line.ours if self.reported == "ours" else line.plain for line, _ in reported]
         prompts = sum(charge.tokens for charge in charges)
         cached = sum(charge.cached for charge in charges)
         rows: list[tuple[str, float, float]] = [
-            ("prompts", prompts, sum(usage.total for _, usage in told)),
-            ("read from the cache", cached, sum(usage.read for _, usage in told)),
+            ("prompts", prompts, sum(usage.total for _, usage in reported)),
+            ("read from the cache", cached, sum(usage.read for _, usage in reported)),
         ]
-        foreseen = [(f, u) for line, u in told if (f := line.foreseen) is not None]
+        foreseen = [(f, u) for line, u in reported if (f := line.foreseen) is not None]
         if self.reported == "ours" and foreseen:
             read = sum(usage.read for _, usage in foreseen)
             rows.append(("the same, as foreseen at each call", sum(f for f, _ in foreseen), read))
@@ -182,7 +182,7 @@ class Account:
 
 
 def _rounded(value: Any) -> Any:
-    """JSON with whole numbers: a fraction of a token says nothing."""
+    """The value with whole numbers: a fraction of a token means nothing."""
     if isinstance(value, dict):
         return {k: v if k == "price" else _rounded(v) for k, v in value.items()}
     return round(value) if isinstance(value, float) else value

@@ -21,7 +21,7 @@ STEP_TOKENS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PromptPlace:
     """The end of one message of a prompt, or of what stands before the first."""
 
     tip: bytes
@@ -33,20 +33,21 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CachedPrompt:
-    """A prompt as a cache sees it: its places, and at which of them a marker stands."""
+    """A prompt as a cache sees it: the ends of its messages, and which of them carry a marker."""
 
-    places: Sequence[Place]
+    places: Sequence[PromptPlace]
     marks: Sequence[int]
 
     @property
     def tokens(self) -> float:
-        """All of it."""
+        """Size of the whole prompt."""
         return self.places[-1].tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Tokens found in the cache and written to it; found, if nothing ever expired."""
+    """Tokens read from the cache and written to it. `lasting`: those that would have been read had
+    nothing ever expired."""
 
     read: float
     written: float
@@ -57,26 +58,26 @@ class Cache(Protocol):
     """One account's cache."""
 
     def request(self, prompt: CachedPrompt, time_ms: int) -> Hit:
-        """Look a prompt up, then keep what the rule keeps of it."""
+        """Look a prompt up, then cache as much of it as the rule does."""
 
 
 def prompt_of(
     model: str, shapes: Sequence[Shape], head: float, rate: float, mark: str
 ) -> CachedPrompt:
-    """The prompt of these messages, as Pi marks it, and with one more marker.
+    """The prompt of these messages with Pi's cache markers and, where asked for, one more.
 
     `head`: tokens before the first message; `rate`: characters per token; `mark`: id of the tool
-    call on whose result the further marker stands, empty for none.
+    call whose result carries the additional marker, empty for none.
     """
     tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
-    places = [Place(tip, head, 0)]
+    places = [PromptPlace(tip, head, 0)]
     marks = [0]
     tokens, blocks = head, 0
     for number, shape in enumerate(shapes, start=1):
         tip = hashlib.blake2b(tip + shape.hash, digest_size=16).digest()
         tokens += shape.chars / rate
         blocks += shape.blocks
-        places.append(Place(tip, tokens, blocks))
+        places.append(PromptPlace(tip, tokens, blocks))
         if shape.asks and (number == len(shapes) or (mark and shape.answers == mark)):
             marks.append(number)
     return CachedPrompt(places, marks)
@@ -120,7 +121,7 @@ def _stepped(tokens: float) -> float:
 
 
 class MarkedCache:
-    """Anthropic's."""
+    """Anthropic's: only marked prefixes are kept, found within a limited look-back."""
 
     def __init__(self, ttl_s: float) -> None:
         self._ttl_ms = ttl_s * 1000
@@ -139,7 +140,7 @@ class MarkedCache:
         return Hit(read, max(0.0, end - read), max((places[i].tokens for i in known), default=0.0))
 
 
-def _in_reach(places: Sequence[Place], marks: Iterable[int]) -> list[int]:
+def _in_reach(places: Sequence[PromptPlace], marks: Iterable[int]) -> list[int]:
     """Places at which an entry would be found from one of the markers, in order."""
     found: set[int] = set()
     for mark in marks:
@@ -155,4 +156,4 @@ CACHES: dict[str, type[IdealCache] | type[SteppedCache] | type[MarkedCache]] = {
     "anthropic": MarkedCache,
     "openai": SteppedCache,
 }
-"""By the name that the user gives."""
+"""By the name that the user chooses."""

@@ -1,9 +1,9 @@
 """Why a prompt that was in the cache was not found there again.
 
-What would have been lost with unchanged bytes is put down to that: another model, other tools or
-system prompt, expiry, a list that the host or another extension has changed. Only what is lost
-beyond it is ours: a rebase, and why; or a call that went out without us. What is left has no
-explanation, and is a defect.
+A loss is first put down to what would have caused it whatever foredeck sends: another model, other
+tools or another system prompt, expiry, a message list that the host or another extension changed.
+What is lost beyond that is ours: a rebase, for its reason, or a call that went out without the
+engine. Anything else is unexplained, and a defect.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ FORCED = frozenset({"high-water", "window"})
 
 
 def common_messages(last: StoredCall, call: StoredCall) -> int:
-    """How many of the host's messages two calls share from the beginning."""
+    """How many messages of the host two calls have in common at the start."""
     pairs = zip(last.keys, call.keys, strict=False)
     shared = (n for n, (one, other) in enumerate(pairs) if one.address != other.address)
     return next(shared, min(len(last.keys), len(call.keys)))
 
 
 def continues(last: StoredCall, call: StoredCall) -> bool:
-    """Whether a call was made to go on from the one before it."""
+    """Whether a call continues the branch of the one before it."""
     return call.record.parent == call_id(last.record.session, last.ordinal)
 
 
 def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause | None:
-    """Why nothing could be found, whatever the messages say; None where there is no such cause."""
+    """Why no prefix could be found at all, whatever the messages; None where one could."""
     if last.record.model.name != call.record.model.name:
         return "model switch"
     if last.around.hash != call.around.hash:
@@ -57,10 +57,10 @@ def cause_around(last: StoredCall, call: StoredCall, *, expired: bool) -> Cause 
 
 
 def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
-    """Who has changed the host's list from message `index` on.
+    """Who changed the host's list from message `index` on.
 
-    Messages of other extensions have no entry in the host's session, or change under an entry
-    that stays; a branch and a compaction bring other entries.
+    A message of another extension has no entry in the host's session file, or changes while its
+    entry stays the same; a branch or a compaction brings other entries.
     """
     if "compactionSummary" in call.roles[: index + 1]:
         return "host edit: compaction"
@@ -69,13 +69,17 @@ def cause_in_list(last: StoredCall, call: StoredCall, index: int) -> Cause:
     if old is not None and new is not None and old.entry is not None and old.entry == new.entry:
         return "another extension"
     entries = any(key.entry is not None for key in (*last.keys, *call.keys))
-    if entries and (_comes(old, call.keys, last.keys) or _comes(new, last.keys, call.keys)):
+    if entries and (
+        _is_injected(old, call.keys, last.keys) or _is_injected(new, last.keys, call.keys)
+    ):
         return "another extension"
     return "host edit: branch"
 
 
-def _comes(key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[MessageKey]) -> bool:
-    """Whether a message stands in one list only, without an entry, between messages of both."""
+def _is_injected(
+    key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[MessageKey]
+) -> bool:
+    """Whether a message without an entry is in one list only, before a message that is in both."""
     if key is None or key.entry is not None or key.address in {k.address for k in others}:
         return False
     after = own[next(n for n, k in enumerate(own) if k is key) + 1 :]
@@ -83,8 +87,8 @@ def _comes(key: MessageKey | None, others: Sequence[MessageKey], own: Sequence[M
 
 
 def cause_of_ours(last: StoredCall, call: StoredCall) -> Cause:
-    """Why bytes of ours have changed at a call: by its decision, or because the one before went
-    out without them."""
+    """Why bytes of ours changed at a call: its own decision, or because the call before went out
+    without the engine."""
     decision = call.record.decision
     if decision.is_host:
         return "without foredeck"

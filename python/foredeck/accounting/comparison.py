@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.accounting.judge import Facts, Judge, Judgement, Rule
+from foredeck.accounting.judge import Judge, Judgement, Rule, SessionFacts
 from foredeck.accounting.plain import compactions_at, plain_prompts
 from foredeck.context.cache.economics import DEFINITION_CHARS
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
@@ -27,7 +27,7 @@ class Comparison:
     rule: Rule
     rows: dict[str, list[Judgement]] = field(default_factory=dict)
 
-    def judge(self, facts: Facts) -> Judge:
+    def judge(self, facts: SessionFacts) -> Judge:
         """A judge for prompts of ours."""
         return Judge(facts, self.rule, more_tokens=DEFINITION_TOKENS)
 
@@ -35,7 +35,7 @@ class Comparison:
         """Take in one session's judgement."""
         self.rows.setdefault(row, []).append(judgement)
 
-    def add_plain(self, transcript: Transcript, facts: Facts) -> None:
+    def add_plain(self, transcript: Transcript, facts: SessionFacts) -> None:
         """Judge what the host alone would have sent in a session."""
         rate = facts.calibration
         lower = compactions_at(transcript, LOWER_TOKENS - rate.head_tokens, rate.chars_per_token)
@@ -52,7 +52,7 @@ class Comparison:
         return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
 
     def _plain(
-        self, transcript: Transcript, facts: Facts, compactions: list[Compaction]
+        self, transcript: Transcript, facts: SessionFacts, compactions: list[Compaction]
     ) -> Judgement:
         judge = Judge(facts, self.rule)
         prompts = plain_prompts(transcript, compactions)

@@ -1,4 +1,5 @@
-"""Judging one session's prompts, call by call: cost, evidence, and what missing things cost."""
+"""Judges the prompts of one session: their cost, what the model had in view, and what the rest
+would have cost to fetch."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from foredeck.context.cache.rebase import DEFAULT_TTL_S
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 
 RETURN_TOKENS = 300
-"""What the call costs that fetches something missed, beside reading the prompt from the cache."""
+"""What a call that fetches something costs, besides reading the prompt from the cache."""
 
 RETURN_CALLS = 20
-"""For how many calls something fetched stays."""
+"""For how many calls fetched content stays in view."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How prompts are charged: by which cache, after how long it expires, at what prices."""
+    """How prompts are charged: the cache, the seconds after which it expires, and the prices."""
 
     cache: str = "ideal"
     """A name in `CACHES`."""
@@ -40,7 +41,7 @@ class Spent:
     plain: float = 0.0
 
     def add(self, read: float, written: float, plain: float) -> None:
-        """Go on by so many."""
+        """Add tokens to each count."""
         self.read += read
         self.written += written
         self.plain += plain
@@ -48,14 +49,14 @@ class Spent:
 
 @dataclass(slots=True)
 class Judgement:
-    """What came of the prompts of one session. Costs are in uncached input tokens."""
+    """Figures over the prompts of one session. Costs are in uncached input tokens."""
 
     rule: Rule = field(default_factory=Rule)
     calls: int = 0
     spent: dict[str, Spent] = field(default_factory=lambda: {name: Spent() for name in CACHES})
-    """By the rule of each cache, `rule.cache` among them."""
+    """By cache; `rule.cache` is one of them."""
     returned: float = 0.0
-    """Cost of fetching what was missed."""
+    """Cost of fetching what was not in view."""
     peak: float = 0.0
     """Tokens of the largest prompt."""
     summed: float = 0.0
@@ -76,7 +77,7 @@ class Judgement:
 
     @property
     def written_tokens(self) -> float:
-        """Tokens that were written to it, or not kept at all."""
+        """Tokens that were written to the cache, or not cached at all."""
         spent = self.spent[self.rule.cache]
         return spent.written + spent.plain
 
@@ -87,7 +88,7 @@ class Judgement:
 
     @property
     def uncached(self) -> float:
-        """Cost of what was not."""
+        """Cost of the rest."""
         return self.cost - self.cached
 
     @property
@@ -97,16 +98,16 @@ class Judgement:
 
     @property
     def all_in(self) -> float:
-        """Cost of the prompts and of fetching what they lacked."""
+        """Cost of the prompts, and of fetching what was not in view."""
         return self.cost + self.returned
 
     def cost_by(self, cache: str) -> float:
-        """Cost of the same prompts with another cache."""
+        """Cost of the same prompts by the rule of another cache."""
         spent, prices = self.spent[cache], self.rule.prices
         return spent.read * prices.read + spent.written * prices.write + spent.plain
 
     def add(self, other: Judgement) -> None:
-        """Sum up over sessions judged by one rule; the peak is the larger one."""
+        """Add another session that was judged by the same rule; the peak is the larger one."""
         for name in _SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for cache, spent in other.spent.items():
@@ -120,29 +121,31 @@ _SUMMED = ("calls", "returned", "summed", "edits", "edits_seen", "names", "names
 
 
 @dataclass(slots=True)
-class Facts:
-    """What is the same for every way to assemble a recorded session; computed once."""
+class SessionFacts:
+    """What holds for a recorded session however its prompts are assembled; computed once."""
 
     needs: list[Needs]
     tokens: list[float]
-    """Of each recorded message."""
+    """Size of each recorded message."""
     calibration: Calibration
 
     @classmethod
-    def of(cls, transcript: Transcript) -> Facts:
-        """The facts of a session."""
+    def of(cls, transcript: Transcript) -> SessionFacts:
+        """The facts about a session."""
         calibration = calibrate(transcript)
         tokens = [chars_of(r.message) / calibration.chars_per_token for r in transcript.messages]
         return cls(needs_of(transcript), tokens, calibration)
 
 
 class Judge:
-    """Is shown the prompts of one session in order.
+    """Judges the prompts of one session, in order.
 
-    `more_tokens`: what stands before the messages beside what the recording had there.
+    `more_tokens`: what precedes the messages in addition to what did when it was recorded.
     """
 
-    def __init__(self, facts: Facts, rule: Rule | None = None, *, more_tokens: float = 0.0) -> None:
+    def __init__(
+        self, facts: SessionFacts, rule: Rule | None = None, *, more_tokens: float = 0.0
+    ) -> None:
         self.rule = rule or Rule()
         self.judgement = Judgement(self.rule)
         self._facts = facts
@@ -163,32 +166,32 @@ class Judge:
         rebase: str | None = None,
         marker: str = "",
     ) -> None:
-        """The next prompt.
+        """Judge the next prompt.
 
-        `rebase`: why it was written anew, where it was; `marker`: id of the tool call on whose
-        result a cache marker stands beside those that the host sets.
+        `rebase`: why it was rewritten, None if it was not. `marker`: the tool call whose result
+        carries a cache marker in addition to the host's.
         """
         shapes = self._shapes.of(prompt)
         cached = prompt_of(call.name, shapes, self._head, self._rate, marker)
         tokens = cached.tokens
         hits = {name: cache.request(cached, call.time_ms) for name, cache in self._caches.items()}
-        told = self.judgement
+        judgement = self.judgement
         for name, hit in hits.items():
-            told.spent[name].add(hit.read, hit.written, tokens - hit.read - hit.written)
-        told.summed += tokens
-        told.peak = max(told.peak, tokens)
+            judgement.spent[name].add(hit.read, hit.written, tokens - hit.read - hit.written)
+        judgement.summed += tokens
+        judgement.peak = max(judgement.peak, tokens)
         if rebase is not None:
-            told.rebases[rebase] += 1
+            judgement.rebases[rebase] += 1
         self._blame(call.name, shapes, hits, rebase)
         self._last = (call.name, shapes, tokens)
         self._view.show(shapes)
         self._miss(tokens)
-        told.calls += 1
+        judgement.calls += 1
 
     def _blame(
         self, model: str, shapes: list[Shape], hits: Mapping[str, Hit], rebase: str | None
     ) -> None:
-        """Put a lost hit down to its cause; `rule`: an ideal cache would have had it."""
+        """Put lost tokens down to their cause; `rule` where an ideal cache would have had them."""
         hit = hits[self.rule.cache]
         if self._last is None:
             return
@@ -209,28 +212,28 @@ class Judge:
         self.judgement.lost[cause] += round(lost)
 
     def _miss(self, tokens: float) -> None:
-        """Count what the answer needed; what was not in view is fetched and stays a while."""
-        told, call = self.judgement, self.judgement.calls
+        """Count what the answer needed; what was not in view is fetched, and stays a while."""
+        judgement, call = self.judgement, self.judgement.calls
         needs, prices = self._facts.needs[call], self.rule.prices
         self._stays = {index: until for index, until in self._stays.items() if until > call}
         missed: set[int] = set()
         for text, holder in needs.edits:
             seen = self._view.has_text(text)
-            told.edits += 1
-            told.edits_seen += seen
+            judgement.edits += 1
+            judgement.edits_seen += seen
             if not seen and holder is not None:
                 missed.add(holder)
         for name, holder in needs.names.items():
             seen = self._view.has_name(name)
             if name in needs.copied:
-                told.names += 1
-                told.names_seen += seen
+                judgement.names += 1
+                judgement.names_seen += seen
             if not seen:
                 missed.add(holder)
         fetched = missed - self._stays.keys()
         if fetched:
-            told.returned += prices.read * tokens + RETURN_TOKENS
+            judgement.returned += prices.read * tokens + RETURN_TOKENS
         for index in fetched:
             calls = min(RETURN_CALLS, len(self._facts.needs) - call)
-            told.returned += self._facts.tokens[index] * (prices.write + prices.read * calls)
+            judgement.returned += self._facts.tokens[index] * (prices.write + prices.read * calls)
             self._stays[index] = call + RETURN_CALLS

@@ -29,8 +29,8 @@ def _run(args: Namespace) -> int:
 
 def _stored(args: Namespace) -> tuple[str, Account]:
     from foredeck.accounting.account import AccountingMethod
+    from foredeck.accounting.bookkeeping import stored_account
     from foredeck.cli.find import find_session
-    from foredeck.replay.accounts import stored_account
 
     method = AccountingMethod(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:
@@ -39,8 +39,8 @@ def _stored(args: Namespace) -> tuple[str, Account]:
 
 
 def _recorded(args: Namespace, path: Path) -> tuple[str, Account]:
-    from foredeck.replay.accounts import recorded_account
     from foredeck.replay.options import ReplayOptions
+    from foredeck.replay.recorded_account import recorded_account
 
     config = resolve_config(args).config
     options = ReplayOptions(

@@ -48,7 +48,7 @@ class ModelHandler(BaseHTTPRequestHandler):
         return type("BoundHandler", (cls,), {"answer": staticmethod(answer)})
 
     def do_POST(self) -> None:
-        """ModelAnswer a model request."""
+        """Answer a model request."""
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         api = _PATHS.get(self.path.partition("?")[0])
         if api is None:

@@ -1,8 +1,8 @@
-"""Making the account of a session: each call charged by a cache's rule, each loss explained."""
+"""Keeping the account of a session: charges each call by a cache's rule, and explains each loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from foredeck.accounting.account import Account, AccountingMethod, AccountLine, Charge, Rebase
 from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, prompt_of
@@ -14,15 +14,16 @@ from foredeck.accounting.causes import (
     continues,
 )
 from foredeck.accounting.shapes import Shape
-from foredeck.accounting.stored import StoredCall
+from foredeck.accounting.stored import StoredCall, stored_calls
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
 from foredeck.model.call_values import CallStats
+from foredeck.store.protocol import Store
 
 NOISE_TOKENS = 64
-"""A hit that is reported so much shorter than predicted is a difference in counting."""
-
 NOISE_SHARE = 0.1
+"""A reported hit may be this much shorter than predicted, in tokens and as a share of it: the
+provider counts a little differently."""
 
 
 def account_of(
@@ -30,8 +31,11 @@ def account_of(
     method: AccountingMethod,
     plain: Iterable[Sequence[Shape]] | None = None,
 ) -> Account:
-    """The account of a session's calls. `plain`: what the host alone would have sent at each,
-    where that is not the list that it gave."""
+    """The account of a session's calls.
+
+    `plain`: what the host alone would have sent at each call, where that is not the list of
+    messages that it handed over.
+    """
     listed = list(calls)
     gauged = (stats for c in reversed(listed) if (stats := c.record.stats).rate)
     stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
@@ -43,21 +47,32 @@ def account_of(
         stats.reports,
         method.reported,
     )
-    clerk = _Clerk(account, method)
+    books = _Bookkeeper(account, method)
     for call, shapes in zip(listed, plain or (c.plain for c in listed), strict=True):
-        clerk.enter(call, shapes)
+        books.enter(call, shapes)
     return account
 
 
+def stored_account(
+    store: Store, session: str, method: AccountingMethod, advance: Callable[[], None]
+) -> Account:
+    """The account of a stored session; `advance` is called after every call that is read."""
+    calls: list[StoredCall] = []
+    for call in stored_calls(store, session):
+        calls.append(call)
+        advance()
+    return account_of(calls, method)
+
+
 def _cache_of(calls: Sequence[StoredCall]) -> str:
-    """The rule of the provider that was called last."""
+    """The cache rule of the provider that was called last."""
     api = calls[-1].record.model.api if calls else ""
     if api.startswith(("anthropic", "bedrock")):
         return "anthropic"
     return "openai" if api.startswith(("openai", "azure")) else "ideal"
 
 
-class _Clerk:
+class _Bookkeeper:
     """Enters calls into an account, in order."""
 
     def __init__(self, account: Account, method: AccountingMethod) -> None:
@@ -73,7 +88,7 @@ class _Clerk:
         """Rebases whose savings last, with the first message that they have changed."""
 
     def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
-        """The next call."""
+        """Add the next call; `plain` is what the host alone would have sent."""
         model, rate = call.record.model, self._account.rate
         prices = Prices(model.read, model.write)
         heads = self._method.head or (
@@ -107,7 +122,8 @@ class _Clerk:
         self._last, self._sent = (call, prompt.tokens), (theirs, prompt)
 
     def _warm(self, call: StoredCall) -> int:
-        """The host has sent the last prompt once more to keep it alive; returns when, or 0."""
+        """Take in that the host sent the last prompt once more to keep the cache warm; returns when
+        (milliseconds), 0 if it did not."""
         warmed = call.record.cache.warmed_ms
         if warmed and self._sent is not None:
             plain, ours = self._sent
@@ -119,7 +135,7 @@ class _Clerk:
     def _lost(
         self, call: StoredCall, hit: Hit, ideal: Hit, head: float, warmed: int
     ) -> dict[str, float]:
-        """What the last call had left in the cache and this one did not find there."""
+        """Tokens that the last call left in the cache and this one did not find, by cause."""
         if self._last is None:
             return {}
         last, total = self._last
@@ -142,7 +158,8 @@ class _Clerk:
             lost[ours] = lost.get(ours, 0.0) + standing - ideal.read
         beyond = min(total, ideal.read) - hit.read
         if beyond >= STEP_TOKENS:
-            # What only its rule keeps from being found is lost by what has moved the hit.
+            # The bytes are cached, but the rule does not reach them from here: blame whatever
+            # moved the point up to which the rule finds anything.
             most: str = max(lost, key=lambda each: lost[each], default="provider's rule")
             lost[most] = lost.get(most, 0.0) + beyond
         return lost
@@ -153,17 +170,17 @@ class _Clerk:
         return chars / self._account.rate
 
     def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
-        """A hit that the provider reports much shorter than its rule says has no explanation,
-        unless somebody else has changed the request."""
+        """A hit that the provider reports much shorter than its rule predicts is unexplained,
+        unless another extension changed the request."""
         if call.usage is None or self._account.reported != "ours":
             return
-        missing = hit.read - call.usage.read / self._measure()
+        missing = hit.read - call.usage.read / self._provider_ratio()
         if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
             cause = "another extension" if call.rewritten else "unexplained"
             lost[cause] = lost.get(cause, 0.0) + missing
 
-    def _measure(self) -> float:
-        """How many tokens the provider counts for one of ours, by the last call's prompt."""
+    def _provider_ratio(self) -> float:
+        """The provider's tokens for one of ours, measured on the last call's prompt."""
         if self._last is None:
             return 1.0
         last, total = self._last
@@ -183,7 +200,7 @@ class _Clerk:
     def _begin(self, call: StoredCall, line: AccountLine, prices: Prices) -> tuple[Rebase, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
-        # What was weighed was counted by the default rate.
+        # The engine weighs in tokens of the default rate.
         scale = CHARS_PER_TOKEN / self._account.rate
         weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
@@ -200,7 +217,7 @@ class _Clerk:
         return rebase, decision.changed_from or 0
 
     def _unfolded(self, call: StoredCall) -> float:
-        """Tokens that the prompt would have had with what was sent before as it was."""
+        """Tokens that the prompt would have had if everything sent before had stayed as it was."""
         if self._last is None:
             return 0.0
         last, total = self._last
