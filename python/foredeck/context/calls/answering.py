@@ -24,7 +24,7 @@ def answer_again(call: CallInProgress, record: CallRecord) -> Answer:
 
 
 def _answer(session: Session, record: CallRecord, start: int) -> Answer:
-    branch, conversation = session.branch, session.branch.conversation
+    conversation, changes = session.branch.conversation, session.branch.edits.since(start)
     edits = [
         (index, part.blocks)
         for index in range(start, len(conversation))
@@ -34,7 +34,7 @@ def _answer(session: Session, record: CallRecord, start: int) -> Answer:
         call=record.ordinal,
         start=start,
         edits=edits,
-        inserts={index: ours for index, ours in branch.inserts.items() if index >= start},
-        drops=sorted(index for index in branch.drops if index >= start),
+        inserts=changes.inserts,
+        drops=sorted(changes.drops),
         marker=marker_of(conversation, record.cache),
     )

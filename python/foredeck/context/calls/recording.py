@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.items import block_chars
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
@@ -20,7 +19,6 @@ from foredeck.model.call_values import (
     Decision,
 )
 from foredeck.model.calls import CallDocument, CallRecord
-from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
 
 ACKNOWLEDGED = ("applied", "aborted")
@@ -34,12 +32,13 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     """
     session, request = call.session, call.request
     changed_from = call.first_changed_insert if call.keeps_bytes else 0
+    edits = session.branch.edits.since(changed_from)
     return _commit(
         session,
         changed=sorted(call.context.changed),
         changed_from=changed_from,
-        inserts=_packed(session, changed_from),
-        drops=sorted(i for i in session.branch.drops if i >= changed_from),
+        inserts=edits.packed(session.workspace.blobs),
+        drops=sorted(edits.drops),
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
@@ -49,12 +48,6 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         acks=_acks(request),
         cache=cache,
     )
-
-
-def _packed(session: Session, start: int) -> list[list[Any]]:
-    """Our own messages at or after an index, as a record holds them."""
-    blobs, inserts = session.workspace.blobs, session.branch.inserts
-    return [[i, pack(ours, blobs)] for i, ours in sorted(inserts.items()) if i >= start]
 
 
 def _acks(request: Request) -> list[Ack]:
@@ -75,15 +68,14 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
             form = "host" if whole else part.form
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_references()
-    insertable = outcome.edited + outcome.ending
-    session.branch.inserts = {i: m for i, m in session.branch.inserts.items() if i < insertable}
-    session.branch.drops = {i for i in session.branch.drops if i < outcome.edited}
+    edits = session.branch.edits
+    edits.cut(outcome.edited + outcome.ending, outcome.edited)
     changed_from = min(kept, outcome.edited)
     return _commit(
         session,
         changed=[i for i in range(kept, len(conversation)) if conversation.parts[i].subject],
         changed_from=changed_from,
-        inserts=_packed(session, changed_from),
+        inserts=edits.since(changed_from).packed(session.workspace.blobs),
         drops=[],
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
@@ -171,7 +163,7 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
     return CallStats(
         messages=len(conversation),
         chars_host=conversation.chars_host + fixed_chars,
-        chars_sent=conversation.chars_sent + fixed_chars + _inserted(session),
+        chars_sent=conversation.chars_sent + fixed_chars + session.branch.edits.chars,
         rate=gauge.rate,
         reports=gauge.calls,
         images=images,
@@ -181,13 +173,4 @@ def _stats(session: Session, fixed_chars: int, gauge: Gauge) -> CallStats:
         active=len(sets.active),
         pinned=len(sets.pins),
         folded=conversation.folded_count,
-    )
-
-
-def _inserted(session: Session) -> int:
-    return sum(
-        block_chars(block)
-        for messages in session.branch.inserts.values()
-        for message in messages
-        for block in message["blocks"]
     )

@@ -24,7 +24,7 @@ def attach_notices(session: Session, context: RenderContext) -> None:
     conversation, pending = context.conversation, session.pending.notices
     index = len(conversation) - 1
     item = conversation.items[index]
-    if not pending or item.kind not in ("user", "result") or index in session.branch.drops:
+    if not pending or item.kind not in ("user", "result") or index in session.branch.edits.drops:
         return
     lines = [line for n, change in pending.take().items() if (line := _line(session, n, change))]
     store_notices(session)

@@ -46,7 +46,7 @@ class Intake:
     def _place(self, index: int, result: IngestedResult) -> None:
         """Render a new result, unless it is left out, refers to another, or was folded before."""
         context = self._context
-        if index in self._session.branch.drops:
+        if index in context.branch.edits.drops:
             leave_out(context, index, result.subject)
             return
         if result.refers_to is not None:

@@ -11,8 +11,8 @@ from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SHOWING, Part
-from foredeck.context.messages.repairs import Insert
 from foredeck.context.state.call_log import BranchState
+from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.sets import Sets
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import marked, unpack
@@ -33,10 +33,7 @@ class Branch:
     """Id of the newest call record; None before the first call."""
     matched: int = 0
     """How many messages of that call's list the host still has."""
-    inserts: dict[int, list[Insert]] = field(default_factory=dict)
-    """Messages of ours, by the index of the host's message that they go before."""
-    drops: set[int] = field(default_factory=set)
-    """Messages of the host's that do not go out."""
+    edits: ListEdits = field(default_factory=ListEdits)
     policy_state: Mapping[str, Any] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     """What the branch has cost so far."""
@@ -67,8 +64,7 @@ class Branch:
             state.sets,
             call,
             len(items),
-            {index: unpack(ours, blob) for index, ours in state.inserts.items()},
-            set(state.drops),
+            ListEdits({i: unpack(m, blob) for i, m in state.inserts.items()}, set(state.drops)),
             state.policy_state,
             Ledger(*state.cost),
             depth=state.depth,
@@ -120,8 +116,7 @@ class Branch:
         return replace(
             self,
             conversation=Conversation(),
-            inserts={},
-            drops=set(),
+            edits=ListEdits(),
             matched=0,
             applied=self.applied | results,
         )

@@ -116,7 +116,7 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
     if fields["written_by"] != "foredeck":
         told = summarised(session.index.by_object[id], fields.get("pinned") or ())
         ours = {"kind": "user", "blocks": [text_block(told)]}
-        session.branch.inserts.setdefault(1, []).insert(0, ours)
+        session.branch.edits.insert(1, ours, first=True)
 
 
 def turn_number(session: Session, item: Item) -> int:

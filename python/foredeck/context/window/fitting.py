@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from foredeck.context import wording
 from foredeck.context.cache.rebase import first_free
-from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, block_chars, text_block
+from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
 from foredeck.context.messages.parts import Part
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
@@ -103,19 +103,10 @@ def fit(session: Session, context: RenderContext, space: WindowBudget) -> Decisi
     return Decision("rebase", "window", 0, compaction=compaction)
 
 
-def compacted_until(session: Session) -> tuple[int, str | None]:
-    """Up to which message the prompt is put away, and by which compaction; 0 for not at all."""
-    for ours in session.branch.inserts.get(0, ()):
-        if "until" in ours:
-            return ours["until"], ours.get("object")
-    return 0, None
-
-
 def _chars(session: Session, space: WindowBudget) -> int:
     """The prompt's length; images count by their tokens."""
-    ours = (m for messages in session.branch.inserts.values() for m in messages)
-    inserted = sum(block_chars(block) for message in ours for block in message["blocks"])
-    tokens = space.gauge.prompt(session.branch.conversation, space.fixed_chars + inserted)
+    around = space.fixed_chars + session.branch.edits.chars
+    tokens = space.gauge.prompt(session.branch.conversation, around)
     return int(tokens * space.gauge.rate)
 
 
@@ -135,7 +126,7 @@ def _cut_point(session: Session, space: WindowBudget, held: frozenset[int]) -> i
     that may be first. 0 where nothing can go."""
     conversation = session.branch.conversation
     user, last = _kept(session)
-    done, _ = compacted_until(session)
+    done, _ = session.branch.edits.compacted
     excess = _chars(session, space) + space.summary() - space.goal
     best = 0
     for index in range(last + 1):
@@ -152,7 +143,7 @@ def _put_away(
     session: Session, context: RenderContext, until: int, space: WindowBudget, held: frozenset[int]
 ) -> str:
     conversation = session.branch.conversation
-    done, previous = compacted_until(session)
+    done, previous = session.branch.edits.compacted
     user, _ = _kept(session)
     summed_up = host_compaction(session)
     first = max(done, 1 if summed_up else 0)
@@ -178,9 +169,7 @@ def _put_away(
     )
     block = text_block(made.summary)
     insert: Insert = {"kind": "user", "blocks": [block], "until": until, "object": made.id}
-    layouts = [m for m in session.branch.inserts.get(0, ()) if m.get("layout")]
-    session.branch.inserts = {i: m for i, m in session.branch.inserts.items() if i > until}
-    session.branch.inserts[0] = [*layouts, insert]
+    session.branch.edits.summarise(insert)
     return made.id
 
 
@@ -189,7 +178,7 @@ def _leave_out(session: Session, context: RenderContext, index: int) -> None:
     context.branch.release(index)
     gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
     context.render(index, gone)
-    session.branch.drops.add(index)
+    session.branch.edits.drops.add(index)
 
 
 def _stand_alone(context: RenderContext, until: int) -> None:
@@ -304,4 +293,4 @@ def _close_turn(session: Session) -> None:
     """A word of ours after the newest results: sealed reasoning of the turn binds no more."""
     end = len(session.branch.conversation)
     ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
-    session.branch.inserts.setdefault(end, []).append(ours)
+    session.branch.edits.insert(end, ours)
