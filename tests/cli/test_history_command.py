@@ -18,6 +18,7 @@ from foredeck.cli.main import main
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
 from foredeck.model.records import CallDocument, MemberDocument, call_id, member_id
+from foredeck.sources import DiskSource, FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -234,6 +235,63 @@ def test_a_call_goes_by_a_time_or_by_a_hash_in_its_prompt(
     assert first == shown(hash_text(FIRST)[:8]) == 2
     told = main(["show", SESSION, "--at", "now", "--call", "2", "--home", str(home)])
     assert told == 2
+
+
+def rename_twice(home: Path, folder: Path) -> list[str]:
+    """A file that was a.md, b.md and c.md; its ids. After the first rename another a.md came."""
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        disk = DiskSource(store, FilesystemMap("f", cwd=str(folder)))
+
+        def look(targets: list[str]) -> None:
+            seen = disk.reconcile(targets)
+            store.commit(Batch(puts=[s.document for s in seen if s.document is not None]))
+
+        (folder / "a.md").write_text("first\n")
+        first = disk.sight("a.md", "read").document
+        assert first is not None
+        store.commit(Batch(puts=[first]))
+        ids = [first.id]
+        for old, new in (("a.md", "b.md"), ("b.md", "c.md")):
+            (folder / old).rename(folder / new)
+            look([ids[-1]])
+            (folder / new).write_text(f"{new}\n")
+            ids.append(disk.identify(new)[0])
+            look([ids[-1]])
+            (folder / "a.md").write_text(f"another beside {new}\n")
+            look([ids[0]])
+    return ids
+
+
+def test_history_follows_renames_both_ways(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, folder = copy_home(home, tmp_path / "home"), (tmp_path / "work")
+    folder.mkdir()
+    a, b, c = rename_twice(home, folder.resolve())
+    path = f"{folder.resolve()}/"
+
+    def told(name: str) -> list[tuple[str, int, str]]:
+        versions = history(capsys, home, name)["versions"]
+        return [(v["path"].removeprefix(path), v["version"], v["note"]) for v in versions]
+
+    moved = [
+        ("a.md", 1, "6 characters"),
+        ("a.md", 2, f"moved to {path}b.md"),
+        ("b.md", 1, "6 characters"),
+        ("b.md", 2, "5 characters"),
+        ("b.md", 3, f"moved to {path}c.md"),
+        ("c.md", 1, "5 characters"),
+        ("c.md", 2, "5 characters"),
+    ]
+    assert told(c) == told(b) == moved
+    assert [entry for entry in told(a) if entry[1:] not in [(3, "20 characters")]][:2] == moved[:2]
+    assert {entry[0] for entry in told(a)} == {"a.md", "b.md", "c.md"}
+    text = run(capsys, home, "history", c)
+    assert text.startswith(f"{path}c.md\nfile {c}\n\n{path}a.md\nversion ")
+    assert [v["path"] for v in history(capsys, home, c, "--at", "1")["versions"]][
+        -1
+    ] == f"{path}c.md"
+    assert f"it moved to {path}c.md" in refused(capsys, home, "cat", b, code=1)
 
 
 def test_content_that_is_not_there_is_exit_code_1(

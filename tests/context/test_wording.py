@@ -41,6 +41,10 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "folded_text": [((12, 7, 4120), {})],
     "whole_call": [(({"path": "a.py", "edits": [{"oldText": "a"}]}, "Done."), {})],
     "changed_on_disk": [((12, "/repo/a.py"), {})],
+    "moved_on_disk": [
+        ((12, 13, "/repo/b.py"), {}),
+        ((12, 13, "/repo/b.py"), {"outdated": True}),
+    ],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],
     "no_result": [((), {})],
     "object_line": [

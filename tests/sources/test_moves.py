@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from working import Work
 
+from foredeck.context.state.nicknames import give_nickname
+from foredeck.sources import ToolEvent
+
 
 def assert_moved(work: Work, old: str, new: str) -> None:
     assert work.stored(old).state == "deleted"
@@ -107,3 +110,68 @@ def test_deleted_and_made_again_between_two_looks_is_a_change(work: Work) -> Non
     work.write("a", "two")
     work.reconcile([path])
     assert [h.fields["state"] for h in work.store.history(id)] == ["text", "text"]
+
+
+def test_a_rename_is_found_though_nobody_tells_where_to(work: Work) -> None:
+    path = Path(work.write("a", "content"))
+    old = work.read("a").object_id
+    for target in ("b", "deep/er/b"):
+        (work.folder / target).parent.mkdir(parents=True, exist_ok=True)
+        path.rename(work.folder / target)
+        work.reconcile([old])
+        new = work.disk.identify(target)[0]
+        assert_moved(work, old, new)
+        assert work.stored(new).content == "content"
+        path, old = work.folder / target, new
+
+
+def test_a_renamed_folder_takes_its_files_along(work: Work) -> None:
+    work.write("old/a", "content of a")
+    work.write("old/sub/b", "content of b")
+    olds = [work.read(name).object_id for name in ("old/a", "old/sub/b")]
+    (work.folder / "old").rename(work.folder / "new")
+    work.reconcile(olds)
+    for old, name in zip(olds, ("new/a", "new/sub/b"), strict=True):
+        assert_moved(work, old, work.disk.identify(name)[0])
+
+
+def test_a_rename_over_a_file_that_nobody_told_of(work: Work) -> None:
+    a, b = work.write("a", "from a"), work.write("b", "from b")
+    old, new = work.read("a").object_id, work.read("b").object_id
+    Path(a).replace(b)
+    work.reconcile([old])
+    assert_moved(work, old, new)
+    assert work.stored(new).content == "from a"
+
+
+@pytest.mark.parametrize("command", ["mv a.txt lib/", "git mv a.txt lib", "mv *.txt lib/"])
+def test_a_command_that_moves_a_file_into_a_folder(work: Work, command: str) -> None:
+    path = Path(work.write("a.txt", "content"))
+    old = work.read("a.txt").object_id
+    (work.folder / "lib").mkdir()
+    path.rename(work.folder / "lib" / "a.txt")
+    event = ToolEvent("bash", {"command": command}, "", cwd=str(work.folder))
+    work.commit(*work.disk.after_tool(event))
+    work.reconcile([old])
+    assert_moved(work, old, work.disk.identify("lib/a.txt")[0])
+
+
+def test_the_nickname_goes_along(work: Work) -> None:
+    path = work.write("a", "content")
+    old = work.read("a").object_id
+    head = work.store.head(old)
+    assert head is not None
+    give_nickname(work.store, head, "spec")
+    Path(path).rename(work.folder / "b")
+    work.reconcile([old])
+    new = work.disk.identify("b")[0]
+    assert (work.stored(old).nickname, work.stored(new).nickname) == (None, "spec")
+
+
+def test_an_inode_that_another_file_has_now_ties_nothing(work: Work) -> None:
+    path = work.write("a", "content")
+    old = work.read("a").object_id
+    Path(path).rename(work.folder / "b")
+    work.write("b", "other words")
+    work.reconcile([old])
+    assert work.stored(old).moved_to is None

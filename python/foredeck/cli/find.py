@@ -41,10 +41,15 @@ class Found:
         return self.head.id
 
     @property
+    def path(self) -> str | None:
+        """Where a file is, None for any other object."""
+        source = self.head.fields.get("source")
+        return source["path"] if source else None
+
+    @property
     def name(self) -> str:
         """What a user would call it: a path, or type and id."""
-        source = self.head.fields.get("source")
-        return source["path"] if source else f"{self.head.type} {self.head.id}"
+        return self.path or f"{self.head.type} {self.head.id}"
 
 
 def find_session(store: Store, text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
@@ -15,6 +17,7 @@ from foredeck.cli.stored import NoContent, opened_store
 if TYPE_CHECKING:
     from foredeck.cli.branches import Branches
     from foredeck.cli.find import Found
+    from foredeck.cli.renames import Stretch
     from foredeck.cli.versions import Version
     from foredeck.store.protocol import Head, Store
 
@@ -27,15 +30,16 @@ _VERSION = (
 def _history(args: Namespace) -> int:
     from foredeck.cli.branches import branches_of
     from foredeck.cli.find import find_asked
-    from foredeck.cli.versions import session_versions, versions_until
+    from foredeck.cli.renames import stretches
 
     with opened_store(args) as store:
         found = find_asked(store, args)
-        named = session_versions(store, found)
         branches = branches_of(store, found.session) if found.session else None
+        kept = _asked_for(store, found, args.at)
         versions = [
-            _described(version.number, version.head, named.get(version.head.token), branches)
-            for version in versions_until(store, found, args.at)
+            described
+            for stretch in stretches(store, found)
+            for described in _stretch(store, stretch, branches, kept)
         ]
     if args.json:
         print_json({**_identity(found), "versions": versions})
@@ -44,19 +48,48 @@ def _history(args: Namespace) -> int:
     return 0
 
 
+def _asked_for(store: Store, found: Found, at: str | None) -> Callable[[Head], bool]:
+    """Which versions `--at` is about, under whichever name: up to a time, or with a hash."""
+    from foredeck.cli.versions import find_version, has_hash
+    from foredeck.store.protocol import Origin, order_of
+
+    if at is None:
+        return lambda _: True
+    last = find_version(store, found, at).head
+    if has_hash(last, at):
+        return lambda head: has_hash(head, at)
+    end = order_of(Origin(last.token, last.time_ms))
+    return lambda head: order_of(Origin(head.token, head.time_ms)) <= end
+
+
+def _stretch(
+    store: Store, stretch: Stretch, branches: Branches | None, kept: Callable[[Head], bool]
+) -> Iterator[dict[str, Any]]:
+    from foredeck.cli.versions import session_versions
+
+    named = session_versions(store, stretch.found)
+    for version in stretch.versions:
+        if kept(version.head):
+            yield {
+                "object": stretch.found.id,
+                "path": stretch.found.path,
+                **_described(store, version, named.get(version.head.token), branches),
+            }
+
+
 def _described(
-    number: int, head: Head, seen: int | None, branches: Branches | None
+    store: Store, version: Version, seen: int | None, branches: Branches | None
 ) -> dict[str, Any]:
-    fields = head.fields
+    head, fields = version.head, version.head.fields
     known = branches if branches and branches.times and seen is not None else None
     hashes = ("content_hash", "text_hash", "source_hash", "metadata_view_hash")
     return {
-        "version": number,
+        "version": version.number,
         "session_version": None if seen is None else f"v{seen}",
         "branch": known.at(head.time_ms).number if known else None,
         "token": head.token,
         "time_ms": head.time_ms,
-        "note": _note(head),
+        "note": _note(store, head),
         "nickname": fields.get("nickname"),
         "locked": fields.get("locked"),
         "provenance": fields.get("provenance"),
@@ -64,14 +97,17 @@ def _described(
     }
 
 
-def _note(head: Head) -> str:
+def _note(store: Store, head: Head) -> str:
     """What a version is, in a few words."""
     fields = head.fields
     match head.type:
         case "file":
+            if fields.get("moved_to"):
+                target = store.head(fields["moved_to"])
+                path = (target.fields.get("source") or {}).get("path") if target else None
+                return f"moved to {path or fields['moved_to'][:12]}"
             size = counted(fields.get("char_count") or 0, "character")
-            moved = f", moved to {fields['moved_to'][:12]}" if fields.get("moved_to") else ""
-            return (size if fields.get("state") == "text" else str(fields.get("state"))) + moved
+            return size if fields.get("state") == "text" else str(fields.get("state"))
         case "toolcall":
             args = fields.get("args_display") or ""
             return f"{fields.get('tool')} {args} ({fields.get('status')})"
@@ -104,8 +140,11 @@ def _print_history(found: Found, versions: list[dict[str, Any]]) -> None:
         print(f"@{found.ordinal} in session {found.session}")
     several = len({v["branch"] for v in versions if v["branch"]}) > 1
     head = ("version", "session", *(["branch"] if several else []), "stored", "from", "token", "")
-    print()
-    print(table([head, *(_row(version, several) for version in versions)]))
+    for path, own in groupby(versions, lambda version: version["path"]):
+        print()
+        if path != found.path:
+            print(coloured(printable(path), "bold"))
+        print(table([head, *(_row(version, several) for version in own)]))
 
 
 def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
@@ -215,6 +254,8 @@ def _content(store: Store, found: Found, version: Version) -> str:
         return document.content
     state = str(head.fields.get("state") or "")
     why = WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+    if head.fields.get("moved_to"):
+        why = f"it {_note(store, head)}"
     raise NoContent(f"{found.name} has no content at version {version.number}: {why}.")
 
 
@@ -254,7 +295,8 @@ COMMANDS = {
         description=(
             "List every version of an object, oldest first: its number in the object's own\n"
             "history, what a session calls it, when it was stored, what it came from, and the\n"
-            "token of its transaction. `cat` and `diff` take any of these names, a hash, or a time."
+            "token of its transaction. A renamed file is followed, from the old path forward and\n"
+            "from the new one back. `cat` and `diff` take any of these names, a hash, or a time."
         ),
         example="foredeck history src/main.ts --at yesterday",
         configure=_configure_history,

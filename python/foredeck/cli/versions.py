@@ -39,38 +39,21 @@ def find_version(store: Store, found: Found, text: str | None) -> Version:
     history = store.history(found.id)
     if text is None:
         return Version(len(history), history[-1])
-    if text.isascii() and text.isdecimal() and not with_hash(history, text):
+    if text.isascii() and text.isdecimal() and not _with_hash(history, text):
         return _by_number(found, history, int(text))
     if re.fullmatch(r"v\d+", text):
         return _session_version(store, found, history, int(text[1:]))
     if store.transactions([Token(text)]):
         return _as_of(store, found, history, Token(text))
-    same = with_hash(history, text)
+    same = _with_hash(history, text)
     return same[-1] if same else _by_time(found, history, text)
 
 
-def versions_until(store: Store, found: Found, text: str | None) -> list[Version]:
-    """All versions up to the one that `text` names, or all with the hash that it begins.
-
-    Raises `NotFound` as `find_version` does.
-    """
-    history = store.history(found.id)
-    same = with_hash(history, text or "")
-    if same:
-        return same
-    last = find_version(store, found, text).number
-    return [Version(number, head) for number, head in enumerate(history[:last], start=1)]
-
-
-def with_hash(history: Sequence[Head], text: str) -> list[Version]:
-    """The versions one of whose hashes begins with `text`, oldest first."""
+def has_hash(head: Head, text: str) -> bool:
+    """Whether one of a version's hashes begins with `text`: 8 hexadecimal digits or more."""
     if not _HASH.fullmatch(text):
-        return []
-    return [
-        Version(number, head)
-        for number, head in enumerate(history, start=1)
-        if any(str(head.fields.get(name) or "").startswith(text) for name in _HASHES)
-    ]
+        return False
+    return any(str(head.fields.get(name) or "").startswith(text) for name in _HASHES)
 
 
 def session_versions(store: Store, found: Found) -> dict[Token, int]:
@@ -83,6 +66,11 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
         if head is not None:
             named.setdefault(head.token, pin.version)
     return named
+
+
+def _with_hash(history: Sequence[Head], text: str) -> list[Version]:
+    numbered = enumerate(history, start=1)
+    return [Version(number, head) for number, head in numbered if has_hash(head, text)]
 
 
 def _by_number(found: Found, history: Sequence[Head], number: int) -> Version:

@@ -18,6 +18,7 @@ from foredeck.context.intake.alignment import align
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
 from foredeck.context.intake.our_messages import insert_pools, repair_list
+from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import Intake
 from foredeck.context.policies.policy import Policy, UseRule
@@ -113,6 +114,7 @@ class Assembler:
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
         intake = Intake(self.session, call.context, call.layout)
         intake.take_in(call.items, call.first_new)
+        follow_renames(self.session, call.context)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

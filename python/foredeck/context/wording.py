@@ -123,6 +123,15 @@ def deleted_on_disk(ordinal: int, path: str) -> str:
     return f"[foredeck] @{ordinal} {on_one_line(path)} was deleted on disk."
 
 
+def moved_on_disk(ordinal: int, new: int, path: str, *, outdated: bool = False) -> str:
+    """A visible file that has another name now, and with that another handle.
+
+    `outdated`: what can be seen of it is not what was moved.
+    """
+    told = f"[foredeck] @{ordinal} moved to {on_one_line(path)}, which is @{new}"
+    return f"{told}: the copy above is old." if outdated else f"{told}."
+
+
 def no_result() -> str:
     """Stands in for the result of a call that never got one."""
     return "[foredeck] No result: the call was interrupted."

@@ -63,6 +63,7 @@ class OpenedSession:
         """
         files = self._files() if paths is None else paths
         look_again(self.session, files, patience_s)
+        self.watch.follow()
         self.watch.remind()
 
     def _files(self) -> list[str]:

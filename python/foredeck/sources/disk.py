@@ -1,12 +1,13 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
-# ruff: noqa: PTH110, PTH116
+# ruff: noqa: PTH110, PTH116, PTH120
 """Files as they are on the disk: when a look at one makes a new version."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from foredeck.model.canonical import hash_text, sha256_hex
 from foredeck.model.documents import FilesystemSource, Generator
@@ -23,6 +24,7 @@ from foredeck.sources.indexing import (
     ToolEvent,
     lookup,
 )
+from foredeck.sources.meeting import Met, new_hash, put_off, tie_renames, unchanged
 from foredeck.sources.recorded import (
     RecordedSource,
     as_told,
@@ -30,9 +32,10 @@ from foredeck.sources.recorded import (
     location_of,
     whole_text,
 )
+from foredeck.sources.renames import FileNumber, search_renamed
 from foredeck.sources.rest import Rest
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
-from foredeck.sources.versions import file_version, link_move
+from foredeck.sources.versions import file_version
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
@@ -52,15 +55,8 @@ class _Last:
     source_hash: str | None
     fingerprint: Fingerprint | None
     device: int | None
-
-
-@dataclass(slots=True)
-class _Met:
-    """A file on its way through one call."""
-
-    location: Location
-    known: Known
-    sighting: Sighting
+    number: FileNumber | None
+    """Device and inode: where the file went, should it be gone from its path."""
 
 
 class DiskSource:
@@ -107,13 +103,13 @@ class DiskSource:
             return self._recorded.after_tool(event, pending=pending)
         known = lookup(self._store, (place.object_id for _, place in located), pending)
         by = _author(event)
-        met: dict[str, _Met] = {}
+        met: dict[str, Met] = {}
         for touch, place in located:
             before = known[place.object_id]
             if place.object_id not in met and _counts(event, touch, place, before):
                 sighting = self._sight(place, touch.role, before, by)
-                met[place.object_id] = _Met(place, before, sighting)
-        self._follow_moves(met, [], by)
+                met[place.object_id] = Met(place, before, sighting)
+        self._follow_moves(met, [], by, pending)
         return [m.sighting for m in met.values() if m.known.exists or m.sighting.document]
 
     def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
@@ -135,21 +131,22 @@ class DiskSource:
     ) -> list[Sighting]:
         """Compare known files with the disk."""
         self._filesystems.forget()
-        met: dict[str, _Met] = {}
+        met: dict[str, Met] = {}
         strays: dict[str, Location] = {}
         for place, known in self._targets(list(targets), pending):
             if not known.exists:
                 strays.setdefault(place.object_id, place)
             elif place.object_id not in met:
                 sighting = self._sight(place, "mentioned", known, _FOUND, wary=wary)
-                met[place.object_id] = _Met(place, known, sighting)
+                met[place.object_id] = Met(place, known, sighting)
                 if sighting.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
                     strays.setdefault(beyond.object_id, beyond)
         if any(m.sighting.state == CHANGING and _is_gone(m.location) for m in met.values()):
             # It may have moved to another of these: they are taken in together.
-            return [_put_off(m) for m in met.values()]
-        self._follow_moves(met, [s for s in strays.values() if s.object_id not in met], _FOUND)
+            return [put_off(m) for m in met.values()]
+        others = [s for s in strays.values() if s.object_id not in met]
+        self._follow_moves(met, others, _FOUND, pending)
         return [m.sighting for m in met.values()]
 
     def _locate(self, path: str, role: Role, cwd: str | None) -> Location:
@@ -193,12 +190,12 @@ class DiskSource:
         self, place: Location, role: Role, known: Known, by: _By, *, wary: bool = False
     ) -> Sighting:
         if place.local is None:
-            return _plain(place, role, known, "unreachable")
+            return unchanged(place, role, known, "unreachable")
         if role in ("listed", "mentioned") and known.state != "deleted":
             if not known.exists:
                 return self._first_mention(place, role, known)
             if role == "listed" or (not known.has_content and os.path.exists(place.local)):
-                return _plain(place, role, known, known.state)
+                return unchanged(place, role, known, known.state)
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
         return self._seen(place, role, known, seen, by, wary=wary)
@@ -209,7 +206,7 @@ class DiskSource:
         if seen.kind == "special":
             return self._seen(place, role, known, seen, _FOUND)
         if seen.kind != "huge":
-            return _plain(place, role, known, seen.kind)
+            return unchanged(place, role, known, seen.kind)
         document = file_version(place, known.fields, state="listed", by=_FOUND)
         return Sighting(place.path, document.id, role, document, known.head, "listed")
 
@@ -217,8 +214,8 @@ class DiskSource:
         """Look at a file, without reading it when it is as it was and the store knows it so."""
         last = self._last.get(local)
         if last is not None and last.source_hash == known.fields.get("source_hash"):
-            unchanged = last.fingerprint is not None and _fingerprint(local) == last.fingerprint
-            if unchanged and last.kind == known.state:
+            is_same = last.fingerprint is not None and _fingerprint(local) == last.fingerprint
+            if is_same and last.kind == known.state:
                 size = last.fingerprint[2] if last.fingerprint else 0
                 return Look(last.kind, last.source_hash, size=size, fingerprint=last.fingerprint)
         seen = look(
@@ -230,8 +227,14 @@ class DiskSource:
         if seen.device is not None:
             if len(self._last) >= REMEMBERED:
                 self._last.clear()
-            trusted = seen.fingerprint if seen.settled else None
-            self._last[local] = _Last(seen.kind, seen.source_hash, trusted, seen.device)
+            print_ = seen.fingerprint
+            self._last[local] = _Last(
+                seen.kind,
+                seen.source_hash,
+                print_ if seen.settled else None,
+                seen.device,
+                None if print_ is None else print_[:2],
+            )
         return seen
 
     def _seen(
@@ -242,17 +245,17 @@ class DiskSource:
         if seen.kind in ("missing", "directory"):
             if not known.exists or known.state == "deleted":
                 self._rest.forget(local)
-                return _plain(place, role, known, known.state or seen.kind)
+                return unchanged(place, role, known, known.state or seen.kind)
             seen, state = Look("missing"), "deleted"
         elif seen.kind == "unreachable" or (seen.kind == "unreadable" and known.has_content):
-            return _plain(place, role, known, seen.kind)
+            return unchanged(place, role, known, seen.kind)
         else:
             state = seen.kind
         if not _differs(known, seen, state):
             self._rest.forget(local)
-            return _plain(place, role, known, known.state)
+            return unchanged(place, role, known, known.state)
         if wary and not self._rest.is_reached(local, seen, emptied=_is_emptied(known, seen)):
-            return _plain(place, role, known, CHANGING)
+            return unchanged(place, role, known, CHANGING)
         self._rest.forget(local)
         document = file_version(
             place,
@@ -267,7 +270,9 @@ class DiskSource:
         )
         return Sighting(place.path, document.id, role, document, known.head, state)
 
-    def _follow_moves(self, met: dict[str, _Met], strays: Sequence[Location], by: _By) -> None:
+    def _follow_moves(
+        self, met: dict[str, Met], strays: Sequence[Location], by: _By, pending: Pending
+    ) -> None:
         """Tie files that went away to files that came up with the same bytes in the same go."""
         gone = [
             m
@@ -280,33 +285,52 @@ class DiskSource:
             return
         hashes = {str(m.known.fields["source_hash"]) for m in gone}
         arrived = self._arrivals(met, strays, hashes, by)
+        left = tie_renames(met, gone, arrived)
+        if left:
+            found = self._search(left, met, pending)
+            tie_renames(
+                met, left, [m for m in map(partial(self._arrive, by=by), found) if m is not None]
+            )
+
+    def _search(self, gone: Sequence[Met], met: Mapping[str, Met], pending: Pending) -> list[Met]:
+        """Files that nobody has told of, and that were these by their inodes."""
+        numbers: dict[FileNumber, str] = {}
         for old in gone:
-            same = [m for m in arrived if _hash(m) == old.known.fields["source_hash"]]
-            if not same or old.sighting.document is None:
-                continue
-            name = os.path.basename(old.location.path)  # noqa: PTH119
-            new = next((m for m in same if m.location.path.endswith("/" + name)), same[0])
-            arrived.remove(new)
-            met[new.location.object_id] = new
-            if new.sighting.document is not None:
-                link_move(old.sighting.document, new.sighting.document)
+            last = self._last.get(old.location.local or "")
+            if last is not None and last.number is not None:
+                numbers[last.number] = os.path.dirname(old.location.local or "")
+        if not numbers:
+            return []
+        cwd = self._filesystems.real(self._filesystems.cwd)
+        paths = search_renamed(numbers.keys(), numbers.values(), cwd)
+        places = [self._filesystems.locate_local(path) for path in paths]
+        known = lookup(self._store, (place.object_id for place in places), pending)
+        return [
+            Met(place, before, unchanged(place, "mentioned", before, before.state or "missing"))
+            for place in places
+            if place.object_id not in met and (before := known[place.object_id])
+        ]
+
+    def _arrive(self, met: Met, by: _By) -> Met | None:
+        """A file with the version that it newly has; None where it has none."""
+        place, known = met.location, met.known
+        if place.local is None:
+            return None
+        seen = self._look(place.local, known)
+        sighting = self._seen(place, met.sighting.role, known, seen, by)
+        return None if sighting.document is None else Met(place, known, sighting)
 
     def _arrivals(
-        self, met: dict[str, _Met], strays: Sequence[Location], hashes: set[str], by: _By
-    ) -> list[_Met]:
+        self, met: dict[str, Met], strays: Sequence[Location], hashes: set[str], by: _By
+    ) -> list[Met]:
         """Files of this go that have newly come to hold bytes with one of these hashes."""
-        arrived = [m for m in met.values() if _hash(m) in hashes]
+        arrived = [m for m in met.values() if new_hash(m) in hashes]
         bare = [m for m in met.values() if m.sighting.state == "listed"]
-        bare += [_Met(s, Known(), _plain(s, "mentioned", Known(), "missing")) for s in strays]
+        bare += [Met(s, Known(), unchanged(s, "mentioned", Known(), "missing")) for s in strays]
         for candidate in bare[: self._limits.discovered_paths]:
-            place, known = candidate.location, candidate.known
-            if place.local is None:
-                continue
-            sighting = self._seen(
-                place, candidate.sighting.role, known, self._look(place.local, known), by
-            )
-            if sighting.document is not None and sighting.document.source_hash in hashes:
-                arrived.append(_Met(place, known, sighting))
+            new = self._arrive(candidate, by)
+            if new is not None and new_hash(new) in hashes:
+                arrived.append(new)
         return arrived
 
 
@@ -352,26 +376,11 @@ def _is_gone(place: Location) -> bool:
     return place.local is not None and not os.path.exists(place.local)
 
 
-def _put_off(met: _Met) -> Sighting:
-    if met.sighting.document is None:
-        return met.sighting
-    return _plain(met.location, met.sighting.role, met.known, CHANGING)
-
-
-def _plain(place: Location, role: Role, known: Known, state: str) -> Sighting:
-    return Sighting(place.path, place.object_id, role, None, known.head, state)
-
-
 def _source_hash(sighting: Sighting) -> str | None:
     """Hash of the bytes that the file has with this sighting."""
     if sighting.document is not None:
         return sighting.document.source_hash
     return None if sighting.head is None else sighting.head.fields.get("source_hash")
-
-
-def _hash(met: _Met) -> str | None:
-    document = met.sighting.document
-    return None if document is None else document.source_hash
 
 
 def _fingerprint(local: str) -> Fingerprint | None:

@@ -50,8 +50,10 @@ def file_version(
 
 
 def link_move(gone: FileDocument, arrived: FileDocument) -> None:
-    """Tie the two ends of a rename together, and seal both again."""
+    """Tie the two ends of a rename together, and seal both again. The nickname goes along."""
     gone.moved_to = arrived.id
+    if arrived.nickname is None:
+        arrived.nickname, gone.nickname = gone.nickname, None
     gone.seal()
     origin = MOVED_FROM + gone.id
     if origin not in arrived.provenance.parent_refs:

@@ -35,7 +35,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     edits = session.branch.edits.since(changed_from)
     return _commit(
         session,
-        changed=sorted(call.context.changed),
+        changed=sorted(call.context.changed | call.context.attributed),
         changed_from=changed_from,
         inserts=edits.packed(session.workspace.blobs),
         drops=sorted(edits.drops),

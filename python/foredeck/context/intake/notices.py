@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from foredeck.context.intake.renames import renamed
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.parts import keep_all
 from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import FileChange
 from foredeck.context.state.session import Session
-from foredeck.context.wording import changed_on_disk, deleted_on_disk
+from foredeck.context.wording import changed_on_disk, deleted_on_disk, moved_on_disk
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.sources import Sighting
 
@@ -40,8 +42,10 @@ def attach_notices(session: Session, context: RenderContext) -> None:
 def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     """The notice about one file, None where the model sees no outdated copy of it."""
     conversation = session.branch.conversation
-    shown = conversation.newest_holder(ordinal)
     entry = session.index.entries.get(ordinal)
+    if change == "moved" and entry is not None:
+        return _moved_line(session, entry)
+    shown = conversation.newest_holder(ordinal)
     if shown is None or entry is None:
         return None
     if conversation.parts[shown].version == entry.pin.version:
@@ -49,6 +53,20 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     if change == "deleted":
         return deleted_on_disk(ordinal, session.name_of(entry))
     return changed_on_disk(ordinal, session.name_of(entry))
+
+
+def _moved_line(session: Session, old: Entry) -> str | None:
+    """The notice about a renamed file; what the model sees of it belongs to the new name by now,
+    unless it is older (`follow_renames`)."""
+    new = renamed(session, old)
+    if new is None:
+        return None
+    holders = session.branch.conversation.newest_holder
+    if holders(new.ordinal) is not None:
+        return moved_on_disk(old.ordinal, new.ordinal, session.name_of(new))
+    if holders(old.ordinal) is None:
+        return None
+    return moved_on_disk(old.ordinal, new.ordinal, session.name_of(new), outdated=True)
 
 
 def store_notices(session: Session) -> bool:
@@ -69,4 +87,10 @@ def store_notices(session: Session) -> bool:
 
 def change_of(sighting: Sighting) -> FileChange:
     """What has happened to a file, for a notice."""
-    return "deleted" if sighting.state == "deleted" else "changed"
+    if sighting.state != "deleted":
+        return "changed"
+    if sighting.document is not None:
+        target = sighting.document.moved_to
+    else:
+        target = sighting.head.fields.get("moved_to") if sighting.head else None
+    return "deleted" if target is None else "moved"

@@ -14,6 +14,7 @@ from foredeck.context.intake.ingest import Ingest
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
+from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
@@ -99,6 +100,8 @@ def _try_to_store(session: Session, run: _ToolRun) -> list[Sighting]:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
         _note_change(session, sighting)
+    for claim, before in moved_claims(session.store, found):
+        workspace.put_over(claim, before)
     is_new = workspace.head(call_id) is None
     if is_new:
         workspace.put(

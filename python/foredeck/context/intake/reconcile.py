@@ -6,7 +6,9 @@ import time
 from collections.abc import Iterable, Sequence
 
 from foredeck.context.intake.notices import change_of, store_notices
+from foredeck.context.intake.renames import renamed
 from foredeck.context.state.index import Seen
+from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.errors import Conflict
@@ -59,6 +61,9 @@ def _store(session: Session, sightings: Sequence[Sighting]) -> Token:
         if sighting.document is not None:
             batch.puts.append(sighting.document)
             batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
+    for claim, before in moved_claims(session.store, sightings):
+        batch.puts.append(claim)
+        batch.expect[claim.id] = before.token
     return session.store.commit(batch) if batch.puts else PENDING
 
 
@@ -66,7 +71,8 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
     """Note which visible files have changed under the model. `token`: of their new versions.
 
     Only the model and the user decide what is in view, so a watcher never changes a session's
-    sets: what the index knows already gets a new version, nothing is added to it.
+    sets: what the index knows already gets a new version, and nothing joins it but the new name of
+    a renamed file.
     """
     notices, seen = session.pending.notices, False
     for sighting in sightings:
@@ -74,8 +80,9 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
         if ordinal is None:
             continue
         if sighting.document is not None:
-            session.see(Seen.of(sighting.document, sighting.path, token))
+            entry = session.see(Seen.of(sighting.document, sighting.path, token))
             notices.add(ordinal, change_of(sighting))
+            renamed(session, entry)  # so that it is followed under its new name from now on
             seen = True
         elif _is_news(session, ordinal, sighting.head):
             notices.add(ordinal, change_of(sighting))

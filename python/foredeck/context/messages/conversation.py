@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next_tip
 from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
@@ -104,6 +104,13 @@ class Conversation:
         self.chars_sent += part.chars - self.parts[index].chars
         self.parts[index] = part
         self._remember(index)
+
+    def attribute(self, index: int, subject: int, version: int) -> None:
+        """Take what a message shows as another object's, a version of which has it now. Not a byte
+        changes."""
+        self.render(index, replace(self.parts[index], subject=subject, version=version))
+        if index in self.wanted:
+            self.watch(index, subject)
 
     def chars_before(self, index: int) -> int:
         """Characters that go out of the messages before `index`."""

@@ -70,6 +70,8 @@ class RenderContext:
     """Characters to tokens, for the model that will be called."""
     changed: set[int] = field(default_factory=set)
     """Messages whose part was set in this call."""
+    attributed: set[int] = field(default_factory=set)
+    """Messages that belong to another object since this call, with the bytes that they had."""
     aside: Callable[[Item], tuple[int, int]] | None = None
     """Keeps a message as an object: its handle, and the number of its turn there."""
 
@@ -87,6 +89,11 @@ class RenderContext:
         """Set a message's part and note that it is new."""
         self.conversation.render(index, part)
         self.changed.add(index)
+
+    def attribute(self, index: int, subject: int, version: int) -> None:
+        """Note that a message shows another object from now on; its bytes stay."""
+        self.conversation.attribute(index, subject, version)
+        self.attributed.add(index)
 
 
 class Layout(Protocol):

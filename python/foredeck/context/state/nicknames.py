@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, nickname_id
+from foredeck.sources import Sighting
 from foredeck.store.protocol import Batch, Head, Store
 
 MAX_CHARS = 100
@@ -72,6 +74,20 @@ def _free(store: Store, batch: Batch, name: str, owner: str) -> None:
     if claim is not None and claim.fields.get("object") == owner:
         batch.expect[claim.id] = claim.token
         batch.puts.append(_claim(name, None))
+
+
+def moved_claims(
+    store: Store, sightings: Iterable[Sighting]
+) -> list[tuple[NicknameDocument, Head]]:
+    """The claims of nicknames that renamed files have taken along, each with the one before it."""
+    moved: list[tuple[NicknameDocument, Head]] = []
+    for document in (sighting.document for sighting in sightings):
+        if document is None or document.nickname is None:
+            continue
+        claim = store.head(nickname_id(document.nickname))
+        if claim is not None and claim.fields.get("object") != document.id:
+            moved.append((_claim(document.nickname, document.id), claim))
+    return moved
 
 
 def _check(name: str) -> None:

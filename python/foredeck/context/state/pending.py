@@ -9,7 +9,7 @@ from typing import Literal
 from foredeck.sources import Sighting
 from foredeck.store.protocol import Token
 
-FileChange = Literal["changed", "deleted"]
+FileChange = Literal["changed", "deleted", "moved"]
 
 
 @dataclass(slots=True)
@@ -33,8 +33,7 @@ class PendingNotices:
         """`stored`: as the session's own document has them."""
         self._stored = dict(stored or {})
         self._changes: dict[int, FileChange] = {
-            int(ordinal): "deleted" if change == "deleted" else "changed"
-            for ordinal, change in self._stored.items()
+            int(ordinal): _known_change(change) for ordinal, change in self._stored.items()
         }
 
     def add(self, ordinal: int, change: FileChange) -> None:
@@ -44,6 +43,10 @@ class PendingNotices:
     def withdraw(self, ordinal: int) -> None:
         """The model knows of the change by now, or made it."""
         self._changes.pop(ordinal, None)
+
+    def moved(self) -> list[int]:
+        """The files that have another name now, in the order of their handles."""
+        return sorted(n for n, change in self._changes.items() if change == "moved")
 
     def take(self) -> dict[int, FileChange]:
         """All of them, in the order of their handles; none is pending then."""
@@ -66,6 +69,10 @@ class PendingNotices:
 
     def __bool__(self) -> bool:
         return bool(self._changes)
+
+
+def _known_change(stored: str) -> FileChange:
+    return "deleted" if stored == "deleted" else "moved" if stored == "moved" else "changed"
 
 
 @dataclass(slots=True)

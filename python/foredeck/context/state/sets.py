@@ -74,6 +74,13 @@ class Sets:
         """Let an object expire like any other; an active one stays active for now."""
         self._remove("pins", ordinal)
 
+    def move(self, old: int, new: int) -> None:
+        """Let another object take the place of this one in all sets that it is in."""
+        for name in RECORDED:
+            if old in self._members(name):
+                self._remove(name, old)
+                self._add(name, new)
+
     def become(self, other: Sets) -> None:
         """Take over the members of another branch's sets, recording that as changes of this one."""
         for name in RECORDED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from foredeck.context.intake.renames import renamed
 from foredeck.context.state.handles import Slice, Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
@@ -86,6 +87,9 @@ def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
 def _newest(session: Session, entry: Entry) -> Content:
     """What the session has seen last, though others may have stored a newer version since."""
     store, pin = session.store, entry.pin
+    new = renamed(session, entry)
+    if new is not None:
+        return Content(None, None, pin.version, f"it moved, activate @{new.ordinal} instead")
     if pin.token != SAME_TRANSACTION:
         return _content(load_pinned(store, pin), pin.version)
     for stored in pins_of(store, session.id, entry.ordinal):

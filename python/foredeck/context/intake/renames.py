@@ -1,0 +1,60 @@
+"""A renamed file is another object: what the session thinks of the old one goes to the new one."""
+
+from __future__ import annotations
+
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.model.records import member_id
+
+
+def follow_renames(session: Session, context: RenderContext) -> None:
+    """Let the new names of renamed files take their place in the branch, before it is decided
+    what stays in view: in pool, active and pinned set, and as what the messages show.
+
+    Sets belong to a branch and change with a call only, so a watcher leaves it to this.
+    """
+    notices, targets = session.pending.notices, set[int]()
+    for ordinal in notices.moved():
+        old = session.index.entries.get(ordinal)
+        new = None if old is None else renamed(session, old)
+        if old is None or new is None:
+            continue
+        if new.ordinal in targets:
+            notices.withdraw(ordinal)  # a name in between, which the model never heard of
+        targets.add(new.ordinal)
+        session.branch.sets.move(old.ordinal, new.ordinal)
+        for index in _showing(session, old, new.pin.text_hash):
+            context.attribute(index, new.ordinal, new.pin.version)
+
+
+def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
+    """The messages that show what was moved, in whole or in part, and nothing older."""
+    conversation = session.branch.conversation
+    holders = conversation.holders.get(old.ordinal, ())
+    pins = [
+        head.fields["pin"] for head in session.store.history(member_id(session.id, old.ordinal))
+    ]
+    versions = {pin["version"] for pin in pins if pin["text_hash"] == text_hash}
+    if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
+        versions = {old.pin.version - 1}
+    parts = conversation.parts
+    return [i for i in holders if parts[i].version in versions or parts[i].text_hash == text_hash]
+
+
+def renamed(session: Session, old: Entry) -> Entry | None:
+    """The entry of the file that this one has become, None where it has become none.
+
+    A file that the session has not met joins its index; of several renames in a row it is the
+    last name.
+    """
+    seen, entry = {old.object}, old
+    while True:
+        head = session.workspace.head(entry.object)
+        target = None if head is None else head.fields.get("moved_to")
+        found = None if target is None or target in seen else session.workspace.head(target)
+        if found is None:
+            return None if entry is old else entry
+        seen.add(found.id)
+        source = found.fields.get("source") or {}
+        entry = session.see_head(found, source.get("path") or "")

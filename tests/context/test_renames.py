@@ -1,0 +1,176 @@
+"""A renamed file stays what it was to the model: announced once, in view, pinned, by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context.conftest import NewHost
+from context.messages import lines
+from context.scenes import ask, context_tool, finish
+from context.sent import Sent
+from context.test_notices import notices
+from context.test_tools import said
+from context.working import Work
+from foredeck.context.state.nicknames import give_nickname
+
+TEXT = lines(40)
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    """An agent that has read a.py (@3) in a turn that is over."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    work.file("a.py", TEXT)
+    ask(work.host)
+    work.read("a.py")
+    finish(work.host)
+    return work
+
+
+def move(work: Work, old: str, new: str) -> None:
+    """A person renames a file, and the watcher sees it."""
+    target = work.folder / new
+    target.parent.mkdir(parents=True, exist_ok=True)
+    (work.folder / old).rename(target)
+    work.notice_changes()
+
+
+def told(work: Work, sent: Sent | None = None) -> list[str]:
+    """The notices on the newest message, without the folder; the user goes on unless `sent`."""
+    sent = sent or ask(work.host)
+    newest = len(sent.messages) - 1
+    return [line.replace(f"{work.folder}/", "") for at, line in notices(sent) if at == newest]
+
+
+def last(sent: Sent) -> str:
+    return sent.text(len(sent.messages) - 1)
+
+
+def sets(work: Work) -> dict[str, set[int]]:
+    own = work.host.state.branch.sets
+    return {"pool": {3, 5} & own.pool, "active": {3, 5} & own.active, "pinned": {3, 5} & own.pinned}
+
+
+MOVED = ["[foredeck] @3 moved to b.py, which is @5."]
+FIRST, SECOND = ({name: {ordinal} for name in ("pool", "active", "pinned")} for ordinal in (3, 5))
+
+
+def test_a_persons_rename_is_told_as_one_and_once(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    assert told(work) == MOVED
+    finish(work.host)
+    assert told(work) == []
+
+
+@pytest.mark.parametrize("command", ["mv a.py b.py", "git mv a.py b.py"])
+def test_the_agents_own_rename_is_told_as_one(work: Work, command: str) -> None:
+    ask(work.host)
+    (work.folder / "a.py").rename(work.folder / "b.py")
+    sent = work.run("bash", "", command=command)
+    assert told(work, sent) == MOVED
+    finish(work.host)
+    work.notice_changes()
+    assert told(work) == []
+
+
+def test_what_is_in_view_is_the_new_files(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    ask(work.host)
+    assert sets(work) == {**SECOND, "pinned": set()}
+    assert said(work.host, "activate", "b.py") == "@5 stands above."
+    assert last(work.read("b.py")) == "Unchanged: the same as @5 above."
+    work.host.restart()
+    ask(work.host)
+    assert sets(work)["active"] == {5}
+    assert said(work.host, "activate", "@5") == "@5 stands above."
+
+
+def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
+    ask(work.host)
+    work.file("long.py", lines(200, "long"))
+    work.read("long.py", offset=10, limit=30)
+    finish(work.host)
+    move(work, "long.py", "short.py")
+    assert told(work) == ["[foredeck] @5 moved to short.py, which is @7."]
+    assert work.host.state.branch.conversation.holders.keys() & {5, 7} == {7}
+
+
+def test_a_pin_goes_along(work: Work) -> None:
+    ask(work.host)
+    context_tool(work.host, "p", "pin", "@3")
+    finish(work.host)
+    assert sets(work) == FIRST
+    move(work, "a.py", "b.py")
+    ask(work.host)
+    pinned = work.host.state.index.by_label[str(work.folder / "b.py")]
+    assert work.host.state.branch.sets.pinned == {pinned}
+    finish(work.host)
+    work.host.wait(600)
+    assert TEXT in ask(work.host).text(2)
+    assert work.host.state.branch.sets.pinned == {pinned}
+
+
+def test_the_nickname_goes_along(work: Work) -> None:
+    host = work.host
+    head = host.store.head(host.state.index.entries[3].object)
+    assert head is not None
+    give_nickname(host.store, head, "spec")
+    move(work, "a.py", "b.py")
+    ask(host)
+    assert said(host, "activate", "spec") == "@5 stands above."
+    assert give_nickname(
+        host.store, host.store.heads([host.state.index.entries[5].object]).popitem()[1], "plan"
+    )
+
+
+def test_the_old_handle_says_where_the_file_is(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    ask(work.host)
+    assert said(work.host, "activate", "@3") == (
+        "@3 has no content to show: it moved, activate @5 instead."
+    )
+    assert said(work.host, "activate", "@3 v1") == TEXT
+
+
+def test_a_rename_of_what_has_changed_since_says_so(work: Work) -> None:
+    work.file("a.py", lines(40, "other"))
+    work.notice_changes()
+    move(work, "a.py", "b.py")
+    assert told(work) == [MOVED[0][:-1] + ": the copy above is old."]
+
+
+def test_two_renames_before_one_call_are_one_notice(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    move(work, "b.py", "c/d.py")
+    assert told(work) == ["[foredeck] @3 moved to c/d.py, which is @6."]
+
+
+def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
+    ask(work.host)
+    context_tool(work.host, "d", "deactivate", "@3")
+    finish(work.host)
+    work.host.wait(600)
+    assert "toolcall_ref id=@3" in ask(work.host).text(2)
+    finish(work.host)
+    move(work, "a.py", "b.py")
+    assert told(work) == []
+
+
+def test_a_renamed_file_that_changes_is_told_under_its_new_handle(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    ask(work.host)
+    finish(work.host)
+    work.file("b.py", lines(40, "other"))
+    work.notice_changes()
+    assert told(work) == ["[foredeck] @5 b.py changed on disk: the copy above is old."]
+
+
+def test_a_notice_survives_a_restart(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    work.host.restart()
+    assert told(work) == MOVED
+    assert sets(work)["active"] == {5}

@@ -1,0 +1,68 @@
+"""Files that get another name while Pi runs: by a person, and by the agent's own command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from foredeck_bench.scripted import Request, ToolCall, call
+from harness import Pi, one_version
+from observed import answered, assert_stable, handle, messages, results
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
+
+
+def announced(pi: Pi, old: str, new: str) -> str:
+    """The notice of a rename."""
+    names = [f"{pi.repo}/{name}" for name in (old, new)]
+    before, after = (handle(pi, name) for name in names)
+    return f"[foredeck] {before} moved to {names[1]}, which is {after}."
+
+
+@one_version
+def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve([call("read", path="a.txt"), "read", call("pin", id="b.txt"), "pinned", "ok"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    (pi.repo / "a.txt").rename(pi.repo / "b.txt")
+    rpc.prompt("go on")
+    rpc.prompt("and on")
+    assert model.violations == []
+    notice = announced(pi, "a.txt", "b.txt")
+    told = messages(model.requests[2])[-1]
+    assert [block["text"] for block in told["content"]] == ["go on", notice]
+    assert model.requests[-1].request.text.count("[foredeck]") == 1
+    assert (
+        results(model.requests[3])[-1] == f"{handle(pi, '/b.txt')} is pinned where it stands above."
+    )
+    assert_stable(answered(model))
+    assert "a.txt" in history(pi, "b.txt")
+    assert "b.txt" in history(pi, "a.txt")
+
+
+@one_version
+def test_the_agents_own_mv_is_announced_as_a_rename(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+
+    def pinned(_: Request) -> ToolCall:
+        return call("pin", id=handle(pi, "/a.txt"))
+
+    move = call("bash", command="mkdir lib && mv a.txt lib/")
+    read = call("read", path="lib/a.txt")
+    model = pi.serve([call("read", path="a.txt"), pinned, move, read, "done"])
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    _, _, moved, again = results(model.requests[-1])
+    assert moved.split("\n")[0] == announced(pi, "a.txt", "lib/a.txt")
+    assert again == f"Unchanged: the same as {handle(pi, '/lib/a.txt')} above."
+    assert "was deleted" not in model.requests[-1].request.text
+    assert_stable(answered(model))
+
+
+def history(pi: Pi, name: str) -> str:
+    command = [sys.executable, "-m", "foredeck.cli.main", "history", str(pi.repo / name)]
+    done = subprocess.run(
+        [*command, "--home", str(pi.workspace.foredeck_home)], capture_output=True, check=True
+    )
+    return done.stdout.decode()
