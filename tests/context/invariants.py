@@ -11,7 +11,7 @@ from context.sent import Sent, as_bytes, as_values, common, message_text
 from foredeck.context.calls.call import rendering_of
 from foredeck.context.messages.items import value_chars
 from foredeck.context.policies.uses import Uses
-from foredeck.context.rewriting.folding import find_piece_savings, find_superseded
+from foredeck.context.rewriting.collapsible import find_piece_savings, find_superseded
 from foredeck.context.state.gauge import Gauge
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.validity import find_faults

@@ -7,7 +7,7 @@ from foredeck.context.cache.economics import RebaseThresholds
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
-from foredeck.context.rewriting.rewriting import RebaseSettings
+from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.window.compacting import CompactionSettings
 
 CHARS_PER_TOKEN = 4

@@ -93,9 +93,9 @@ class Ledger:
             round(self.plain + plain.cost(prices), 1), round(self.ours + ours.cost(prices), 1)
         )
 
-    def allows(self, premium: float, terms: RebaseThresholds) -> bool:
+    def allows(self, premium: float, thresholds: RebaseThresholds) -> bool:
         """Whether the session could still pay so much more; what costs nothing always goes."""
-        return premium <= 0 or self.ours + premium <= (1 + terms.guard) * self.plain
+        return premium <= 0 or self.ours + premium <= (1 + thresholds.guard) * self.plain
 
     @property
     def total(self) -> BranchCost:
@@ -131,27 +131,30 @@ class RebaseOffer:
 
 
 def best_rebase(
-    dues: Sequence[CollapsibleMessage], prices: Prices, terms: RebaseThresholds, ledger: Ledger
+    messages: Sequence[CollapsibleMessage],
+    prices: Prices,
+    thresholds: RebaseThresholds,
+    ledger: Ledger,
 ) -> RebaseOffer | None:
     """The earliest position from which a rebase pays, None where there is none.
 
-    `dues` are in the order of their messages; everything from the position on goes. `ledger`
+    `messages` are in the order of their messages; everything from the position on goes. `ledger`
     includes the call at hand as it would be without a rebase.
     """
     rent = saving = cached = 0.0
     found: RebaseOffer | None = None
-    for due in reversed(dues):
-        rent += due.rent
-        saving += due.saving
-        cached += due.saving if due.suffix else 0.0
-        premium = prices.premium * max(0.0, due.suffix - cached)
-        if rent >= terms.factor * premium and ledger.allows(premium, terms):
-            found = RebaseOffer(due.index, rent, premium, saving)
+    for message in reversed(messages):
+        rent += message.rent
+        saving += message.saving
+        cached += message.saving if message.suffix else 0.0
+        premium = prices.premium * max(0.0, message.suffix - cached)
+        if rent >= thresholds.factor * premium and ledger.allows(premium, thresholds):
+            found = RebaseOffer(message.index, rent, premium, saving)
     return found
 
 
 def calls_until(
-    dues: Sequence[CollapsibleMessage], prices: Prices, terms: RebaseThresholds
+    messages: Sequence[CollapsibleMessage], prices: Prices, thresholds: RebaseThresholds
 ) -> int | None:
     """In how many calls at the earliest a rebase pays by the rent of what may go now.
 
@@ -160,10 +163,10 @@ def calls_until(
     """
     rent = saving = 0.0
     soonest: int | None = None
-    for due in reversed(dues):
-        rent += due.rent
-        saving += due.saving
-        missing = terms.factor * prices.premium * max(0.0, due.suffix - saving) - rent
+    for message in reversed(messages):
+        rent += message.rent
+        saving += message.saving
+        missing = thresholds.factor * prices.premium * max(0.0, message.suffix - saving) - rent
         if prices.read * saving <= 0:
             continue
         calls = max(1, math.ceil(missing / (prices.read * saving)))

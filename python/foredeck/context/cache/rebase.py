@@ -36,13 +36,13 @@ class RebaseInputs:
     """Estimate of the whole prompt as it would go out without a rebase."""
     window: int | None
     """The model's context window in tokens, None where it is not known."""
-    relaid: bool = False
+    layout_changed: bool = False
     """What was sent before was written by another layout."""
 
     @property
     def written_anew(self) -> bool:
         """Whether nothing of what was sent before goes out again, whatever is folded."""
-        return self.history_replaced or self.relaid
+        return self.history_replaced or self.layout_changed
 
     @property
     def lost(self) -> bool:
@@ -58,17 +58,17 @@ class WaterMarks:
     low: float = 0.60
 
 
-def reason_to_rebase(moment: RebaseInputs, water: WaterMarks) -> RebaseReason | None:
-    """Why now is a moment to fold what may be folded, or None."""
-    if moment.relaid:
+def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | None:
+    """Why now is the time to fold what may be folded, or None."""
+    if inputs.layout_changed:
         return "layout"
-    if moment.history_replaced:
+    if inputs.history_replaced:
         return "history"
-    if moment.model_changed:
+    if inputs.model_changed:
         return "model"
-    if moment.cold:
+    if inputs.cold:
         return "cold"
-    if moment.window and moment.tokens > water.high * moment.window:
+    if inputs.window and inputs.tokens > marks.high * inputs.window:
         return "high-water"
     return None
 

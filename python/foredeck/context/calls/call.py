@@ -11,7 +11,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rendering.render_context import render_context
-from foredeck.context.rewriting.rewriting import RebaseSettings
+from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session

@@ -12,9 +12,10 @@ from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
 from foredeck.context.policies.asking import PolicyRun, ask
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rewriting.costs import CallCosts
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
+from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
-from foredeck.context.rewriting.rewriting import CallContext, rewrite
 from foredeck.context.state.request import Model
 from foredeck.context.window.fitting import WindowBudget, fit
 from foredeck.context.window.pressure import usable_window
@@ -41,7 +42,7 @@ def choose_layout(call: CallInProgress) -> None:
 class DecisionBasis:
     """What a decision was made from."""
 
-    costs: CallContext
+    costs: CallCosts
     policy: PolicyRun
 
 
@@ -50,7 +51,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     session, request, wire = call.session, call.request, call.request.wire
     inputs = _rebase_inputs(call)
     run = ask(session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms)
-    costs = CallContext(
+    costs = CallCosts(
         inputs,
         request.model.prices if request.model else Prices(),
         call.first_new,
@@ -60,19 +61,19 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         wire.thinking,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
-    rules = call.settings.rules
-    call.decision = rewrite(session, call.context, call.layout, costs, rules, run.collapsible, find)
+    rebase = Rebase(call.context, call.layout, costs, call.settings.rules)
+    call.decision = rebase.run(run.collapsible, find)
     return DecisionBasis(costs, run)
 
 
 def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
     """Bring the prompt into the window, where folding was not enough."""
-    settings, model, window = call.settings, call.request.model, basis.costs.moment.window
+    settings, model, window = call.settings, call.request.model, basis.costs.inputs.window
     budget = WindowBudget(
         window,
         call.gauge,
         call.session.frame.chars,
-        settings.rules.water.low,
+        settings.rules.marks.low,
         settings.summary_chars,
         call.request.time_ms,
         unseals=call.request.wire.thinking,
@@ -111,7 +112,7 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
         history_replaced=call.alignment.replaced,
         tokens=call.gauge.prompt(session.branch.conversation, session.frame.chars),
         window=usable_window(session, model, call.gauge),
-        relaid=call.layout_changed,
+        layout_changed=call.layout_changed,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from foredeck.context.cache.cached import MINIMUM_TOKENS, NOTHING, marker_id
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.rewriting import CallContext
+from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import CachePrediction
 
 KEEP_CALLS = 5
@@ -15,7 +15,7 @@ costs asking the policy once more."""
 
 def foresee(
     context: RenderContext,
-    call: CallContext,
+    costs: CallCosts,
     changed_from: int,
     first_to_go: int | None,
     *,
@@ -26,14 +26,14 @@ def foresee(
     `changed_from`: the first message that does not go out as it did; `first_to_go`: the first
     that soon may not; `before`: where the marker stands that is to stay, if it can.
     """
-    reach = call.reach
-    hit = reach.hit(min(changed_from, call.start))
-    marked = reach.mark(hit, first_to_go, rebased=changed_from < call.start)
+    reach = costs.reach
+    hit = reach.hit(min(changed_from, costs.first_new))
+    marked = reach.mark(hit, first_to_go, rebased=changed_from < costs.first_new)
     if before is not None and before in reach.markable and before <= hit and hit >= reach.nearest:
         marked = before
-    total, read = _tokens(context, call, hit)
+    total, read = _tokens(context, costs, hit)
     rest = total - read
-    pays_for_writing = reach.rule == "markers" or call.prices.write > 1
+    pays_for_writing = reach.rule == "markers" or costs.prices.write > 1
     written = rest if pays_for_writing and total >= MINIMUM_TOKENS else 0
     return CachePrediction(reach.rule, hit, read, written, rest - written, marked)
 
@@ -44,10 +44,10 @@ def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
     return "" if end is None else marker_id(conversation, end)
 
 
-def _tokens(context: RenderContext, call: CallContext, hit: int) -> tuple[int, int]:
+def _tokens(context: RenderContext, costs: CallCosts, hit: int) -> tuple[int, int]:
     """Of the whole prompt, and of the prefix that is found."""
     conversation, gauge = context.conversation, context.gauge
-    total = gauge.prompt(conversation, call.fixed_chars)
+    total = gauge.prompt(conversation, costs.fixed_chars)
     if hit == NOTHING:
         return total, 0
     after = conversation.chars_sent - conversation.chars_before(hit)

@@ -1,0 +1,167 @@
+"""What may be folded at the next rebase, and what folding it would save. Renders nothing.
+
+Savings and superseded copies follow from the parts of messages, so they are kept in the
+conversation until a message is rendered again: this is asked at every call, of every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import groupby
+
+from foredeck.context.messages.parts import PieceRef, recipe_chars
+from foredeck.context.policies.pieces import folded_blocks, pieces_of
+from foredeck.context.rendering.layout import RenderContext, folded_part, is_receipt, shown_text
+from foredeck.context.rendering.savings import contains_lines
+from foredeck.sources import parse_read_range
+
+RECEIPT_SAVING = 40
+"""Characters from which on it pays to fold what only says that a file was written."""
+
+
+def find_collapsible(
+    context: RenderContext, wanted: Collection[PieceRef] = ()
+) -> dict[PieceRef, int]:
+    """Content that may go: released, deactivated, superseded, or `wanted` by the policy.
+
+    With the characters that folding it would save, in the order of the messages.
+    """
+    conversation, sets = context.conversation, context.sets
+    flight = conversation.last_assistant()
+    found = [index for index in _given_up(context) if may_fold(context, index, flight)]
+    collapsible = {PieceRef(index): saving(context, index) for index in found}
+    for ref in wanted:
+        if not ref.slot and may_fold(context, ref.message, flight):
+            part = conversation.parts[ref.message]
+            if part.shows and part.subject not in sets.pins:
+                collapsible[ref] = saving(context, ref.message)
+    collapsible |= _worthwhile_pieces(context, [ref for ref in wanted if ref.slot])
+    return dict(sorted(collapsible.items()))
+
+
+def foldable_results(context: RenderContext) -> list[int]:
+    """Messages whose content is neither pinned nor in flight, and long enough to be folded."""
+    flight = context.conversation.last_assistant()
+    return [
+        index
+        for ordinal, indexes in context.conversation.holders.items()
+        if ordinal not in context.sets.pins
+        for index in indexes
+        if may_fold(context, index, flight)
+    ]
+
+
+def least_used(context: RenderContext) -> list[int]:
+    """`foldable_results`, the least recently used first."""
+    conversation = context.conversation
+    return sorted(foldable_results(context), key=lambda i: (conversation.last_use(i), i))
+
+
+def may_fold(context: RenderContext, index: int, flight: int) -> bool:
+    """Whether folding a result is worth it, and takes nothing from results in flight: those after
+    message `flight`, which the model has not seen yet, nor what they say stands above."""
+    if context.conversation.last_use(index) > flight:
+        return False
+    least = context.min_saving_chars
+    if is_receipt(context.conversation.items[index]):
+        # Each is small, but there is one for each edit, and it tells nothing.
+        least = min(least, RECEIPT_SAVING)
+    return saving(context, index) >= least
+
+
+def saving(context: RenderContext, index: int) -> int:
+    """Characters that folding a result saves, its digest taken to be as long as it may be."""
+    conversation = context.conversation
+    known = conversation.savings.get(index)
+    if known is not None:
+        return known
+    item = conversation.items[index]
+    after = recipe_chars(folded_part(context, index).blocks, item)
+    if not is_receipt(item):
+        after += context.digests.limit(shown_text(conversation, index))
+    conversation.savings[index] = conversation.parts[index].chars - after
+    return conversation.savings[index]
+
+
+def find_piece_savings(
+    context: RenderContext, index: int, slots: Collection[int]
+) -> dict[PieceRef, int]:
+    """What folding these pieces of a message saves, piece by piece; only what is worth it."""
+    item, part = context.conversation.items[index], context.conversation.parts[index]
+    if folded_blocks(item, {*slots, *part.slots}, context.label) is None:
+        return {}
+    return {
+        PieceRef(index, piece.slot): piece.saving
+        for piece in pieces_of(item)
+        if piece.slot in slots and piece.saving >= context.min_saving_chars
+    }
+
+
+def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int]:
+    """Of the messages that show one object, those whose lines a newer, whole copy covers; but for
+    copies that a difference in view refers to."""
+    conversation = context.conversation
+    old = {
+        index
+        for position, index in enumerate(indexes)
+        if any(_covers(context, newer, index) for newer in indexes[position + 1 :])
+    }
+    referred_to = {
+        part.base
+        for index in indexes
+        if (part := conversation.parts[index]).form == "diff" and index not in old
+    }
+    return frozenset(old - referred_to)
+
+
+def _given_up(context: RenderContext) -> set[int]:
+    """Results whose content nobody wants, and copies that newer ones supersede."""
+    conversation, sets = context.conversation, context.sets
+    found: set[int] = set()
+    for ordinal, indexes in conversation.holders.items():
+        old = _superseded(context, ordinal) if len(indexes) > 1 else ()
+        for index in indexes:
+            unwanted = index not in conversation.wanted or ordinal not in sets.active
+            if index in old or (unwanted and ordinal not in sets.pins):
+                found.add(index)
+    return found
+
+
+def _worthwhile_pieces(context: RenderContext, refs: list[PieceRef]) -> dict[PieceRef, int]:
+    """Pieces of messages that are worth folding, with what that saves."""
+    found: dict[PieceRef, int] = {}
+    for index, group in groupby(sorted(refs), key=lambda ref: ref.message):
+        slots = frozenset(ref.slot for ref in group)
+        known = context.conversation.piece_savings.get(index)
+        if known is None or known[0] != slots:
+            known = slots, find_piece_savings(context, index, slots)
+            if known[1]:
+                context.conversation.piece_savings[index] = known
+        found |= known[1]
+    return found
+
+
+def _superseded(context: RenderContext, ordinal: int) -> frozenset[int]:
+    known = context.conversation.superseded
+    if ordinal not in known:
+        known[ordinal] = find_superseded(context, context.conversation.holders[ordinal])
+    return known[ordinal]
+
+
+def _covers(context: RenderContext, newer: int, older: int) -> bool:
+    """Whether the newer message shows at least the range of the file that the older one does."""
+    new, old = context.conversation.items[newer], context.conversation.items[older]
+    part, other = context.conversation.parts[newer], context.conversation.parts[older]
+    if part.form == "diff" or (part.version or 0) < (other.version or 0):
+        return False
+    if part.text_hash is None:
+        # The newer one is cut short.
+        return False
+    shown, before = (
+        parse_read_range(item.arguments, shown_text(context.conversation, index))
+        for item, index in ((new, newer), (old, older))
+    )
+    if shown is None or before is None:
+        return shown is before
+    lines = shown.first <= before.first and before.last <= shown.last
+    return shown.complete or lines or contains_lines(shown.text, before.text)

@@ -1,0 +1,110 @@
+"""What a call costs as it stands, with nothing folded, and with a rebase. In tokens of input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from foredeck.context.cache.cached import HEAD, NOTHING, CacheReach
+from foredeck.context.cache.economics import (
+    DEFINITION_CHARS,
+    CollapsibleMessage,
+    Ledger,
+    Prices,
+    PromptBill,
+    RebaseOffer,
+    RebaseThresholds,
+    best_rebase,
+)
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, RebaseInputs, first_free, is_closing
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.state.branch import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class CallCosts:
+    """What decides what the call at hand costs."""
+
+    inputs: RebaseInputs
+    prices: Prices
+    first_new: int
+    """How many messages were sent before."""
+    fixed_chars: int
+    """Characters around the messages: system prompt, tools."""
+    reach: CacheReach
+    """What the provider's cache would find."""
+    rewritten: int | None = None
+    """From this message on the host has changed what it had sent before: these bytes are new to
+    the provider whatever we do."""
+    unseals: bool = False
+    """Whether the wire lets reasoning of earlier turns be left out."""
+
+    @property
+    def warm(self) -> bool:
+        """Whether the provider's cache may hold what was sent before."""
+        return self.first_new > 0 and not self.inputs.lost
+
+    def ledger_after(self, branch: Branch, changed_from: int) -> Ledger:
+        """The branch's ledger after this call, if it changes from that message on."""
+        plain, ours = _plain_bill(branch, self), _own_bill(branch, self, changed_from)
+        return branch.ledger.after(self.prices, plain, ours)
+
+
+def paying_rebase(
+    branch: Branch,
+    costs: CallCosts,
+    thresholds: RebaseThresholds,
+    messages: Sequence[CollapsibleMessage],
+) -> RebaseOffer | None:
+    """The rebase that pays at this call, by the rent that what may go has cost so far."""
+    if not messages:
+        return None
+    if is_closing(branch.conversation):
+        thresholds = replace(thresholds, factor=thresholds.factor * thresholds.closing)
+    so_far = costs.ledger_after(branch, costs.first_new)
+    return best_rebase(messages, costs.prices, thresholds, so_far)
+
+
+def priced(
+    branch: Branch, costs: CallCosts, collapsible: Mapping[PieceRef, int]
+) -> list[CollapsibleMessage]:
+    """What may go, message by message in their order, as far back as bytes may change."""
+    conversation = branch.conversation
+    savings: dict[int, int] = {}
+    rents: dict[int, float] = {}
+    for ref, chars in collapsible.items():
+        calls = branch.depth + 1 - conversation.collapsible[ref]
+        saving = chars / CHARS_PER_TOKEN
+        savings[ref.message] = savings.get(ref.message, 0) + chars
+        rents[ref.message] = rents.get(ref.message, 0.0) + costs.prices.read * saving * calls
+    before, free = conversation.chars_before, first_free(conversation)
+    found = max(costs.reach.hit(costs.first_new), HEAD)
+    messages: list[CollapsibleMessage] = []
+    for index in sorted(index for index in savings if index >= free):
+        suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
+        saving = savings[index] / CHARS_PER_TOKEN
+        messages.append(CollapsibleMessage(index, saving, rents[index], suffix / CHARS_PER_TOKEN))
+    return messages
+
+
+def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
+    """With every message as the host has it, and without our tools and our cache marker."""
+    conversation, reach = branch.conversation, costs.reach
+    new = conversation.items[costs.first_new if costs.first_new >= reach.nearest else HEAD :]
+    total = max(0, conversation.chars_host + costs.fixed_chars - DEFINITION_CHARS)
+    warm = costs.warm and reach.rule != "none"
+    return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
+
+
+def _own_bill(branch: Branch, costs: CallCosts, changed_from: int) -> PromptBill:
+    """As it goes out, changed from a message on."""
+    conversation = branch.conversation
+    total = conversation.chars_sent + costs.fixed_chars
+    hit = costs.reach.hit(min(changed_from, costs.first_new))
+    if hit == NOTHING:
+        return _bill(total, 0)
+    return _bill(total, conversation.chars_before(hit) + costs.fixed_chars)
+
+
+def _bill(total: int, cached: int) -> PromptBill:
+    return PromptBill(cached / CHARS_PER_TOKEN, (total - cached) / CHARS_PER_TOKEN)

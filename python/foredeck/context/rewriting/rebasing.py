@@ -1,0 +1,152 @@
+"""The rebase of one call: whether there is one, from which message on, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
+from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_free, reason_to_rebase
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.rendering.layout import Layout, RenderContext
+from foredeck.context.rewriting.collapsible import find_collapsible
+from foredeck.context.rewriting.costs import CallCosts, paying_rebase, priced
+from foredeck.context.rewriting.folding import (
+    fold,
+    fold_down,
+    foldable_chars,
+    objects_to_shed,
+    unseal,
+)
+from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
+from foredeck.context.state.branch import Branch
+from foredeck.model.call_values import Decision
+
+Collapsible = Mapping[PieceRef, int]
+"""Content that may go, with the characters that folding it would save."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseSettings:
+    """What the user can change about rebases."""
+
+    marks: WaterMarks = field(default_factory=WaterMarks)
+    thresholds: RebaseThresholds = field(default_factory=RebaseThresholds)
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """Decides about the rebase of one call, and carries it out."""
+
+    context: RenderContext
+    layout: Layout
+    costs: CallCosts
+    settings: RebaseSettings
+
+    @property
+    def branch(self) -> Branch:
+        """The branch that the call is made on."""
+        return self.context.branch
+
+    def run(self, wanted: Collection[PieceRef], find: FindRefreshes | None) -> Decision:
+        """Rebase if that is free, pays or must be. The branch's ledger goes on by this call.
+
+        `wanted`: what the policy says may go, beside what nobody wants any more. `find`: finds
+        the reads that may be brought up to date, given what goes.
+        """
+        branch, keeps_bytes = self.branch, self.layout.keeps_bytes
+        collapsible = find_collapsible(self.context, wanted)
+        refreshes = find(self.context, collapsible.keys()) if find and keeps_bytes else {}
+        if refreshes:
+            savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
+            collapsible = dict(sorted({**collapsible, **savings}.items()))
+        branch.conversation.set_collapsible(collapsible.keys(), branch.depth + 1)
+        decision = self._fold(collapsible, refreshes) if keeps_bytes else self._shed_objects(wanted)
+        if decision.is_rebase and keeps_bytes and self.costs.unseals:
+            unseal(self.context, decision.changed_from or 0)
+        changed_from = min(self.context.changed, default=len(branch.conversation))
+        branch.ledger = self.costs.ledger_after(branch, changed_from)
+        return decision
+
+    def _shed_objects(self, wanted: Collection[PieceRef]) -> Decision:
+        """A layout that writes all anew need not wait for a rebase, and has nothing to fold: what
+        may go, and what does not fit, is no longer active."""
+        results = {ref.message for ref in wanted if not ref.slot}
+        for index in results & self.branch.conversation.wanted.keys():
+            self.branch.release(index)
+        if self.costs.unseals and not first_free(self.branch.conversation):
+            unseal(self.context, 0)
+        gone = objects_to_shed(
+            self.context,
+            fixed_chars=self.costs.fixed_chars,
+            window=self.costs.inputs.window,
+            marks=self.settings.marks,
+        )
+        for ordinal in gone:
+            self.branch.release_object(ordinal)
+        return Decision("rebase", "high-water", 0) if gone else Decision()
+
+    def _fold(self, collapsible: Collapsible, refreshes: Mapping[PieceRef, Refresh]) -> Decision:
+        """Fold in place what may go, from the first message on from which that is worth it."""
+        costs, context = self.costs, self.context
+        reason, first = self._reason(collapsible)
+        self.branch.rebase_in = None
+        offer = self._offer(collapsible) if reason is None and costs.warm else None
+        if offer is not None:
+            reason, first = self._reason_of(offer), offer.index
+        if reason is None:
+            return Decision()
+        refs = [ref for ref in collapsible if ref.message >= first]
+        folded = fold(context, self.layout, refs, refreshes) | self._fold_more(reason)
+        if not folded and not costs.inputs.written_anew:
+            return Decision()
+        for index in folded:
+            self.branch.release(index)
+        changed_from = min(context.changed, default=costs.first_new)
+        decision = Decision("rebase", reason, 0 if costs.inputs.layout_changed else changed_from)
+        return decision if offer is None else offer.explain(decision)
+
+    def _reason(self, collapsible: Collapsible) -> tuple[RebaseReason | None, int]:
+        """Why a rebase is free or necessary, whatever it costs, and from which message on."""
+        reason = reason_to_rebase(self.costs.inputs, self.settings.marks)
+        if reason == "high-water" and self._is_futile(collapsible):
+            # Sealed reasoning stands behind nearly everything: what could go now, one result at a
+            # time, is what came last. A compaction does more, and is made before the window is
+            # full.
+            reason = None
+        if reason is None and self.costs.rewritten is not None:
+            return "history", self.costs.rewritten
+        return reason, 0
+
+    def _offer(self, collapsible: Collapsible) -> RebaseOffer | None:
+        """The rebase that pays at this call; where none does, the branch notes when one may."""
+        branch, costs, thresholds = self.branch, self.costs, self.settings.thresholds
+        messages = priced(branch, costs, collapsible)
+        offer = paying_rebase(branch, costs, thresholds, messages)
+        if offer is None:
+            branch.rebase_in = calls_until(messages, costs.prices, thresholds)
+        return offer
+
+    def _reason_of(self, offer: RebaseOffer) -> RebaseReason:
+        """Why a rebase pays: what it changes may not be cached in any case."""
+        reach = self.costs.reach
+        if reach.rule == "none":
+            return "no-cache"
+        return "pays" if reach.hit(self.costs.first_new) > offer.index else "look-back"
+
+    def _fold_more(self, reason: RebaseReason) -> set[int]:
+        """Above the high-water mark, go on down to the low one."""
+        context, fixed, marks = self.context, self.costs.fixed_chars, self.settings.marks
+        window = self.costs.inputs.window
+        tokens = context.gauge.prompt(context.conversation, fixed)
+        if not window or not (reason == "high-water" or tokens > marks.high * window):
+            return set()
+        return fold_down(context, self.layout, int(marks.low * window), fixed)
+
+    def _is_futile(self, collapsible: Collapsible) -> bool:
+        """Whether what may not be changed now keeps the prompt so near the high-water mark that it
+        would be there again soon: nearer than half of the way down to the low one."""
+        inputs, marks = self.costs.inputs, self.settings.marks
+        enough = (marks.high + marks.low) / 2 * (inputs.window or 0)
+        chars, held = foldable_chars(self.context, collapsible)
+        return held and inputs.tokens - self.context.gauge.tokens(chars) > enough
