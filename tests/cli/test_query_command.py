@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,25 @@ def test_as_of_a_transaction(ask: Any, node: NodeFolder) -> None:
     assert ask(SESSIONS, "--as-of", second)[1]["rows"] == [["new"]]
     code, told = ask(SESSIONS, "--as-of", "nobody-1")
     assert (code, "nobody-1" in told) == (3, True)
-    assert ask(SESSIONS, "--valid-time", "1969-01-01T00:00:00Z")[1]["rows"] == []
+
+
+def test_at_a_time(ask: Any, node: NodeFolder) -> None:
+    running = node.running()
+    assert running is not None
+    with closing(open_xtdb(running.url, token=node.token())) as store:
+        times = [head.time_ms for head in store.history("a")]
+
+    def rows(time_ms: int) -> Any:
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        return ask(SESSIONS, "--at", moment)[1]["rows"]
+
+    assert rows(times[0] - 1) == []
+    assert rows(times[0]) == [["old"]]
+    assert rows(times[1] - 1) == [["old"]]
+    assert rows(times[1]) == [["new"]]
+    assert ask(SESSIONS, "--at", "now")[1]["rows"] == [["new"]]
+    code, told = ask(SESSIONS, "--at", "some day")
+    assert (code, "'some day' is no point in time" in told) == (2, True)
 
 
 def test_what_is_refused_is_explained(ask: Any) -> None:

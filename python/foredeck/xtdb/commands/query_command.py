@@ -54,7 +54,8 @@ def _run(args: Namespace) -> int:
     # The server ends the query; this side waits a little longer for it to say so.
     client = XtdbClient(server.url, token=server.token, timeout_ms=timeout_ms + 2_000)
     with closing(client):
-        rows = _ask(client, query.body, _basis(args, client, server), args.timeout)
+        basis = _basis(args, client, server)
+        rows = [] if basis is None else _ask(client, query.body, basis, args.timeout)
     shown = [_values(row, query.columns) for row in rows[: args.limit]]
     if args.json:
         print_json({"columns": query.columns, "rows": shown, "more": len(rows) > args.limit})
@@ -94,22 +95,35 @@ def _server(args: Namespace, config: Config) -> _Target:
     )
 
 
-def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, str | int]:
-    """As of which transaction and which valid time the query looks."""
+def _basis(args: Namespace, client: XtdbClient, server: _Target) -> dict[str, int] | None:
+    """The transaction as of which the query looks; None where that is before the first one.
+
+    Raises `Missing` for an unknown token, `QueryRefused` for what is no time.
+    """
     from foredeck.store.protocol import Token
     from foredeck.xtdb.database.names import XtdbNames
     from foredeck.xtdb.database.reading import XtdbReader
 
-    basis: dict[str, str | int] = {}
+    reader = XtdbReader(client, XtdbNames(server.namespace))
     if args.as_of is not None:
-        reader = XtdbReader(client, XtdbNames(server.namespace))
-        basis["tx-id"] = reader.tx_id(Token(args.as_of))
-    if args.valid_time is not None:
-        basis["valid-time"] = args.valid_time
-    return basis
+        return {"tx-id": reader.tx_id(Token(args.as_of))}
+    if args.at is None:
+        return {}
+    token = reader.newest_at(_time_ms(args.at))
+    return None if token is None else {"tx-id": reader.tx_id(token)}
 
 
-def _ask(client: XtdbClient, body: str, basis: Mapping[str, str | int], seconds: int) -> list[Any]:
+def _time_ms(text: str) -> int:
+    from foredeck.cli.moments import EXAMPLES, parse_moment
+    from foredeck.xtdb.database.datalog import QueryRefused
+
+    moment = parse_moment(text)
+    if moment is None:
+        raise QueryRefused(f"{text!r} is no point in time, such as {EXAMPLES}")
+    return moment
+
+
+def _ask(client: XtdbClient, body: str, basis: Mapping[str, int], seconds: int) -> list[Any]:
     from foredeck.xtdb.database.client import Refused
 
     try:
@@ -173,13 +187,16 @@ def _configure(parser: ArgumentParser) -> None:
         default=_SECONDS,
         help="end the query after this time (default: %(default)s)",
     )
-    parser.add_argument(
+    past = parser.add_mutually_exclusive_group()
+    past.add_argument(
         "--as-of",
         metavar="TOKEN",
         help="look at the store as it was after a transaction, as `history --json` names it",
     )
-    parser.add_argument(
-        "--valid-time", metavar="TIME", help="look as of a valid time, such as 2026-01-31T12:00:00Z"
+    past.add_argument(
+        "--at",
+        metavar="TIME",
+        help="look at the store as it was at a time: 2026-03-01T14:30:00+01:00, 14:30, 2h ago",
     )
     parser.add_argument("--url", metavar="URL", help="a server, instead of the configured one")
     parser.add_argument(

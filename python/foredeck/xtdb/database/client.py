@@ -226,10 +226,10 @@ class XtdbClient:
         rows: list[list[Any]] = self.ask(f"{{:query {query} :in-args [{values}]}}", basis)
         return rows
 
-    def ask(self, body: str, basis: Mapping[str, str | int] | None = None) -> list[Any]:
+    def ask(self, body: str, basis: Mapping[str, int] | None = None) -> list[Any]:
         """Run a query as XTDB takes it: `{:query {...} :in-args [...]}`.
 
-        `basis`: `tx-id`, `valid-time`, as of which it looks. Raises `Refused`, and `StoreError`
+        `basis`: the `tx-id` as of which it looks. Raises `Refused`, and `StoreError`
         where the query failed while it ran.
         """
         headers = {"Content-Type": "application/edn"}

@@ -225,6 +225,24 @@ class XtdbReader:
         """XTDB's id of the transaction that is called `token`. Raises `Missing`."""
         return self._known_transaction(token)[1]
 
+    def newest_at(self, time_ms: int) -> Token | None:
+        """The transaction that was the newest at a time; None before the first.
+
+        Goes by the times that transactions have for foredeck: XTDB's own are those of delivery.
+        """
+        key = self._key
+        rows = self.client.query(
+            f"{{:find [(min ?seq)] :in [?time] :where [[?e {key('tx_time')} ?t] [(> ?t ?time)]"
+            f" [?e {key('tx_seq')} ?seq]]}}",
+            time_ms,
+        )
+        clock = self.clock()
+        if clock is None:
+            return None
+        place = rows[0][0] - 1 if rows else clock.seq
+        found = self._sequence(place - 1, place)
+        return found[0].origin.token if found else None
+
     def transactions(self, tokens: Iterable[Token]) -> list[Origin]:
         """See `Store.transactions`."""
         wanted = list(dict.fromkeys(tokens))
