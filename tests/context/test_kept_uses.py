@@ -38,7 +38,7 @@ RULES = st.sampled_from([UseRule(), UseRule(min_names=1), UseRule(max_holders=1)
 @pytest.fixture(autouse=True)
 def _keep_everything() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resumption, "WORTH_IT", 1)
+        patch.setattr(resumption, "MIN_MESSAGES", 1)
         yield
 
 
@@ -90,8 +90,8 @@ def test_going_on_at_any_message_finds_what_reading_everything_does(
 def test_an_engine_that_takes_over_what_was_kept_sends_the_same_bytes(
     layout: str, policy: str, script: Script
 ) -> None:
-    def play(worth_it: int) -> list[Sent]:
-        resumption.WORTH_IT = worth_it
+    def play(min_messages: int) -> list[Sent]:
+        resumption.MIN_MESSAGES = min_messages
         with fresh_host(layout=layout, policy=policy, checked=False) as host:
             for step in script:
                 take(host, step)

@@ -1,4 +1,4 @@
-"""What keys there are: walking the configuration model, and naming the nearest to a wrong one."""
+"""The configuration keys: found by walking the model; and the nearest one to a mistyped name."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def _walk(model: type[BaseModel], prefix: str, inherited: Sequence[Any]) -> Iter
             yield from _walk(kind, f"{prefix}{name}.", marks)
         else:
             user_only, outside_files = (
-                any(isinstance(mark, told) for mark in marks) for told in (UserOnly, OutsideFiles)
+                any(isinstance(mark, wanted) for mark in marks)
+                for wanted in (UserOnly, OutsideFiles)
             )
             yield Key(f"{prefix}{name}", field, user_only, outside_files)
 

@@ -49,7 +49,7 @@ class ValueOrigin:
 DEFAULT = ValueOrigin("default", "")
 
 MAX_FILE_BYTES = 256 * 1024
-"""A longer file is no configuration."""
+"""No real configuration file comes near this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _text_of(path: Path) -> str:
-    """A configuration file's text. A project may bring along a link to a device, or anything."""
+    """A configuration file's text. A project's may be anything, such as a link to a device."""
     if str(path) == os.devnull:
         return ""
     mode = path.stat().st_mode
@@ -166,7 +166,7 @@ def _text_of(path: Path) -> str:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Dotted keys and values; a table in place of a value stays one, for the model to refuse."""
+    """Dotted keys and values. A table in place of a value is kept, for the model to refuse."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and (key in sections() or (value and key not in all_keys())):
@@ -195,7 +195,7 @@ def _explain(error: ValidationError, origins: Mapping[str, ValueOrigin]) -> Iter
 
 
 def _reason(problem: ErrorDetails, *, whole_value: bool) -> str:
-    """What pydantic found, in the words of a user; the value too if it is the key's own."""
+    """What pydantic found, as a user would say it; with the value if it is the key's own."""
     if problem["type"] == "value_error":
         return problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":

@@ -26,7 +26,7 @@ class Section(BaseModel):
 
 
 def absolute_path(path: Path) -> Path:
-    """The path with `~` replaced; raises ValueError if it is relative to who knows what."""
+    """The path with `~` expanded. Raises ValueError if it is relative."""
     path = path.expanduser()
     if not path.is_absolute():
         raise ValueError("must be an absolute path (or start with ~)")

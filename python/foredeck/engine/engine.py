@@ -21,7 +21,7 @@ from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import finish
 from foredeck.engine.current import CurrentSession
-from foredeck.engine.garbage import without_collecting
+from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import Notify, RecoverableStore
 from foredeck.engine.settings import compaction_settings
@@ -30,7 +30,7 @@ from foredeck.errors import Conflict, OutOfSync, StoreDamaged, ToolError
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
-from foredeck.hosts.pi.requests import to_blocks, to_request, to_tool_event, to_wish
+from foredeck.hosts.pi.requests import to_blocks, to_compaction_request, to_request, to_tool_event
 from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
     AssembleParams,
@@ -100,7 +100,7 @@ class Engine:
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """Open a session; the one before is closed. Idempotent."""
-        with without_collecting():
+        with without_garbage_collection():
             session = self._current.open(params).session
         return {
             "session": session.id,
@@ -122,7 +122,7 @@ class Engine:
     def assemble(self, params: AssembleParams) -> AssembleResult:
         """What the model shall see of a message list; committed before this returns."""
         # The first request of a long session makes objects of all its messages.
-        with nullcontext() if params.keep else without_collecting():
+        with nullcontext() if params.keep else without_garbage_collection():
             # Opened for what there is to catch up with. Where that fails the session is
             # forgotten, and opened once more for the call.
             self._current.require(params.session)
@@ -206,7 +206,7 @@ class Engine:
         """What to do about a compaction that the host has in mind."""
         settings = compaction_settings(self._config)
         with self._current.use(params.session) as opened:
-            verdict = opened.assembler.compact(to_wish(params), settings)
+            verdict = opened.assembler.compact(to_compaction_request(params), settings)
         made = verdict.made
         if made is None:
             return {"action": verdict.action}

@@ -1,4 +1,4 @@
-"""Keeps what was found of a long session beside the store, for the engine that opens it next."""
+"""Uses found in a long session, kept beside the store for the engine that opens it next."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
 from foredeck.store.derived import read_derived, write_derived
 
-WORTH_IT = 200
-"""Reading fewer messages again takes a few milliseconds."""
+MIN_MESSAGES = 200
+"""Reading fewer messages again takes only a few milliseconds."""
 
 
 def recall_uses(home: Path, session: str, uses: Uses) -> None:
-    """Let `uses` begin with what was kept of a session, if anything was."""
+    """Start `uses` from what was kept of the session, if anything was."""
     data = read_derived(home, session)
     uses.kept = None if data is None else KeptUses.from_bytes(data)
 
 
 def keep_uses(home: Path, session: str, uses: Uses) -> None:
-    """Keep what `uses` has found since something was kept last, where that is worth it."""
-    if uses.read - (0 if uses.kept is None else uses.kept.count) < WORTH_IT:
+    """Keep what `uses` has found, unless little has come since it was kept last."""
+    if uses.read - (0 if uses.kept is None else uses.kept.count) < MIN_MESSAGES:
         return
     uses.kept = uses.keep()
     with suppress(OSError):

@@ -1,7 +1,7 @@
 """Following the files that a session has met, between its requests.
 
-The tracker's threads only leave word; all work is done on the engine's own thread, through
-`call_soon`. Files that only a listing has named are not followed: nothing of theirs can be stale.
+The tracker's threads only report changes; all work is done on the engine's own thread, through
+`call_soon`. Files that were only listed are not followed: the model has seen nothing of theirs.
 """
 
 from __future__ import annotations
@@ -78,21 +78,22 @@ class SessionWatch:
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
-        """Files that the model sees and that may have changed, without waiting for word of it."""
+        """Files that the model sees and that may have changed, also where no change has been
+        reported yet."""
         entries = self._session.index.entries
         holders = self._session.branch.conversation.holders
         files = [entries[n].object for n in sorted(holders) if entries[n].type == "file"]
         return self._tracker.differing(files)
 
     def remind(self) -> None:
-        """Have what was being written at the last look looked at again in a moment."""
+        """Look again in a moment at files that were being written at the last look."""
         if self._session.pending.unsettled:
             self._tracker.remind(self._session.pending.unsettled)
 
     def hold(self, call_id: str, event: ToolEvent) -> None:
-        """A tool is about to write: changes of its files are left to what it says at its end.
+        """A tool is about to write: leave changes of its files until its end.
 
-        Else the watcher could be first, and the change would count as somebody else's.
+        Otherwise the watcher could see them first, and they would count as somebody else's.
         """
         written = [t.path for t in touched_paths(event, limit=1) if t.role == "written"]
         places = [self._filesystems.locate(path, event.cwd or None) for path in written]
@@ -100,7 +101,7 @@ class SessionWatch:
             self._held[call_id] = names
 
     def release(self, call_id: str | None = None) -> None:
-        """The tool has run, or all have: what is still waiting is looked at."""
+        """The tool has ended, or all have: look at the changes that were held back."""
         if call_id is None:
             self._held.clear()
         else:

@@ -38,8 +38,9 @@ class Method:
 class OpenRequest:
     """A request that is not answered yet; `id` is None for a notification.
 
-    `settled`: the handler has returned, so what it did is done and can no longer be cancelled.
-    `task` serves it from its arrival on, `worker` runs its handler: jsonrpcserver starts that one.
+    `settled`: the handler has returned, so its work is done and can no longer be cancelled.
+    `task` serves the request from its arrival on; `worker`, which jsonrpcserver starts, runs the
+    handler.
     """
 
     name: str
@@ -63,7 +64,7 @@ def build_table(methods: Mapping[str, Method]) -> Table:
 async def dispatch(request: OpenRequest, table: Table) -> dict[str, Any] | None:
     """Serve one request whose envelope has been checked; gives the response, None if none is due.
 
-    No exception but cancellation comes out of here.
+    Raises nothing but cancellation.
     """
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": request.name, "params": request.params}
     if request.id is not None:
@@ -75,7 +76,7 @@ async def dispatch(request: OpenRequest, table: Table) -> dict[str, Any] | None:
 
 
 def _as_is(message: Any) -> Any:
-    """The peer has parsed and checked the message: it needs the id and `$/cancel` before this."""
+    """Neither parse nor validate: the peer has done both, for it needs the id and `$/cancel`."""
     return message
 
 

@@ -1,6 +1,6 @@
-"""Notices that the host is gone although its end of the pipe is still open.
+"""Notices that the host has died although its end of the pipe is still open.
 
-That happens when another child of the host has inherited the pipe. Without this the engine would
+That happens where another child of the host has inherited the pipe. Without this the engine would
 wait for input for ever.
 """
 

@@ -97,7 +97,7 @@ class _Server:
         return 0
 
     def _end_on_signals(self) -> None:
-        """SIGTERM and SIGHUP end it. Ctrl-C too, but not under a host.
+        """End on SIGTERM and SIGHUP; on Ctrl-C only where the engine was started by hand.
 
         A terminal sends Ctrl-C to the host and to all its children; the host decides what that
         means, and closes stdin if it means the end.

@@ -15,7 +15,7 @@ from foredeck.hosts.protocol import MessageEdits
 def to_wire(answer: Answer, times: Sequence[int]) -> MessageEdits:
     """The answer to `context/assemble`, but for its status and notices.
 
-    `times`: time stamps of the host's messages; a message of ours takes that of its neighbour.
+    `times`: time stamps of the host's messages; an inserted message takes its neighbour's.
     """
     return {
         "call": answer.call,
@@ -31,7 +31,7 @@ def to_wire(answer: Answer, times: Sequence[int]) -> MessageEdits:
 
 
 def to_messages(inserts: Sequence[Insert], times: Sequence[int], index: int) -> list[Message]:
-    """Messages of ours that go before message `index`, in Pi's shape."""
+    """The inserted messages before message `index`, in Pi's shape."""
     return [_message(insert, times, index) for insert in inserts]
 
 
@@ -55,7 +55,7 @@ def apply_edits(
     inserts: Mapping[int, list[Message]],
     drops: Set[int],
 ) -> list[Message]:
-    """The list that goes out: what the shim does with an answer, done here for replay and show."""
+    """The list that goes out: what the shim does with an answer, for replay and `show`."""
     result: list[Message] = []
     for index, message in enumerate(messages):
         result.extend(inserts.get(index, ()))

@@ -1,4 +1,4 @@
-"""Pi's session files, as far as they are looked at beside the messages that Pi hands over."""
+"""What is read of Pi's session files beside the messages that Pi hands over."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pathlib import Path
 
 
 def unreadable_lines(path: str) -> int:
-    """How many lines of a session file are cut off or damaged, as far as their ends tell.
+    """How many lines of a session file are cut off or damaged, judged by their first and last
+    characters.
 
-    Pi passes over them without a word. 0 where the file cannot be opened.
+    Pi skips such lines silently. 0 where the file cannot be opened.
     """
     try:
         with Path(path).open("rb") as file:

@@ -1,4 +1,4 @@
-"""What Pi keeps of a tool's output beside the result that it cuts for the model."""
+"""The whole output of a tool, which Pi keeps in a file where it truncates the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 16 * 1024 * 1024
-"""A larger output is not kept: it would make every copy of the session as large."""
+"""A larger output is not kept: every copy of the session would be as large."""
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What the model saw at a call, put together again from the store alone."""
+"""What the model saw at a call, rebuilt from the store alone."""
 
 from __future__ import annotations
 

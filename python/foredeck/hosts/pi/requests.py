@@ -1,4 +1,4 @@
-"""Requests of the protocol (docs/protocol.md) as the context layer takes them: neutral."""
+"""From the parameters of the protocol to the neutral requests that the context layer takes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from foredeck.hosts.protocol import (
 from foredeck.model.compactions import AskedBy
 from foredeck.sources import ToolEvent
 
-_LONG_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
-"""What the long retention means where the model record does not say, by the wire's beginning."""
+_LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
+"""Seconds of the long cache retention where the model record does not say, by the first part of the
+API's name."""
 
 
 def to_request(
@@ -65,8 +66,8 @@ _ASKED_BY: dict[str, AskedBy] = {
 }
 
 
-def to_wish(params: SessionCompactParams) -> CompactionRequest:
-    """The request behind `session/compact`; its messages are stored by what asks for them."""
+def to_compaction_request(params: SessionCompactParams) -> CompactionRequest:
+    """The request behind `session/compact`. Its messages are not stored once more."""
     unused: dict[str, bytes] = {}
     return CompactionRequest(
         by=_ASKED_BY[params.reason],
@@ -106,13 +107,18 @@ def to_model(model: Mapping[str, Any] | None) -> Model | None:
 
 
 def _ttl_s(model: Mapping[str, Any], api: str) -> float | None:
-    """For how long the provider keeps a prompt: as the record says, else as its documents do."""
+    """How long the provider keeps a prompt: by the record, else by the provider's documentation.
+
+    None where neither says.
+    """
     tier = "long" if model.get("retention") == "long" else "short"
     lifetimes = model.get("promptCache")
-    told = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
-    if isinstance(told, int | float) and told > 0:
-        return float(told)
-    return next((s for wire, s in _LONG_S.items() if tier == "long" and api.startswith(wire)), None)
+    recorded = lifetimes.get(tier) if isinstance(lifetimes, dict) else None
+    if isinstance(recorded, int | float) and recorded > 0:
+        return float(recorded)
+    if tier == "short":
+        return None
+    return next((s for name, s in _LONG_RETENTION_S.items() if api.startswith(name)), None)
 
 
 def to_outcome(outcome: OutcomeParams) -> Outcome:

@@ -18,11 +18,11 @@ SENT_ROLES = frozenset(
         "compactionSummary",
     }
 )
-"""Roles that Pi turns into messages of a provider. It leaves out all others without a word."""
+"""Roles that Pi turns into messages of a provider. It silently leaves out all others."""
 
 
 def find_faults(messages: Sequence[Message]) -> list[str]:
-    """Everything a provider would refuse, in words; empty for a valid prompt.
+    """Everything that a provider would refuse, as texts; empty for a valid prompt.
 
     Aborted and failed answers count as Pi's adapters treat them: they are left out.
     """
