@@ -1,8 +1,8 @@
-"""Several agents at once: engines on one database, at work on the same files.
+"""Several agents at once: engines on one database that work on the same files.
 
-First all of them work at the same time, then one after the other changes a file that all have
-read, and the others must be told of it once. Files are changed under a lock of the bench's own, as
-an editor would; what is asked of the engines is that none of it is lost.
+First all of them work at the same time. Then each in turn changes a file that all have read, and
+the others must get one notice of it. The files themselves are changed under a lock, as an editor
+would; the engines must not lose any of the changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Advance = Callable[[str], None]
 
 @dataclass
 class Agent:
-    """One agent: its engine, its session, and what the bench has seen of it."""
+    """One agent: its engine, its session, and the times of its calls."""
 
     name: str
     repo: Path
@@ -47,16 +47,16 @@ class Agent:
     _observed: list[dict[str, Any]] = field(default_factory=list)
 
     def say(self, text: str) -> str:
-        """A word of the user, and the call that follows; returns the newest message's text."""
+        """Send a message of the user; returns the text of the newest message in the prompt."""
         self._pending.append({"role": "user", "content": [_block(text)], "timestamp": self._now})
         return self._ask()
 
     def read(self, path: Path) -> str:
-        """The agent reads a file."""
+        """Read a file; returns the text of the newest message in the next prompt."""
         return self._run("read", {"path": str(path)}, path.read_text())
 
     def edit(self, path: Path, lock: threading.Lock) -> str:
-        """The agent changes a line of a file."""
+        """Change a line of a file; returns the text of the newest message in the next prompt."""
         with lock:
             lines = path.read_text().split("\n")
             at = self.random.randrange(len(lines) - 1)
@@ -99,8 +99,8 @@ def run_agents(
     installed: Path | None = None,
     advance: Advance = lambda _note: None,
 ) -> dict[str, Any]:
-    """One agent alone, then `count` at once. Returns what `foredeck bench agents --json` prints,
-    latencies in milliseconds from the agent's side, telling of the tool included."""
+    """Run one agent alone, then `count` at once. Returns what
+    `foredeck bench agents --json` prints; latencies are in milliseconds as the agent sees them, `tool/observed` included."""
     alone, _ = _play(1, store, steps, installed, advance)
     tally = Tally()
     together, told = _play(count, store, steps, installed, advance, tally)
@@ -138,7 +138,7 @@ def _play(
                 for agent in agents:
                     agent.host.ready()
                 _work(agents, files, steps, advance)
-                told = _tell(agents, files, advance)
+                told = _count_notices(agents, files, advance)
             finally:
                 for agent in agents:
                     agent.host.close()
@@ -165,7 +165,7 @@ def _agent(home: Path, repo: Path, store: str, number: int) -> Agent:
 
 
 def _work(agents: list[Agent], files: list[Path], steps: int, advance: Advance) -> None:
-    """All agents read and change the files, at the same time."""
+    """Let all agents read and change the files at the same time."""
     locks = {path: threading.Lock() for path in files}
     failures: list[BaseException] = []
 
@@ -191,8 +191,9 @@ def _work(agents: list[Agent], files: list[Path], steps: int, advance: Advance) 
         raise failures[0]
 
 
-def _tell(agents: list[Agent], files: list[Path], advance: Advance) -> dict[str, int]:
-    """Each agent in turn changes a file that all have read: the others are told, once."""
+def _count_notices(agents: list[Agent], files: list[Path], advance: Advance) -> dict[str, int]:
+    """Let each agent in turn change a file that all have read; counts missing and repeated
+    notices to the others."""
     told = {"changes": 0, "untold": 0, "told_again": 0, "lost_updates": 0}
     for agent in agents:
         for path in files:
@@ -214,7 +215,8 @@ def _tell(agents: list[Agent], files: list[Path], advance: Advance) -> dict[str,
 
 
 def _check(home: Path, store: str, agents: list[Agent], files: list[Path], tally: Tally) -> int:
-    """Sessions are whole and apart; returns the files whose newest version is not the disk's."""
+    """Check that each session is complete and has only its own calls; returns how many files have
+    a newest version that is not what is on disk."""
     with opened(home, store) as found:
         for agent in agents:
             tally.acknowledged += len(agent.host.answered)

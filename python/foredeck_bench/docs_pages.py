@@ -1,4 +1,4 @@
-"""Writes the parts of docs/ that the program knows best.
+"""Writes the parts of docs/ that are generated from the program.
 
     python -m foredeck_bench.docs_pages [--check]
 
@@ -63,7 +63,7 @@ def refreshed(page: str, generated: str) -> str:
 
 
 def stale_pages(folder: Path, *, write: bool) -> list[Path]:
-    """The pages of a docs folder that do not fit the program; `write` brings them up to date."""
+    """The pages of a docs folder that differ from the program; `write` brings them up to date."""
     stale = []
     for name, generate in PAGES.items():
         path = folder / name
@@ -136,7 +136,7 @@ def _default(key: Key) -> str:
 
 
 def main() -> int:
-    """Bring docs/ up to date, or with --check only say what is not; exit code 1 if so."""
+    """Bring docs/ up to date, or with --check list the stale pages; then the exit code is 1."""
     parser = argparse.ArgumentParser(
         prog="python -m foredeck_bench.docs_pages", description=__doc__
     )
@@ -145,7 +145,7 @@ def main() -> int:
     args = parser.parse_args()
     stale = stale_pages(args.folder, write=not args.check)
     for path in stale:
-        print(f"{path}: {'does not fit the program' if args.check else 'brought up to date'}")
+        print(f"{path}: {'is stale' if args.check else 'brought up to date'}")
     return 1 if args.check and stale else 0
 
 

@@ -1,4 +1,4 @@
-"""Making the figures of docs/economics.md again, from any set of recorded sessions.
+"""Makes the figures of docs/economics.md from a set of recorded sessions.
 
     python -m foredeck_bench.economics_page PATH...
 
@@ -67,7 +67,7 @@ def write(page: Path, results: Results) -> None:
 
 
 def figures(results: Results) -> str:
-    """The part of the page that is made."""
+    """The generated part of the page."""
     ideal, ruled = (results[cache] for cache in CACHES)
     invalid = sum(each["total"]["invalid_prompts"] for each in (ideal, ruled))
     errors = sum(each["total"]["errors"] for each in (ideal, ruled))

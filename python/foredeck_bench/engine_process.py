@@ -1,4 +1,4 @@
-"""A real engine process over its pipes, timed from the side of the host."""
+"""A real engine process behind its pipes, timed as the host sees it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ INITIALIZE = {
 
 
 class EngineFailed(ForedeckError):
-    """The engine that is measured answered with an error, or ended by itself."""
+    """The engine answered with an error, or ended."""
 
 
 class EngineEnded(EngineFailed):
-    """The engine has ended by itself, or was killed."""
+    """The engine process has ended, or was killed."""
 
 
 PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
@@ -41,9 +41,9 @@ PROGRAM = "from foredeck.cli.main import main; raise SystemExit(main())"
 class EngineProcess:
     """`with EngineProcess(home, cwd) as engine:` starts one; leaving it ends it.
 
-    `program` takes the place of the engine's own command line, `wrapper` goes
-    before the interpreter, `environment` is added to its
-    environment. Raises `EngineFailed` where the engine answers with an error or ends by itself.
+    `program` replaces the engine's own command line, `wrapper` goes before the interpreter,
+    `environment` is added to the process's. Raises `EngineFailed` where the engine answers with an
+    error, `EngineEnded` where it has ended.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EngineProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.notices: list[str] = []
-        """What the engine has told the user, as far as answers have been read."""
+        """Messages to the user, as far as the engine's output has been read."""
         self._cwd = cwd
         self._number = 0
         self._process = subprocess.Popen(
@@ -94,13 +94,13 @@ class EngineProcess:
         self._process.wait()
 
     def initialize(self) -> None:
-        """The first request."""
+        """Send the first request."""
         self.ask("initialize", {**INITIALIZE, "cwd": str(self._cwd), "pid": os.getpid()})
 
     def open(self, session: str, calls: int | None = None) -> dict[str, Any]:
         """Open a session; also a way to wait until notifications are served.
 
-        `calls`: what the first answer said, for an engine that comes after another.
+        `calls`: how many calls the session had when it was first opened, for a second engine.
         """
         asked = {"session": session, "file": None, "cwd": str(self._cwd), "parent": None}
         again = {} if calls is None else {"calls": calls}
@@ -124,15 +124,15 @@ class EngineProcess:
         raise EngineEnded(f"the engine ended at {method}")
 
     def ping_seconds(self, messages: list[Message]) -> float:
-        """Seconds for a request of that size which the engine has nothing to do for."""
+        """Seconds for a request of that size that needs no work."""
         began = time.perf_counter()
         self.ask("ping", {"messages": messages})
         return time.perf_counter() - began
 
     def observe(self, session: str, observed: list[dict[str, Any]]) -> None:
-        """Tell of tools that have run."""
-        for told in observed:
-            params = {"session": session, **told}
+        """Report tools that have run."""
+        for tool in observed:
+            params = {"session": session, **tool}
             self._send({"jsonrpc": "2.0", "method": "tool/observed", "params": params})
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -145,7 +145,7 @@ class EngineProcess:
 
 
 def start_seconds(home: Path, cwd: Path) -> float:
-    """From the start of a process to its first answer."""
+    """Seconds from the start of a process to its first answer."""
     began = time.perf_counter()
     with EngineProcess(home, cwd) as engine:
         engine.initialize()
@@ -167,7 +167,7 @@ def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
 
 
 def resident_mb(pid: int) -> float | None:
-    """Resident memory of a process in megabytes; None where it cannot be told."""
+    """Resident memory of a process in megabytes; None where the system does not say."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -188,6 +188,6 @@ def _resident_by_ps(pid: int) -> float | None:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """This process's own, without what whoever runs it has configured."""
+    """The environment of this process without its foredeck settings."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")}
     return {**kept, "FOREDECK_HOME": str(home), "XDG_CONFIG_HOME": str(home / "config")}

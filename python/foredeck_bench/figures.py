@@ -1,4 +1,4 @@
-"""Figures: what was measured, beside what it should be."""
+"""Figures: what was measured, and the goal for it."""
 
 from __future__ import annotations
 

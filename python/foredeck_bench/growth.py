@@ -1,8 +1,8 @@
-"""Many sessions in one store: whether size, start and assembly stay what they were.
+"""Many sessions in one store: do size, start and assembly stay what they were?
 
 Each session has an engine of its own in this process, on real files that it reads and edits.
-Times are of the processor, all threads of this process together, and not by the clock: what else
-the machine does meanwhile would look like drift.
+Times are processor time of all threads of this process, not wall-clock time: with that, other work
+of the machine would look like drift.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Advance = Callable[[str], None]
 
 @dataclass(slots=True)
 class Checkpoint:
-    """What the sessions since the checkpoint before have cost. Times in ms."""
+    """What the sessions since the last checkpoint cost. Times in milliseconds."""
 
     sessions: int
     store_bytes: int
@@ -50,7 +50,7 @@ class Checkpoint:
     assemble_ms: float
     assemble_p95_ms: float
     resume_ms: float
-    """The same for sessions from the beginning, taken up again."""
+    """The same for the oldest sessions, resumed."""
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class _Growth:
         )
 
     def _resume(self, ended: SimulatedHost) -> float:
-        """Seconds to take up an old session; nothing is asked that would make it longer."""
+        """Seconds to resume an old session; no new message makes it longer."""
         host = work_host(ended.session, ended.messages)
         request = host.request(self._work.time_ms)
         began = time.process_time()
@@ -180,15 +180,15 @@ def _name(number: int) -> str:
 
 
 def _last_prompt(store: Store, session: str) -> str:
-    """A hash of what the last call of a session was made of."""
+    """A hash of the prompt of a session's last call."""
     calls = len(store.query("call", {"session": session}))
     prompt = prompt_at(store, session, calls)
     return hash_value([prompt.system, prompt.messages])
 
 
 def _drift(points: list[Checkpoint]) -> dict[str, float]:
-    """The mean of the last three checkpoints over that of the three after the first, which also
-    pays for what all sessions share."""
+    """The mean of the last three checkpoints over the mean of the three after the first; the first
+    also pays for what all sessions share."""
     early, late = points[1:4], points[-3:]
     names = ("bytes_per_session", "start_ms", "assemble_ms", "resume_ms")
     if not early:

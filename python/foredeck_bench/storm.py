@@ -1,7 +1,7 @@
-"""Files that change under a running engine: in storms, by git, by editors, by installers.
+"""Files that change under a running engine: many at once, by git, by editors, by installers.
 
 A real engine follows files that its session has read. After each phase every one of them must
-come to be in the store as it is on the disk.
+be in the store as it is on disk.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FOLDERS = 49
 PATIENCE_S = 180.0
 POLL_S = 0.1
 REST_S = 5.0
-"""The engine is at rest when it has done nothing for so long: what a burst asks for is over then,
-however long a busy machine takes for it."""
+"""The engine is idle once it has done nothing for this long, whatever a burst of changes needs on a
+busy machine."""
 REST_SHARE = 0.01
-"""What of a core counts as nothing."""
+"""The share of a core that counts as nothing."""
 CHUNK = 500
 EDITED = 500
 LIMIT_FILES = 20
@@ -51,13 +51,13 @@ WITHOUT_WATCHES = (
 
 
 class CannotStorm(ForedeckError):
-    """What the bench needs is missing here."""
+    """Something that the bench needs is missing here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
     """One kind of change. `wrong`: tracked files whose newest version is not what is on the disk
-    when the patience ends. `settle_s`: from the last write until all were right."""
+    after PATIENCE_S. `settle_s`: from the last write until all were right."""
 
     name: str
     written: int
@@ -98,7 +98,7 @@ class Storm:
     # ------------------------------------------------------------ phases
 
     def paused(self, count: int) -> Phase:
-        """The engine is stopped while `count` files are written, the tracked ones among them."""
+        """Stop the engine while `count` files are written, the tracked ones among them."""
         os.kill(self.engine.pid, signal.SIGSTOP)
         try:
             for number in range(count - len(self.files)):
@@ -119,7 +119,7 @@ class Storm:
                 path.write_text(f"{text} {number}\n")
 
     def checkout(self) -> Iterator[Phase]:
-        """Branches that differ in every tracked file, there and back."""
+        """Check out a branch that differs in every tracked file, and go back."""
         for path in self.repo.rglob("junk-*"):
             path.unlink()
         self._rewrite("on the first branch")
@@ -134,7 +134,7 @@ class Storm:
             yield self.settle(f"git checkout {branch}", len(self.files))
 
     def editors(self) -> Phase:
-        """Saved by rename, deleted and made again, emptied first."""
+        """Save as editors do: by rename, by deleting and writing again, by emptying first."""
         chosen = self.files[: 3 * EDITED]
         for number, path in enumerate(chosen):
             if number % 3 == 0:
@@ -150,7 +150,7 @@ class Storm:
         return self.settle("editors", len(chosen))
 
     def install(self) -> Phase:
-        """Folders full of packages come, go, and are put in each other's place."""
+        """Create, delete and swap folders full of packages, as installers do."""
         count = 0
         for number in range(200):
             staged = self.repo / "node_modules" / f".staging-{number}"
@@ -250,7 +250,7 @@ def _reads(files: list[Path], number: int) -> Step:
 
 
 def _without_watches(root: Path, advance: Advance) -> Phase:
-    """The limit of watches is reached: files are compared, and the user is told."""
+    """Run with no watches left: files must be compared, and the user told."""
     name = "no watches left"
     probe = subprocess.run([*WITHOUT_WATCHES, "true"], capture_output=True, check=False)
     if probe.returncode != 0:
@@ -281,8 +281,7 @@ def _memory(pid: int, what: str) -> float | None:
 
 
 def _idle_share(pid: int, seconds: float, advance: Advance) -> tuple[float, float | None]:
-    """How many seconds it took to rest, and the percent of one core that the engine then uses
-    while nothing happens."""
+    """Seconds until the engine was idle, and the percent of one core that it uses from then on."""
     began = time.monotonic()
     span = min(REST_S, seconds)
     while (used := _used_s(pid, span)) is not None and used > REST_SHARE * span:
@@ -296,7 +295,7 @@ def _idle_share(pid: int, seconds: float, advance: Advance) -> tuple[float, floa
 
 
 def _used_s(pid: int, seconds: float) -> float | None:
-    """Seconds of the processor that a process uses within so many of the clock."""
+    """Seconds of processor time that a process uses within so many seconds."""
     before = _cpu_s(pid)
     if before is None:
         return None

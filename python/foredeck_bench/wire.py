@@ -20,7 +20,7 @@ from foredeck_bench.engine_process import INITIALIZE, PROGRAM, resident_mb
 
 LINE_LIMIT = 1_000_000
 PATIENCE_S = 60.0
-"""Without an answer for so long the engine counts as hung."""
+"""An engine that does not answer for this long counts as hung."""
 DEEP = 100_000
 CHECK_EVERY = 50
 """A good request after so many hostile lines."""
@@ -30,7 +30,7 @@ Advance = Callable[[str], None]
 
 @dataclass(slots=True)
 class WireReport:
-    """What was sent, and what became of the engines that it was sent to."""
+    """What was sent, and how the engines took it."""
 
     messages: int = 0
     bytes: int = 0
@@ -101,7 +101,7 @@ class Victim:
 def run_wire(
     messages: int = 5_000, seed: int = 1, advance: Advance = lambda _note: None
 ) -> WireReport:
-    """Send so many hostile lines to engines, one after another."""
+    """Send this many hostile lines to one engine after another."""
     report, chosen = WireReport(), random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="foredeck-wire-") as name:
         while report.messages < messages:
@@ -141,7 +141,7 @@ def _abuse(
 
 
 def _check(victim: Victim, report: WireReport) -> bool:
-    """A good request is answered; everything before it is JSON-RPC."""
+    """Check that a good request is answered, and that every line before the answer is JSON-RPC."""
     report.checks += 1
     name = f"check-{report.checks}"
     victim.send(b"\n" + _line(_request(name, "ping")))
@@ -306,7 +306,7 @@ def _input_ends_in_mid_line(victim: Victim) -> int | None:
 
 
 def _output_closed(victim: Victim) -> int | None:
-    """The host stops reading, and goes on asking."""
+    """The host stops reading, but keeps asking."""
     assert victim.process.stdout is not None
     os.close(victim.process.stdout.fileno())
     with suppress(OSError):  # it has noticed

@@ -59,7 +59,7 @@ def work_host(session: str, messages: Iterable[Message] = ()) -> SimulatedHost:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model call: the messages that are new to it, and what `tool/observed` told before it."""
+    """One model call: its new messages, and the parameters of the `tool/observed` before it."""
 
     messages: list[Message]
     observed: list[dict[str, Any]]
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass(slots=True)
 class WorkSession:
-    """Makes one step after the other; its files are real and lie in `folder`."""
+    """Makes one step after another, on real files in `folder`."""
 
     folder: Path
     id: str = "bench"
@@ -83,7 +83,7 @@ class WorkSession:
     _pending: list[Message] = field(default_factory=list)
     _observed: list[dict[str, Any]] = field(default_factory=list)
     _edited: list[str] = field(default_factory=list)
-    """Files of the edit that the next step tells of: they change when the tool has run."""
+    """Files of the edit that the next step reports: they change when the tool has run."""
 
     def __post_init__(self) -> None:
         self._random.seed(self.seed)
@@ -92,7 +92,7 @@ class WorkSession:
             self._write(name, self._text(self._random.randint(2_000, 12_000)))
 
     def begin(self, id: str) -> None:
-        """Another session on the same files, a pause later: nothing of this one stands in it."""
+        """Begin another session on the same files, a pause later, with an empty conversation."""
         self.id = id
         self.time_ms += PAUSE_MS
         self.calls += -self.calls % CALLS_PER_TURN

@@ -1,1 +1,3 @@
-"""Killing engine, Pi, both, or the XTDB node, at chosen and at random points, and what is left."""
+"""Kills the engine, Pi, both, or the XTDB node at chosen and at random points, and checks what is
+left.
+"""

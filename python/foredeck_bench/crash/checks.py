@@ -1,4 +1,4 @@
-"""What the store holds after kills, against what the hosts were told."""
+"""Compares what the store holds after the kills with what the hosts were answered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 def check_answered(
     store: Store, session: str, answered: Sequence[tuple[int, list[Message]]], tally: Tally
 ) -> None:
-    """Every answered call is stored, and shows the prompt that was answered."""
+    """Check that every answered call is stored, with the prompt that was answered."""
     records = {head.fields["ordinal"] for head in store.query("call", {"session": session})}
     for ordinal, prompt in answered:
         if ordinal not in records:
@@ -29,7 +29,7 @@ def check_answered(
 
 
 def _seen(prompt: Sequence[Message]) -> list[tuple[Any, Any]]:
-    """What a model sees of a prompt."""
+    """The fields of a prompt that a model sees."""
     return [(message["role"], message["content"]) for message in prompt]
 
 
@@ -42,7 +42,7 @@ def _shown(store: Store, session: str, ordinal: int, tally: Tally) -> list[tuple
 
 
 def check_records(store: Store, session: str, tally: Tally) -> None:
-    """Nothing is recorded twice, and what a record speaks of is there."""
+    """Check that nothing is recorded twice, and that everything a record refers to exists."""
     records = store.query("call", {"session": session})
     ids = {head.id for head in records}
     _once((_list_of(head) for head in records), "calls of one list", session, tally)
@@ -68,7 +68,7 @@ def _once(values: Iterable[object], what: str, session: str, tally: Tally) -> No
 
 
 def check_results(store: Store, session: str, results: dict[str, str], tally: Tally) -> None:
-    """Every tool result (text by the provider's call id) is one object with that text."""
+    """Check that every tool result, by the provider's call id, is one object with its text."""
     chat = f"chat:{session}"
     found: dict[str, list[str | None]] = {}
     for head in store.query("toolcall"):

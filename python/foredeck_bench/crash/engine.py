@@ -1,7 +1,7 @@
 """The engine, with a fuse beside it: `python -m foredeck_bench.crash.engine FUSE`.
 
-All of it is the engine that Pi starts, but for the store's commit and the way of its answers to
-the host, where the fuse is looked at.
+It is the engine that Pi starts, except that it looks at the fuse around each commit and after each
+answer to the host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, 
 
 
 class FusedStore:
-    """A store that looks at the fuse on both sides of the commit of a call record."""
+    """A store that looks at the fuse before and after it commits a call record."""
 
     def __init__(self, store: Any, fuse: Fuse) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Rounds without Pi: one model call each, with the engine, or the XTDB node, killed around it."""
+"""Rounds without Pi: one model call in each, around which the engine or the XTDB node is killed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Advance = Callable[[str], None]
 
 @dataclass
 class EngineRounds:
-    """Plays sessions in `folder`, on the state folder `home`."""
+    """Runs sessions in `folder`, on the state folder `home`."""
 
     folder: Path
     home: Path
@@ -60,7 +60,7 @@ class EngineRounds:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def run(self, rounds: int) -> None:
-        """So many rounds, in as many sessions as they take."""
+        """Run this many rounds, in as many sessions as they take."""
         most = NODE_ROUNDS if self.victim == "node" else SESSION_ROUNDS
         for number, start in enumerate(range(0, rounds, most)):
             self._session(number, min(most, rounds - start))
@@ -76,7 +76,7 @@ class EngineRounds:
         self._count_orphans()
 
     def _play(self, session: str, seed: int, rounds: int, *, kill: bool) -> list[bytes]:
-        """The prompts of a session, with a kill at each call or with none."""
+        """Run a session, with a kill at each call or with none; returns its prompts."""
         work_folder = self.folder / "work"
         shutil.rmtree(work_folder, ignore_errors=True)
         work_folder.mkdir(parents=True)
@@ -145,7 +145,7 @@ class EngineRounds:
             check_records(store, session, tally)
             check_results(store, session, results, tally)
         if tally.failures and not counts:
-            raise EngineFailed(f"the run without kills is not sound: {tally.examples}")
+            raise EngineFailed(f"the run without kills already fails: {tally.examples}")
 
     def _count_orphans(self) -> None:
         engines = [p for p in with_environment(MARK, self.mark) if "crash.engine" in p.command]
@@ -154,7 +154,7 @@ class EngineRounds:
 
 
 def difference(found: list[Any], expected: list[Any]) -> str:
-    """Where two prompts part, for a person to read."""
+    """The first difference between two prompts, for a person to read."""
     if len(found) != len(expected):
         return f"{len(found)} messages instead of {len(expected)}"
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):

@@ -1,4 +1,4 @@
-"""Where a process is killed: a file that names a point, and whom to kill there.
+"""A file that says at which point a process is to be killed.
 
 Only the bench's own engine program (`foredeck_bench.crash.engine`) looks for it.
 """
@@ -32,7 +32,7 @@ Victim = Literal["engine", "pi", "both", "node"]
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """What the file holds: the point, how often it is passed before, and which processes die.
+    """Content of the file: the point, how often it is passed before, and which processes die.
 
     `engine` and `host`: the process that finds the file, and the one that started it. `node`: the
     state folder whose XTDB node dies.
@@ -46,19 +46,19 @@ class KillPoint:
 
 
 class Fuse:
-    """`lay` on one side, `reach` on the other."""
+    """The bench lays it; the engine under test reaches it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def lay(self, charge: KillPoint) -> None:
-        """The next process to reach this point kills and dies."""
+        """Have the next process that reaches this point kill what the kill point names."""
         draft = self._file.with_suffix(".new")
         draft.write_text(json.dumps(asdict(charge)))
         draft.replace(self._file)
 
     def is_left(self) -> bool:
-        """Take it away; returns whether nobody had reached it."""
+        """Remove the fuse; returns whether no process had reached it."""
         deadline = time.monotonic() + REACHED_S
         while self._file.exists():
             # The reply was read a moment ago: the process that wrote it is about to look.
@@ -69,7 +69,7 @@ class Fuse:
         return False
 
     def reach(self, point: str) -> None:
-        """Kill, if that is what was laid for this point."""
+        """Kill, where the fuse was laid for this point."""
         try:
             found = json.loads(self._file.read_text())
         except FileNotFoundError:

@@ -25,7 +25,7 @@ def settings(store: str) -> dict[str, str]:
 
 @contextmanager
 def prepared(home: Path, store: str, installed: Path | None = None) -> Iterator[None]:
-    """Make `home` ready for that store, its node running; that is ended with the block.
+    """Prepare `home` for that store; its XTDB node runs until the block ends.
 
     `installed`: the state folder where the XTDB node is installed (default: the user's own).
     Raises `StoreUnavailable` where it is not.
@@ -67,7 +67,7 @@ def opened(home: Path, store: str) -> Iterator[Store]:
 
 
 def check_database(home: Path, store: str, tally: Tally) -> None:
-    """Whether XTDB, once it has been given what still waits, holds what the local copy holds."""
+    """Check that XTDB holds what the local copy holds, once everything is delivered."""
     found = store_kind(store).deliver_and_compare(_config(home, store))
     if found is None:
         return

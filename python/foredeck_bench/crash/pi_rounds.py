@@ -52,7 +52,7 @@ Advance = Callable[[str], None]
 
 @dataclass
 class PiRounds:
-    """Plays rounds with one Pi after another in `workspace`."""
+    """Runs rounds with one Pi after another in `workspace`."""
 
     install: PiInstall
     workspace: PiWorkspace
@@ -73,7 +73,7 @@ class PiRounds:
     _calm_s: float = 1.0
 
     def run(self, rounds: int) -> None:
-        """So many rounds."""
+        """Run this many rounds."""
         with self._stack:
             self._model = self._stack.enter_context(ScriptedModel(self._answer))
             write_agent_dir(self.workspace.agent_dir, self._model.url)
@@ -97,7 +97,7 @@ class PiRounds:
             raise RpcError(f"the undisturbed session went wrong: {self._model.violations}")
 
     def _begin(self) -> int:
-        """A new session; returns how many requests were received before it."""
+        """Begin a session; returns how many requests were received before it."""
         story.prepare(self.workspace.repo)
         if self._pi is None:
             self._pi = self._start()
@@ -168,7 +168,7 @@ class PiRounds:
 
     @contextmanager
     def _aim(self, point: str, call: int) -> Iterator[None]:
-        """Kill at this point of the `call`-th model call, or at any moment."""
+        """Arrange for a kill at this point of the `call`-th model call, or at any moment."""
         fuse = Fuse(self._fuse_file)
         if point in INSIDE:
             node = str(self.workspace.foredeck_home) if self.victim == "node" else None
@@ -216,7 +216,7 @@ class PiRounds:
     # ------------------------------------------------------------ what came of it
 
     def _compare_all(self, began: int) -> None:
-        """Where Pi lived on: every prompt is the undisturbed session's."""
+        """Where Pi survived, check that every prompt is that of the undisturbed session."""
         found = [story.comparable(request) for request in self._received(began)]
         self.tally.prompts += len(found)
         for number, prompt in enumerate(self._calm):
@@ -227,7 +227,7 @@ class PiRounds:
                 return
 
     def _resume(self) -> None:
-        """Start Pi again where it was killed, and look at the next prompt."""
+        """Start Pi again where it was killed, and check the next prompt."""
         assert self._pi is not None
         self._strike()  # a random moment may have come after the last answer
         killed, self._pi = self._pi, None
@@ -260,7 +260,7 @@ class PiRounds:
             self.tally.fault("lost_results", f"{id} is in Pi's file and not in the next prompt")
 
     def _check(self, session: str, began: int) -> None:
-        """What the store holds of this session, while its engine runs."""
+        """Check what the store holds of this session while its engine runs."""
         with homes.opened(self.workspace.foredeck_home, self.store) as store:
             check_records(store, session, self.tally)
             received = len(self._received(began))
@@ -290,7 +290,7 @@ def _written_results(workspace: PiWorkspace) -> set[str]:
 
 
 def _results(workspace: PiWorkspace, session: str) -> dict[str, str]:
-    """Texts of the tool results that Pi has written down in this session, by call id."""
+    """Texts of the tool results in Pi's session file, by call id."""
     if workspace.session_entries()[0]["id"] != session:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""All rounds of `foredeck bench crash`, shared out between targets and ways."""
+"""All rounds of `foredeck bench crash`, divided among the victims and the ways to drive an engine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_crash(plan: Plan, advance: Callable[[str], None] = lambda _note: None) -
 
 
 def shares(plan: Plan) -> list[tuple[Victim, int, int]]:
-    """Victim, rounds with an engine alone, and rounds through Pi."""
+    """Victim, rounds with an engine alone, and rounds through Pi, for each victim."""
     rounds = plan.rounds
     if plan.target in ("pi", "both"):
         return [(plan.target, 0, rounds)]

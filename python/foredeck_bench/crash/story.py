@@ -36,13 +36,13 @@ CALLS = len(STEPS)
 
 
 def prepare(repo: Path) -> None:
-    """The files of a round, as they are before it."""
+    """Write the files that a round starts with."""
     (repo / "a.txt").write_text(TEXT)
     (repo / "b.txt").unlink(missing_ok=True)
 
 
 def answer(request: ModelRequest) -> StepResult:
-    """The scripted model."""
+    """The scripted model's reply to a request."""
     turn: list[Any] = []
     for role, block in blocks(request):
         turn = [] if (role, block["type"]) == ("user", "text") else [*turn, block]
@@ -77,6 +77,6 @@ def comparable(request: ModelRequest) -> list[str]:
 
 
 def is_word(text: str, word: str) -> bool:
-    """Whether a text of `comparable` is the user's word."""
+    """Whether a text of `comparable` is a message of the user."""
     role, block = json.loads(text)
     return bool(role == "user" and block.get("text") == word)

@@ -1,4 +1,4 @@
-"""What became of all rounds."""
+"""The counts of all rounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_EXAMPLES = 10
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over all rounds. Everything from `missing` to `unreached` is to be 0."""
+    """Counts over all rounds. Everything from `missing` to `unreached` must be 0."""
 
     rounds: int = 0
     through_pi: int = 0
@@ -45,7 +45,7 @@ class Tally:
 
     @property
     def failures(self) -> int:
-        """How much of what must not happen has happened."""
+        """How many things went wrong."""
         return (
             self.missing
             + self.lost_results
@@ -59,7 +59,7 @@ class Tally:
         )
 
     def fault(self, name: str, text: str, count: int = 1) -> None:
-        """Count something that must not happen, with an example for the report."""
+        """Count something that must not happen, and keep an example for the report."""
         setattr(self, name, getattr(self, name) + count)
         if len(self.examples) < MOST_EXAMPLES:
             self.examples.append(f"{name}: {text}")

@@ -2,7 +2,7 @@
 
 With a terminal and a model that Pi can use, the user works there with that model. Otherwise, or
 with FOREDECK_DEMO=scripted, a scripted model on loopback does, and a table shows what it saw.
-With FOREDECK_STORE=xtdb the objects are kept in XTDB (`demo_store.py`).
+With FOREDECK_STORE=xtdb the objects are kept in XTDB (`demo/store.py`).
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _play(
 
 
 def _narrate(event: Mapping[str, Any]) -> None:
-    """Say what happens while it happens."""
+    """Print what happens as it happens."""
     kind = event.get("type")
     if kind == "tool_execution_start":
         arguments = event.get("args") or {}

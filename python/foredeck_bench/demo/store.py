@@ -27,12 +27,13 @@ class DemoStore:
 
     @property
     def config(self) -> Config:
-        """As the demo's engine sees it, nothing of the user's own configuration in it."""
+        """The configuration of the demo's engine, without the user's own."""
         environ = {"FOREDECK_HOME": str(self.home), **self.environment}
         return load_config(environ=environ, user_file=self.home / "no-user-configuration").config
 
     def settle(self) -> str | None:
-        """Wait until XTDB has all of it, and say in a line what it has; None on SQLite.
+        """Wait until everything is delivered to XTDB, and describe in a line what it
+        holds; None on SQLite.
 
         Raises `StoreUnavailable` where XTDB does not take it, `Corrupt` where it has something
         else than the local copy.

@@ -1,4 +1,4 @@
-"""What the scripted model does in the demo: it mends the sample repository.
+"""What the scripted model does in the demo: it fixes a bug in the sample repository.
 
 The story touches what foredeck does: outputs of every kind, a file read again before and after
 an edit, more files than the window holds, an old output brought back, a file pinned.

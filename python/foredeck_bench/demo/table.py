@@ -138,7 +138,7 @@ def _handles(ordinals: Iterable[int]) -> str:
 
 
 def plain_calls(session_file: Path, fixed: int) -> list[PlainCall]:
-    """What each call of a session would have been in plain Pi.
+    """Each call of a session as plain Pi would have made it.
 
     `fixed` is what system prompt and tools take, in tokens. Calls of foredeck's own tools and
     their results are left out: plain Pi has none.
