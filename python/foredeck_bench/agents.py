@@ -99,8 +99,10 @@ def run_agents(
     installed: Path | None = None,
     advance: Advance = lambda _note: None,
 ) -> dict[str, Any]:
-    """Run one agent alone, then `count` at once. Returns what
-    `foredeck bench agents --json` prints; latencies are in milliseconds as the agent sees them, `tool/observed` included."""
+    """Run one agent alone, then `count` at once; returns what `--json` prints.
+
+    Latencies are in milliseconds as the agent sees them, `tool/observed` included.
+    """
     alone, _ = _play(1, store, steps, installed, advance)
     tally = Tally()
     together, told = _play(count, store, steps, installed, advance, tally)

@@ -1,4 +1,4 @@
-"""All rounds of `foredeck bench crash`, divided among the victims and the ways to drive an engine."""
+"""All rounds of `foredeck bench crash`, divided among victims and ways to drive an engine."""
 
 from __future__ import annotations
 
