@@ -15,6 +15,7 @@ import pytest
 from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home, make_home
 
 from foredeck.cli.main import main
+from foredeck.model.calls import CallDocument
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
 from foredeck.model.records import CallDocument, MemberDocument, call_id, member_id

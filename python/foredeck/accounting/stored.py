@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
@@ -114,8 +115,8 @@ class _Reader:
         self._state = BranchState()
         self._at: str | None = None
         self._messages: dict[str, Message] = {}
-        self._edited: dict[MessageKey, tuple[PartRow, Message]] = {}
-        """By message, the newest row that it went out by, and what that made of it."""
+        self._edited: dict[MessageKey, tuple[Sequence[Any], Message]] = {}
+        """By message, the newest stored row that it went out by, and what that made of it."""
         self._sent, self._plain = Shapes(), Shapes()
         self._around: dict[str, Around] = {}
 
@@ -157,16 +158,17 @@ class _Reader:
                 ours = unpack(self._state.inserts[index], self._store.blob)
                 yield from ((index, message) for message in to_messages(ours, times, index))
             if index < len(messages) and index not in self._state.drops:
-                row = self._state.rows.get(index)
+                row = self._state.stored_rows.get(index)
                 yield index, self._as_sent(keys[index], messages[index], row)
 
-    def _as_sent(self, key: MessageKey, message: Message, row: PartRow | None) -> Message:
+    def _as_sent(self, key: MessageKey, message: Message, row: Sequence[Any] | None) -> Message:
         """The message as it goes out: the same object at each call, until its edit changes."""
-        if row is None or row.packed is None:
+        if row is None:
             return message
         known, edited = self._edited.get(key, (None, message))
         if known is not row:
-            edits = {0: Part.from_row(row, self._store.blob).blocks or []}
+            blocks = Part.from_row(PartRow.from_row(row), self._store.blob).blocks
+            edits = {} if blocks is None else {0: blocks}
             edited = apply_edits([message], edits, {}, set())[0]
             self._edited[key] = row, edited
         return edited

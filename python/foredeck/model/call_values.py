@@ -2,12 +2,12 @@
 
 `from_record` reads what a store holds, `to_record` (or `to_row`) writes it: the names and positions
 there are those of every record ever stored, and stay. What a record leaves out has the default.
+They are named tuples, since a session that is opened makes thousands of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 Stored = Mapping[str, Any]
@@ -19,8 +19,7 @@ REWRITTEN = "rewritten"
 """An outcome: another extension has changed the call's request, or the one before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What was decided at a call, and why.
 
     `append`: what was sent before stays as it was. `rebase`: it was written anew from message
@@ -83,8 +82,7 @@ class Decision:
         return {name: v for name, v in values.items() if v is not None} | self.weighed
 
 
-@dataclass(frozen=True, slots=True)
-class CallStats:
+class CallStats(NamedTuple):
     """How large the prompt was, and what the session held, once the call was decided."""
 
     messages: int = 0
@@ -143,8 +141,7 @@ class CallStats:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class CalledModel:
+class CalledModel(NamedTuple):
     """The model that a call was made to; without a name where none is known."""
 
     name: str = ""
@@ -202,8 +199,7 @@ class ReportedUsage(NamedTuple):
     fresh: int
 
 
-@dataclass(frozen=True, slots=True)
-class CachePrediction:
+class CachePrediction(NamedTuple):
     """What the provider's cache was expected to do with a call; all None without a prediction, as
     where the call went out without foredeck."""
 
@@ -270,6 +266,9 @@ copy that stands earlier. `reference`: folded to a line. `note`: a tool's short 
 left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
 
 
+_WITHOUT_SLOTS = 7
+
+
 class PartRow(NamedTuple):
     """How a message was rendered (`context.messages.parts.Part`), as a record keeps it."""
 
@@ -290,13 +289,13 @@ class PartRow(NamedTuple):
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> PartRow:
         """The inverse of `to_row`."""
-        message, form, packed, subject, version, base, text_hash, *slots = row
-        folded = tuple(slots[0]) if slots else ()
-        return cls(message, form, packed, subject, version, base, text_hash, folded)
+        if len(row) == _WITHOUT_SLOTS:
+            return cls(*row)
+        return cls(*row[:_WITHOUT_SLOTS], tuple(row[_WITHOUT_SLOTS]))  # type: ignore[call-arg]
 
     def to_row(self) -> list[Any]:
         """As a record keeps it: by position, `slots` only where there are some."""
-        row = list(self[:7])
+        row = list(self[:_WITHOUT_SLOTS])
         return [*row, list(self.slots)] if self.slots else row
 
 
@@ -316,7 +315,7 @@ class Delta(NamedTuple, Generic[T]):
     @classmethod
     def from_record(cls, stored: Mapping[str, Sequence[T]], name: str = "") -> Delta[T]:
         """What is stored as `name+` and `name-`."""
-        return cls(stored.get(f"{name}+", ()), stored.get(f"{name}-", ()))
+        return cls(stored.get(name + "+", ()), stored.get(name + "-", ()))
 
     def to_record(self, name: str = "") -> dict[str, list[T]]:
         """The inverse of `from_record`; a side without members is left out."""
@@ -324,17 +323,16 @@ class Delta(NamedTuple, Generic[T]):
         return {name + sign: list(members) for sign, members in sides if members}
 
 
-NO_DELTA: Delta[Any] = Delta()
+_NONE: Delta[Any] = Delta()
 
 
-@dataclass(frozen=True, slots=True)
-class SetChanges:
+class SetChanges(NamedTuple):
     """How the sets of a branch have changed at a call: objects by handle, messages by index."""
 
-    pool: Delta[int] = NO_DELTA
-    active: Delta[int] = NO_DELTA
-    pinned: Delta[int] = NO_DELTA
-    expired: Delta[int] = NO_DELTA
+    pool: Delta[int] = _NONE
+    active: Delta[int] = _NONE
+    pinned: Delta[int] = _NONE
+    expired: Delta[int] = _NONE
     """Messages whose content goes at the next rebase."""
 
     @classmethod
@@ -342,7 +340,7 @@ class SetChanges:
         """The inverse of `to_record`."""
         if not stored:
             return NO_CHANGES
-        return cls(*(Delta.from_record(stored, name) for name in _SETS))
+        return cls(*[_delta(stored, plus, minus) for plus, minus in _SIGNED])
 
     def to_record(self) -> dict[str, list[int]]:
         """As a record keeps them: `pool+`, `pool-`, `active+` and so on."""
@@ -352,7 +350,15 @@ class SetChanges:
 
 
 _SETS = ("pool", "active", "pinned", "expired")
+_SIGNED = [(name + "+", name + "-") for name in _SETS]
 NO_CHANGES = SetChanges()
+
+
+def _delta(stored: Mapping[str, Sequence[int]], plus: str, minus: str) -> Delta[int]:
+    # Most sets do not change at a call: thousands of records are read at once.
+    if plus in stored or minus in stored:
+        return Delta(stored.get(plus, ()), stored.get(minus, ()))
+    return _NONE
 
 
 class Ack(NamedTuple):

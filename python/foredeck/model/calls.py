@@ -116,7 +116,7 @@ class CallRecord:
     @property
     def keys(self) -> list[MessageKey]:
         """The messages after the kept ones."""
-        return [MessageKey(entry, address) for entry, address in self.fields["keys"]]
+        return [MessageKey(*key) for key in self.fields["keys"]]
 
     @property
     def addresses(self) -> Iterator[str]:
@@ -139,9 +139,14 @@ class CallRecord:
         return [PartRow.from_row(row) for row in self.fields.get("parts") or ()]
 
     @property
-    def rendered(self) -> Iterator[int]:
-        """The indexes of these messages."""
-        return (row[0] for row in self.fields.get("parts") or ())
+    def stored_rows(self) -> dict[int, Sequence[Any]]:
+        """The same by message, as stored: `PartRow.from_row` reads one."""
+        return {row[0]: row for row in self.fields.get("parts") or ()}
+
+    @property
+    def first_rendered(self) -> int | None:
+        """The index of the first of these messages."""
+        return min([row[0] for row in self.fields.get("parts") or ()], default=None)
 
     @property
     def changed_from(self) -> int:

@@ -54,7 +54,7 @@ class CacheEntries:
 
     def cut(self, length: int) -> None:
         """Of the messages from `length` on nothing is as it was."""
-        if any(end > length for end in self.used):
+        if max(self.used, default=0) > length:
             self.used = {end: at for end, at in self.used.items() if end <= length}
 
     def warm(self, time_ms: int) -> None:
@@ -69,11 +69,11 @@ class CacheEntries:
         self.warm(cache.warmed_ms)
         if cache.hit == NOTHING:
             self.used.clear()
-        rendered = min(record.rendered, default=kept)
-        self.cut(min(kept, rendered, record.changed_from))
+        rendered = record.first_rendered
+        self.cut(min(kept, record.changed_from, kept if rendered is None else rendered))
         touched = {end, cache.hit, cache.marked}
         self._touched = tuple(n for n in touched if n and n > HEAD)
-        if any(at > now for at in self.used.values()):
+        if max(self.used.values(), default=0) > now:
             # The clock was set back: nothing can have been used later than now.
             self.used = {number: min(at, now) for number, at in self.used.items()}
         for number in self._touched:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from foredeck.model.call_values import BranchCost, Decision
@@ -127,7 +127,7 @@ class RebaseOffer:
     def explain(self, decision: Decision) -> Decision:
         """The decision with the figures that it was made by."""
         rent, premium, saves = round(self.rent), round(self.premium), round(self.saving)
-        return replace(decision, rent=rent, premium=premium, saves=saves)
+        return decision._replace(rent=rent, premium=premium, saves=saves)
 
 
 def best_rebase(

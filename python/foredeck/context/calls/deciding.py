@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from foredeck.context.cache.cached import CacheReach, reach_of
 from foredeck.context.cache.economics import Prices
@@ -97,7 +97,7 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
         else:
             soon = basis.policy.first_to_go()
     prediction = foresee(call.context, basis.costs, changed_from, soon, before=before)
-    return replace(prediction, reported=call.reported, warmed_ms=call.request.warmed_ms)
+    return prediction._replace(reported=call.reported, warmed_ms=call.request.warmed_ms)
 
 
 def _rebase_inputs(call: CallInProgress) -> RebaseInputs:

@@ -112,7 +112,7 @@ def _commit(
         tip=conversation.tip,
         parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in changed],
         system=_system_pin(session),
-        sets=replace(branch.sets.take_changes(), expired=conversation.take_expired()).to_record(),
+        sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
         state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         model=model.to_record(),

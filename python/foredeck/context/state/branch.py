@@ -128,7 +128,7 @@ def _restored_conversation(
     conversation = Conversation()
     for item in items:
         conversation.append(item)
-    for index, row in sorted(state.rows.items()):
+    for index, row in state.rows.items():
         if index < len(items):
             conversation.render(index, Part.from_row(row, blob))
     for index, part in enumerate(conversation.parts):

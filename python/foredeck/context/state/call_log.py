@@ -7,7 +7,7 @@ computed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,8 +33,8 @@ class BranchState:
     """The state after a chain of calls."""
 
     keys: list[MessageKey] = field(default_factory=list)
-    rows: dict[int, PartRow] = field(default_factory=dict)
-    """Message index to the newest row of its part."""
+    stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
+    """Message index to the newest row of its part, as stored: most are replaced unread."""
     inserts: dict[int, list[Any]] = field(default_factory=dict)
     """Messages of ours by the index of the host's message that follows them, packed."""
     drops: set[int] = field(default_factory=set)
@@ -42,12 +42,12 @@ class BranchState:
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
     """Messages whose content goes at the next rebase."""
-    policy_state: Mapping[str, Any] = field(default_factory=dict)
-    cost: BranchCost = field(default_factory=BranchCost)
     collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and since which call of the branch."""
     depth: int = 0
     """How many calls the chain has."""
+    last: CallRecord | None = None
+    """The record of its newest call."""
     entries: CacheEntries = field(default_factory=CacheEntries)
     """What the provider's cache may hold of it."""
 
@@ -57,16 +57,31 @@ class BranchState:
         self.keys.extend(record.keys)
         if record.is_host:
             self._send_as_host(record.decision.edited or 0)
-        self.rows.update((row.message, row) for row in record.parts)
+        self.stored_rows.update(record.stored_rows)
         self._apply_edits(record)
         changes = record.sets
         self.sets.replay(changes)
         self.expired.update(changes.expired.added)
         self.expired.difference_update(changes.expired.removed)
-        self.policy_state, self.cost = record.policy_state, record.cost
         self.depth += 1
+        self.last = record
         self.entries.apply(record)
         self._apply_collapsible(record.due)
+
+    @property
+    def rows(self) -> dict[int, PartRow]:
+        """How each message was rendered last, in the order of the messages."""
+        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
+
+    @property
+    def policy_state(self) -> Mapping[str, Any]:
+        """What the policy wants to find again."""
+        return self.last.policy_state if self.last else {}
+
+    @property
+    def cost(self) -> BranchCost:
+        """What the branch has cost so far."""
+        return self.last.cost if self.last else BranchCost()
 
     @property
     def until(self) -> int:
@@ -79,7 +94,8 @@ class BranchState:
             return
         del self.keys[length:]
         self.entries.cut(length)
-        self.rows = {index: row for index, row in self.rows.items() if index < length}
+        rows = self.stored_rows
+        self.stored_rows = {index: row for index, row in rows.items() if index < length}
         self._cut_edits(length)
         self.expired = {index for index in self.expired if index < length}
         self.collapsible = {
@@ -102,9 +118,9 @@ class BranchState:
         for index, row in self.rows.items():
             if index >= edited and row.form != "note":
                 whole = row.subject is not None or row.form in ("folded", "dropped")
-                self.rows[index] = row._replace(
-                    form="host" if whole else row.form, packed=None, base=None, slots=()
-                )
+                form = "host" if whole else row.form
+                sent = row._replace(form=form, packed=None, base=None, slots=())
+                self.stored_rows[index] = sent.to_row()
         self._cut_edits(edited)
 
     def _cut_edits(self, length: int) -> None:
