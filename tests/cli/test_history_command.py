@@ -18,7 +18,7 @@ from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
-from foredeck.model.records import CallDocument, MemberDocument, call_id, member_id
+from foredeck.model.records import MemberDocument, call_id, member_id
 from foredeck.sources import DiskSource, FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
