@@ -71,7 +71,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "cut_part": [((50_000, 123_456), {})],
     "left_out": [((12, 4_000, 90_000, 94_000), {})],
     "images_left_out": [((1,), {}), ((3,), {})],
-    "put_away": [((12,), {})],
+    "no_longer_above": [((12,), {})],
     "go_on": [((), {})],
     "summarised": [((12,), {}), ((12, [3, 4]), {})],
     "pinned_away": [(([3, 4],), {})],

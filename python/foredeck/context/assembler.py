@@ -32,7 +32,7 @@ from foredeck.context.window.compacting import (
     CompactionDecision,
     CompactionRequest,
     CompactionSettings,
-    judge,
+    decide_compaction,
 )
 
 
@@ -84,7 +84,7 @@ class Assembler:
         self._use_gauge_of(request.model)
         self.session.take_up_newest()
         context = rendering_of(self.session, self.settings, self._gauge)
-        return judge(self.session, context, self._gauge, request, settings)
+        return decide_compaction(self.session, context, self._gauge, request, settings)
 
     def _align(self, request: Request) -> CallInProgress:
         """Stand where the list was sent before, and learn what became of the call before."""

@@ -235,7 +235,7 @@ def left_out(ordinal: int, start: int, end: int, total: int) -> str:
     )
 
 
-def put_away(ordinal: int) -> str:
+def no_longer_above(ordinal: int) -> str:
     """In place of a tool's word that something stands above, once it does not any more."""
     return f"@{ordinal} does not stand above any more: activate it again if it is needed."
 

@@ -19,7 +19,7 @@ from foredeck.context.status import cost_so_far, status_line
 from foredeck.context.tools.listing import describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
-from foredeck.context.window.compacting import finish
+from foredeck.context.window.compacting import finish_compaction
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
@@ -218,7 +218,7 @@ class Engine:
         log.debug("session event %s", params.kind)
         if params.kind == "compact" and params.summary:
             with self._current.use(params.session) as opened:
-                finish(opened.session, params.summary, params.by)
+                finish_compaction(opened.session, params.summary, params.by)
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs

@@ -15,7 +15,7 @@ from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import set_aside
+from foredeck.context.window.compactions import compact_message
 from foredeck.model.call_values import Decision, ReportedUsage
 
 
@@ -84,5 +84,5 @@ class CallInProgress:
 def rendering_of(session: Session, settings: AssemblySettings, gauge: Gauge) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
     context = render_context(session, settings.min_saving_chars, settings.digests, gauge)
-    context.aside = lambda item: set_aside(session, item, settings.summary_chars)
+    context.aside = lambda item: compact_message(session, item, settings.summary_chars)
     return context

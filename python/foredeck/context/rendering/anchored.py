@@ -31,9 +31,9 @@ from foredeck.context.wording import (
     contained,
     difference,
     newer_copy,
+    no_longer_above,
     old_version,
     older_copy,
-    put_away,
     unchanged,
 )
 
@@ -168,7 +168,7 @@ def _stand_alone(context: RenderContext, index: int) -> None:
     elif part.form == "note" and part.base is not None:
         subject = context.conversation.parts[part.base].subject
         if subject is not None:
-            context.render(index, Part("note", [text_block(put_away(subject))]))
+            context.render(index, Part("note", [text_block(no_longer_above(subject))]))
 
 
 def _failed(context: RenderContext, placed: NewResult) -> bool:

@@ -17,7 +17,7 @@ from foredeck.context.rewriting.folding import may_go
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Model
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, put_away
+from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, compact
 from foredeck.context.window.fitting import SUMMARY_SHARE
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.compactions import AskedBy, Writer
@@ -65,53 +65,53 @@ class CompactionDecision:
     made: Compacted | None = None
 
 
-def judge(
+def decide_compaction(
     session: Session,
     context: RenderContext,
     gauge: Gauge,
-    wish: CompactionRequest,
-    manner: CompactionSettings,
+    request: CompactionRequest,
+    settings: CompactionSettings,
 ) -> CompactionDecision:
     """What to do. A compaction that is made here is committed before this returns; one that the
-    host's model shall write, or another extension writes instead, waits for `finish`."""
-    session.pending.compaction = wish
-    if wish.by == "threshold" and _has_room(session, context, gauge, wish, manner):
+    host's model shall write, or another extension writes instead, waits for `finish_compaction`."""
+    session.pending.compaction = request
+    if request.by == "threshold" and _has_room(session, context, gauge, request, settings):
         return CompactionDecision("cancel")
-    writer = manner.manual if wish.by == "user" else manner.automatic
-    if writer == "model" or wish.instructions:
+    writer = settings.manual if request.by == "user" else settings.automatic
+    if writer == "model" or request.instructions:
         return CompactionDecision("host")
-    return CompactionDecision("summary", _put_away(session, gauge, wish, manner.summary_chars))
+    return CompactionDecision("summary", _make(session, gauge, request, settings.summary_chars))
 
 
-def finish(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
+def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
     """Somebody else has written the summary: the object of what was put away."""
-    wish, session.pending.compaction = session.pending.compaction, None
-    if not isinstance(wish, CompactionRequest) or not wish.items or not summary:
+    request, session.pending.compaction = session.pending.compaction, None
+    if not isinstance(request, CompactionRequest) or not request.items or not summary:
         return None
-    return _put_away(session, Gauge(), wish, len(summary), writer, summary)
+    return _make(session, Gauge(), request, len(summary), writer, summary)
 
 
 def _has_room(
     session: Session,
     context: RenderContext,
     gauge: Gauge,
-    wish: CompactionRequest,
-    manner: CompactionSettings,
+    request: CompactionRequest,
+    settings: CompactionSettings,
 ) -> bool:
     """Whether the next prompt, with everything folded that may be, leaves the host's reserve."""
-    window = usable_window(session, wish.model, gauge)
+    window = usable_window(session, request.model, gauge)
     if window is None:
         return False
-    limit = max(window - wish.reserve, int(manner.high_water * window))
+    limit = max(window - request.reserve, int(settings.high_water * window))
     if not len(session.branch.conversation):
         newest = session.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit
     foldable = gauge.tokens(may_go(context))
     expected = gauge.prompt(session.branch.conversation, _around(session))
-    expected += gauge.tokens(wish.new_chars)
+    expected += gauge.tokens(request.new_chars)
     if not gauge.calls:
         # Nothing but an estimate stands against the host's own count.
-        expected = max(expected, wish.tokens)
+        expected = max(expected, request.tokens)
     return expected - foldable <= limit
 
 
@@ -136,30 +136,30 @@ def _around(session: Session) -> int:
     return max(0, record.stats.chars_sent - session.branch.conversation.chars_sent)
 
 
-def _put_away(
+def _make(
     session: Session,
     gauge: Gauge,
-    wish: CompactionRequest,
+    request: CompactionRequest,
     chars: int,
     writer: Writer = "foredeck",
     written: str | None = None,
 ) -> Compacted:
-    window = usable_window(session, wish.model, gauge)
+    window = usable_window(session, request.model, gauge)
     share = chars if window is None else int(SUMMARY_SHARE * window * gauge.rate)
-    previous = by_summary(session, wish.previous) if wish.previous else None
+    previous = by_summary(session, request.previous) if request.previous else None
     before = session.compactions.get(previous or "")
     last = 0 if before is None else int(before["last_turn"])
-    items = _as_known(session, wish.items)
+    items = _as_known(session, request.items)
     begins = before is not None or (bool(items) and items[0].kind == "user")
-    made = put_away(
+    made = compact(
         session,
         items,
         SummaryRequest(
-            wish.by,
+            request.by,
             max(LEAST_SUMMARY_CHARS, min(chars, share)),
-            wish.time_ms,
-            wish.instructions,
-            _refused(session, wish),
+            request.time_ms,
+            request.instructions,
+            _refused(session, request),
         ),
         first=last + (1 if begins else 2),
         previous=previous,
@@ -181,9 +181,9 @@ def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
     return list.items
 
 
-def _refused(session: Session, wish: CompactionRequest) -> dict[str, Any]:
+def _refused(session: Session, request: CompactionRequest) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
     record = session.newest_record
-    if wish.by != "overflow" or record is None or wish.model is None:
+    if request.by != "overflow" or record is None or request.model is None:
         return {}
-    return {"model": wish.model.name, "chars": record.stats.chars_sent}
+    return {"model": request.model.name, "chars": record.stats.chars_sent}

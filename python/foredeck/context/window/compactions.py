@@ -39,10 +39,10 @@ class Compacted:
     summary: str
 
 
-def put_away(
+def compact(
     session: Session,
     items: Sequence[Item],
-    asked: SummaryRequest,
+    request: SummaryRequest,
     *,
     first: int,
     previous: str | None = None,
@@ -58,33 +58,33 @@ def put_away(
     """
     before = None if previous is None else session.workspace.head(previous)
     covers = [item.key.address for item in items]
-    by = f"foredeck {asked.max_chars}" if written is None else f"{writer} {hash_text(written)}"
+    by = f"foredeck {request.max_chars}" if written is None else f"{writer} {hash_text(written)}"
     id = compaction_id(session.id, covers, previous if before else None, by)
     known = session.store.get(id, CompactionDocument)
     if known is None:
         ordinal = session.index.by_object.get(id, len(session.index) + 1)
         turns = split_turns(items, first)
-        summary = _summary(session, turns, ordinal, asked, before, pinned)
+        summary = _summary(session, turns, ordinal, request, before, pinned)
         known = _document(session, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
         known.written_by = writer
-    known.asked_by, known.instructions = asked.by, asked.instructions
-    known.call, known.time_ms = session.log.newest, asked.time_ms
-    known.refused, known.pinned = dict(asked.refused), list(pinned)
+    known.asked_by, known.instructions = request.by, request.instructions
+    known.call, known.time_ms = session.log.newest, request.time_ms
+    known.refused, known.pinned = dict(request.refused), list(pinned)
     session.workspace.put(known.seal())
     entry = session.see_document(known)
     session.compactions[id] = known.model_dump(exclude={"turns"})
     return Compacted(id, entry.ordinal, known.content or "")
 
 
-def set_aside(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
+def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
     """The object that stands for one message whose middle folds: its handle, and the number of its
     turn there. Made once; the caller commits it."""
     id = compaction_id(session.id, [item.key.address], None, f"foredeck {max_chars}")
     known = session.compactions.get(id)
     if known is None or id not in session.index.by_object:
-        asked = SummaryRequest("window", max_chars, item.time_ms)
-        put_away(session, [item], asked, first=turn_number(session, item))
+        request = SummaryRequest("window", max_chars, item.time_ms)
+        compact(session, [item], request, first=turn_number(session, item))
         known = session.compactions[id]
     return session.index.by_object[id], int(known["first_turn"])
 
@@ -149,15 +149,15 @@ def _summary(
     session: Session,
     turns: list[ChatTurn],
     ordinal: int,
-    asked: SummaryRequest,
+    request: SummaryRequest,
     before: Head | None,
     pinned: Sequence[int],
 ) -> ChatSummary:
     earlier, names = _earlier(session, before), names_of(session)
     # What foredeck itself puts away for the window never holds the newest question.
-    questions = asked.by != "window"
+    questions = request.by != "window"
     stretch = SummaryInput(turns, names, ordinal, _files(session), earlier, pinned, questions)
-    return summarise(stretch, asked.max_chars)
+    return summarise(stretch, request.max_chars)
 
 
 def _earlier(session: Session, before: Head | None) -> str:

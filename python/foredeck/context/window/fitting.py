@@ -1,4 +1,4 @@
-"""The last guard of the context window: what no folding brings inside is put away or cut.
+"""The last guard of the context window: what no folding brings inside is compacted or cut.
 
 The newest user message and the calls in flight stay whatever happens; of a text that alone is
 larger than the window, beginning and end stay.
@@ -20,8 +20,8 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import (
     SummaryRequest,
+    compact,
     host_compaction,
-    put_away,
     turn_number,
 )
 from foredeck.context.window.pinning import hold, messages_held
@@ -71,7 +71,7 @@ class WindowBudget:
 
     @property
     def goal(self) -> int:
-        """The characters down to which chat is put away, once it has to be."""
+        """The characters down to which chat is compacted, once it has to be."""
         return min(self.limit, int(self.low_water * (self.window or 0) * self.gauge.rate))
 
     def summary(self) -> int:
@@ -80,34 +80,34 @@ class WindowBudget:
         return max(LEAST_CHARS, min(self.summary_chars, int(share)))
 
 
-def fit(session: Session, context: RenderContext, space: WindowBudget) -> Decision | None:
+def fit(session: Session, context: RenderContext, budget: WindowBudget) -> Decision | None:
     """Bring the prompt into the window; returns the decision, None where it is inside already."""
-    if not space.window or _chars(session, space) <= space.limit:
+    if not budget.window or _chars(session, budget) <= budget.limit:
         return None
     bound = first_free(session.branch.conversation) > 0
-    if bound and _chars(session, space) <= space.bearable:
+    if bound and _chars(session, budget) <= budget.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
     compaction = None
-    held = messages_held(context, space.goal)
-    until = _cut_point(session, space, held)
+    held = messages_held(context, budget.goal)
+    until = _cut_point(session, budget, held)
     if until:
-        compaction = _put_away(session, context, until, space, held)
+        compaction = _compact(session, context, until, budget, held)
     for number in range(PASSES):
-        if _chars(session, space) > space.limit:
-            _trim(session, context, space, held if number < PASSES - 1 else frozenset())
+        if _chars(session, budget) > budget.limit:
+            _trim(session, context, budget, held if number < PASSES - 1 else frozenset())
     if bound:
         _close_turn(session)
-    if space.unseals:
+    if budget.unseals:
         unseal(context, 0)
     return Decision("rebase", "window", 0, compaction=compaction)
 
 
-def _chars(session: Session, space: WindowBudget) -> int:
+def _chars(session: Session, budget: WindowBudget) -> int:
     """The prompt's length; images count by their tokens."""
-    around = space.fixed_chars + session.branch.edits.chars
-    tokens = space.gauge.prompt(session.branch.conversation, around)
-    return int(tokens * space.gauge.rate)
+    around = budget.fixed_chars + session.branch.edits.chars
+    tokens = budget.gauge.prompt(session.branch.conversation, around)
+    return int(tokens * budget.gauge.rate)
 
 
 def _kept(session: Session) -> tuple[int, int]:
@@ -121,13 +121,13 @@ def _kept(session: Session) -> tuple[int, int]:
     return user, last
 
 
-def _cut_point(session: Session, space: WindowBudget, held: frozenset[int]) -> int:
+def _cut_point(session: Session, budget: WindowBudget, held: frozenset[int]) -> int:
     """The first message that stays: the earliest with which the goal is reached, else the last
     that may be first. 0 where nothing can go."""
     conversation = session.branch.conversation
     user, last = _kept(session)
     done, _ = session.branch.edits.compacted
-    excess = _chars(session, space) + space.summary() - space.goal
+    excess = _chars(session, budget) + budget.summary() - budget.goal
     best = 0
     for index in range(last + 1):
         item = conversation.items[index]
@@ -139,8 +139,8 @@ def _cut_point(session: Session, space: WindowBudget, held: frozenset[int]) -> i
     return best
 
 
-def _put_away(
-    session: Session, context: RenderContext, until: int, space: WindowBudget, held: frozenset[int]
+def _compact(
+    session: Session, context: RenderContext, until: int, budget: WindowBudget, held: frozenset[int]
 ) -> str:
     conversation = session.branch.conversation
     done, previous = session.branch.edits.compacted
@@ -158,11 +158,11 @@ def _put_away(
     hold(context, held, until)
     _stand_alone(context, until)
     pinned = sorted(n for n in session.branch.sets.pins if not conversation.holders.get(n))
-    asked = SummaryRequest("window", space.summary(), space.time_ms)
-    made = put_away(
+    request = SummaryRequest("window", budget.summary(), budget.time_ms)
+    made = compact(
         session,
         covered,
-        asked,
+        request,
         first=turn_number(session, covered[0]),
         previous=previous or summed_up,
         pinned=pinned,
@@ -191,7 +191,7 @@ def _stand_alone(context: RenderContext, until: int) -> None:
             continue
         if part.form == "note":
             ordinal = conversation.parts[part.base].subject
-            blocks = None if ordinal is None else [text_block(wording.put_away(ordinal))]
+            blocks = None if ordinal is None else [text_block(wording.no_longer_above(ordinal))]
             context.render(index, Part("note", blocks))
         elif part.form == "diff" or index > flight:
             placed = NewResult(index, part.subject, part.version, part.text_hash)
@@ -202,20 +202,20 @@ def _stand_alone(context: RenderContext, until: int) -> None:
 
 
 def _trim(
-    session: Session, context: RenderContext, space: WindowBudget, spared: frozenset[int]
+    session: Session, context: RenderContext, budget: WindowBudget, spared: frozenset[int]
 ) -> None:
     """Cut the largest texts in the middle until the prompt fits, but for those of `spared`."""
     conversation = context.conversation
     for index, item in enumerate(conversation.items):
-        if item.kind == "assistant" and _chars(session, space) > space.limit:
+        if item.kind == "assistant" and _chars(session, budget) > budget.limit:
             _fold_arguments(context, index)
     parts = conversation.parts
     wide = [i for i in range(len(parts)) if i not in spared and _may_trim(session, i)]
     sizes = {i: parts[i].chars for i in wide}
-    level = _level(list(sizes.values()), _chars(session, space) - space.limit)
+    level = _level(list(sizes.values()), _chars(session, budget) - budget.limit)
     for index, size in sizes.items():
         if size > max(LEAST_CHARS, level):
-            _trim_message(session, context, index, max(LEAST_CHARS, level), space)
+            _trim_message(session, context, index, max(LEAST_CHARS, level), budget)
 
 
 def _may_trim(session: Session, index: int) -> bool:
@@ -237,15 +237,15 @@ def _level(sizes: list[int], over: int) -> int:
 
 
 def _trim_message(
-    session: Session, context: RenderContext, index: int, chars: int, space: WindowBudget
+    session: Session, context: RenderContext, index: int, chars: int, budget: WindowBudget
 ) -> None:
     conversation = context.conversation
     item, part = conversation.items[index], conversation.parts[index]
     ordinal = part.subject
     if ordinal is None:
-        asked = SummaryRequest("window", space.summary(), space.time_ms)
+        request = SummaryRequest("window", budget.summary(), budget.time_ms)
         first = turn_number(session, item)
-        ordinal = put_away(session, [item], asked, first=first).ordinal
+        ordinal = compact(session, [item], request, first=first).ordinal
     label = [text_block(wording.handle(ordinal))] if item.kind == "result" else []
     blocks = [*label, *trimmed(item, chars, ordinal)]
     form = "full" if part.shows else part.form

@@ -77,40 +77,40 @@ class _Touched:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def summarise(stretch: SummaryInput, max_chars: int) -> ChatSummary:
-    """The two summaries of a stretch; the long one has at most `max_chars` characters."""
-    failures = list(_failures(stretch))
+def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
+    """The two summaries of a given; the long one has at most `max_chars` characters."""
+    failures = list(_failures(given))
     sections = {
-        "Asked": list(_asked(stretch)),
-        "Files": list(_files(stretch)),
-        "Answers": list(_answers(stretch)),
+        "Asked": list(_asked(given)),
+        "Files": list(_files(given)),
+        "Answers": list(_answers(given)),
         "Errors": failures,
-        "Open": list(_open(stretch, failures)),
+        "Open": list(_open(given, failures)),
     }
-    short = _short(stretch, len(sections["Files"]), len(failures))
-    head = [_heading(stretch), *([stretch.earlier] if stretch.earlier else [])]
-    if stretch.pinned:
-        head.append(wording.pinned_away(stretch.pinned))
-    tail = _question(stretch, max_chars // 2)
+    short = _short(given, len(sections["Files"]), len(failures))
+    head = [_heading(given), *([given.earlier] if given.earlier else [])]
+    if given.pinned:
+        head.append(wording.pinned_away(given.pinned))
+    tail = _question(given, max_chars // 2)
     around = sum(len(line) + 1 for line in [*head, *tail])
     body = _fit(sections, max(0, max_chars - around - 10 * len(sections)))
     return ChatSummary("\n".join([*head, *body, *tail])[:max_chars], short)
 
 
-def _heading(stretch: SummaryInput) -> str:
-    return wording.summary_heading(_span(stretch), stretch.ordinal)
+def _heading(given: SummaryInput) -> str:
+    return wording.summary_heading(_span(given), given.ordinal)
 
 
-def _question(stretch: SummaryInput, room: int) -> list[str]:
+def _question(given: SummaryInput, room: int) -> list[str]:
     """What the turn under way is about, where a line among others would not hold it."""
-    last = stretch.turns[-1]
-    if not (stretch.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
+    last = given.turns[-1]
+    if not (given.holds_question and _under_way(last) and len(last.asked) > ASKED_CHARS):
         return []
     asked, heading = last.asked, wording.question_heading(last.number)
     left = min(len(asked), len(asked) - room + len(heading) + 100)
     if left > 0:
         begins = (len(asked) - left) // 2
-        gap = wording.question_gap(left, stretch.ordinal, last.number)
+        gap = wording.question_gap(left, given.ordinal, last.number)
         asked = asked[:begins] + gap + asked[begins + left :]
     return [heading, asked]
 
@@ -121,25 +121,25 @@ def _under_way(turn: ChatTurn) -> bool:
     return last.kind != "assistant" or bool(last.calls) or last.void
 
 
-def _span(stretch: SummaryInput) -> str:
-    first, last = stretch.turns[0].number, stretch.turns[-1].number
-    times = [item.time_ms for item in stretch.items if item.time_ms > 0]
-    ends = [stretch.names.time(time) for time in (min(times), max(times))] if times else []
+def _span(given: SummaryInput) -> str:
+    first, last = given.turns[0].number, given.turns[-1].number
+    times = [item.time_ms for item in given.items if item.time_ms > 0]
+    ends = [given.names.time(time) for time in (min(times), max(times))] if times else []
     return wording.turns_span(first, last, *ends)
 
 
-def _short(stretch: SummaryInput, files: int, errors: int) -> str:
-    asks = [turn.asked for turn in stretch.turns if turn.asked]
+def _short(given: SummaryInput, files: int, errors: int) -> str:
+    asks = [turn.asked for turn in given.turns if turn.asked]
     shown = [json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]]
     more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
     questions = f"{'; '.join(shown) or 'no question'}{more}"
-    return wording.short_summary(_span(stretch), questions, files, errors)
+    return wording.short_summary(_span(given), questions, files, errors)
 
 
-def _asked(stretch: SummaryInput) -> Iterator[_Line]:
-    marks = pause_marks(stretch.items, stretch.names)
+def _asked(given: SummaryInput) -> Iterator[_Line]:
+    marks = pause_marks(given.items, given.names)
     index = 0
-    for turn in stretch.turns:
+    for turn in given.turns:
         asked = False
         for item in turn.items:
             if index in marks:
@@ -151,22 +151,22 @@ def _asked(stretch: SummaryInput) -> Iterator[_Line]:
                 yield _Line(text, turn.number)
 
 
-def _answers(stretch: SummaryInput) -> Iterator[_Line]:
-    for turn in stretch.turns:
+def _answers(given: SummaryInput) -> Iterator[_Line]:
+    for turn in given.turns:
         if turn.answered:
             text = wording.turn_line(turn.number, _cut(turn.answered, ANSWER_CHARS))
             yield _Line(text, turn.number)
 
 
-def _files(stretch: SummaryInput) -> Iterator[_Line]:
+def _files(given: SummaryInput) -> Iterator[_Line]:
     """Files in the order of their last use, the newest last."""
     touched: dict[str, _Touched] = {}
-    for turn in stretch.turns:
+    for turn in given.turns:
         for item in turn.items:
             for call in item.calls:
                 role = _ROLES.get(call.tool)
                 path = path_argument(call.arguments) if role else None
-                found = stretch.file(path) if path else None
+                found = given.file(path) if path else None
                 if role is None or path is None or found is None:
                     continue
                 ordinal, fields = found
@@ -176,7 +176,7 @@ def _files(stretch: SummaryInput) -> Iterator[_Line]:
                 touched[path] = entry
     for path, entry in touched.items():
         done = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
-        shown = args_display({"path": path}, stretch.names.cwd)
+        shown = args_display({"path": path}, given.names.cwd)
         text = wording.file_line(entry.ordinal, shown, done, entry.last, entry.state)
         yield _Line(text, entry.last)
 
@@ -186,35 +186,35 @@ def _state(fields: Mapping[str, Any]) -> str:
     return f"now {fields.get('char_count') or 0:,} chars" if state == "text" else f"now {state}"
 
 
-def _failures(stretch: SummaryInput) -> Iterator[_Line]:
+def _failures(given: SummaryInput) -> Iterator[_Line]:
     """Calls that failed and were not made again with success."""
     failed: dict[str, _Line] = {}
-    for turn in stretch.turns:
+    for turn in given.turns:
         for item in turn.items:
             if item.kind != "result" or item.tool in CONTEXT_TOOLS:
                 continue
-            what = f"{item.tool} {_cut(args_display(item.arguments, stretch.names.cwd), 80)}"
+            what = f"{item.tool} {_cut(args_display(item.arguments, given.names.cwd), 80)}"
             failed.pop(what, None)
             if item.failed:
                 told = "; ".join(command_facts(item.arguments, ToolOutput.of(item.text)))
                 told = _cut(told or item.text, FACT_CHARS)
-                ordinal = stretch.names.call(item.call_id)
+                ordinal = given.names.call(item.call_id)
                 text = wording.error_line(ordinal, what, turn.number, told)
                 failed[what] = _Line(text, turn.number)
     yield from failed.values()
 
 
-def _open(stretch: SummaryInput, failures: list[_Line]) -> Iterator[_Line]:
+def _open(given: SummaryInput, failures: list[_Line]) -> Iterator[_Line]:
     """What the model itself called unfinished, and what still fails."""
     said: list[_Line] = []
-    for turn in stretch.turns[-3:]:
+    for turn in given.turns[-3:]:
         for line in turn.answered.split("\n"):
             if _OPEN.search(line):
                 said.append(_Line(f"- {_cut(line, FACT_CHARS)}", turn.number))
     yield from said[-OPEN_LINES:]
     if failures:
         yield _Line(wording.open_errors(len(failures)), failures[-1].turn)
-    last = stretch.turns[-1]
+    last = given.turns[-1]
     if _under_way(last):
         yield _Line(wording.turn_under_way(last.number), last.number)
 
