@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from context.conftest import NewHost
-from context.messages import lines
+from context.messages import lines, user
 from context.scenes import ask, context_tool, finish
 from context.sent import Sent
 from context.test_notices import notices
@@ -167,6 +167,23 @@ def test_a_renamed_file_that_changes_is_told_under_its_new_handle(work: Work) ->
     work.file("b.py", lines(40, "other"))
     work.notice_changes()
     assert told(work) == ["[foredeck] @5 b.py changed on disk: the copy above is old."]
+
+
+def test_another_branch_goes_on_with_the_new_name(work: Work) -> None:
+    leaf = work.host.leaf()
+    move(work, "a.py", "b.py")
+    assert told(work) == MOVED
+    work.host.go_to(leaf)
+    ask(work.host, "Another way.")
+    assert sets(work)["active"] == {5}
+
+
+def test_it_is_told_again_where_the_call_never_went_out(work: Work) -> None:
+    move(work, "a.py", "b.py")
+    work.host.add(user("Go on."))
+    work.host.abort()
+    assert told(work) == MOVED
+    assert sets(work)["active"] == {5}
 
 
 def test_a_notice_survives_a_restart(work: Work) -> None:

@@ -15,17 +15,30 @@ def follow_renames(session: Session, context: RenderContext) -> None:
     Sets belong to a branch and change with a call only, so a watcher leaves it to this.
     """
     notices, targets = session.pending.notices, set[int]()
-    for ordinal in notices.moved():
+    for ordinal in sorted({*notices.moved(), *_gone_in_view(session)}):
         old = session.index.entries.get(ordinal)
         new = None if old is None else renamed(session, old)
         if old is None or new is None:
             continue
         if new.ordinal in targets:
             notices.withdraw(ordinal)  # a name in between, which the model never heard of
+        else:
+            notices.add(ordinal, "moved")
         targets.add(new.ordinal)
         session.branch.sets.move(old.ordinal, new.ordinal)
         for index in _showing(session, old, new.pin.text_hash):
             context.attribute(index, new.ordinal, new.pin.version)
+
+
+def _gone_in_view(session: Session) -> list[int]:
+    """Files in view that have no text any more: on a branch that was left before a rename, or
+    after a call that never went out, nobody has told the model yet."""
+    entries, sets = session.index.entries, session.branch.sets
+    return [
+        ordinal
+        for ordinal in sets.active | sets.pins
+        if entries[ordinal].type == "file" and entries[ordinal].pin.text_hash is None
+    ]
 
 
 def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
