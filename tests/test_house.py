@@ -108,3 +108,68 @@ def test_pages_name_paths_that_exist(page: str) -> None:
         if path not in OF_THE_USER and not any((ROOT / base / path).exists() for base in BASES)
     ]
     assert not missing
+
+
+STEP = re.compile(r"^\|[^|]+\| `([^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
+
+
+def test_walks_name_functions_that_exist() -> None:
+    """Each step of the walks in docs/architecture.md: a file, and a function in it."""
+    steps = STEP.findall((ROOT / "docs" / "architecture.md").read_text())
+    assert len(steps) > 20
+    missing = [f"{path}: {name}" for path, name in steps if name not in defined_in(ROOT / path)]
+    assert not missing
+
+
+def defined_in(module: Path) -> set[str]:
+    """The functions of a module, methods as `Class.method`."""
+    if not module.exists():
+        return set()
+    text = module.read_text()
+    if module.suffix == ".ts":
+        found = re.findall(r"^(?:export )?(?:async )?function (\w+)", text, re.MULTILINE)
+        classes = re.split(r"^export class (\w+)", text, flags=re.MULTILINE)[1:]
+        for owner, body in zip(classes[::2], classes[1::2], strict=True):
+            found += [
+                f"{owner}.{name}" for name in re.findall(r"^  (?:async )?(\w+)\(", body, re.M)
+            ]
+        return set(found)
+    tree = ast.parse(text)
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return functions | {
+        f"{owner.name}.{node.name}"
+        for owner in tree.body
+        if isinstance(owner, ast.ClassDef)
+        for node in owner.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+#: Modules below `hosts/` that name Pi although they know nothing of its formats: in a message to
+#: its user, as the default host of a session, in texts to compress by, and for its cache markers.
+NAME_PI = frozenset(
+    {
+        "context/cache/cached.py",
+        "context/calls/reports.py",
+        "model/documents.py",
+        "store/opening.py",
+        "store/sqlite/adapter.py",
+        "store/sqlite/dictionaries.py",
+        "store/sqlite/errors.py",
+    }
+)
+
+
+def test_nothing_below_hosts_knows_pi() -> None:
+    package = ROOT / "python" / "foredeck"
+    below = [
+        path
+        for path in modules()
+        if path.relative_to(ROOT).parts[2] in ("model", "store", "sources", "context")
+    ]
+    naming = {
+        str(path.relative_to(package))
+        for path in below
+        if re.search(r"\b[Pp]i\b", path.read_text())
+    }
+    assert naming <= NAME_PI

@@ -87,7 +87,7 @@ class CallStats(NamedTuple):
 
     messages: int = 0
     chars_host: int = 0
-    """Characters that plain Pi would have sent, system prompt and tools included."""
+    """Characters that the host alone would have sent, system prompt and tools included."""
     chars_sent: int = 0
     """Characters that went out."""
     rate: float = 0.0

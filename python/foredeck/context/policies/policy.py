@@ -141,7 +141,7 @@ class SeedWindow:
 
 
 class KeepAll:
-    """Folds nothing: what plain Pi shows, with handles. For comparisons."""
+    """Folds nothing: what the host alone would show, with handles. For comparisons."""
 
     name = "keep-all"
     use_rule = None
