@@ -64,7 +64,7 @@ class AccountLine:
 
 
 @dataclass(slots=True)
-class Rebase:
+class RebaseBalance:
     """What a rebase cost, and what it has saved since."""
 
     call: int
@@ -93,7 +93,7 @@ class Account:
     reported: Reported = "ours"
     """The prompts that the provider's figures are about."""
     lines: list[AccountLine] = field(default_factory=list)
-    rebases: list[Rebase] = field(default_factory=list)
+    rebases: list[RebaseBalance] = field(default_factory=list)
 
     @property
     def plain_cost(self) -> float:

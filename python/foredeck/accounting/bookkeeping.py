@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from foredeck.accounting.account import Account, AccountingMethod, AccountLine, Charge, Rebase
+from foredeck.accounting.account import (
+    Account,
+    AccountingMethod,
+    AccountLine,
+    Charge,
+    RebaseBalance,
+)
 from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, prompt_of
 from foredeck.accounting.causes import (
     cause_around,
@@ -84,7 +90,7 @@ class _Bookkeeper:
         self._last: tuple[StoredCall, float] | None = None
         self._sent: tuple[CachedPrompt, CachedPrompt] | None = None
         """The last prompt, plain and ours."""
-        self._open: list[tuple[Rebase, int]] = []
+        self._open: list[tuple[RebaseBalance, int]] = []
         """Rebases whose savings last, with the first message that they have changed."""
 
     def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
@@ -197,14 +203,16 @@ class _Bookkeeper:
         for rebase, _ in self._open:
             rebase.back += rebase.saved * (prices.write if cold else prices.read)
 
-    def _begin(self, call: StoredCall, line: AccountLine, prices: Prices) -> tuple[Rebase, int]:
+    def _begin(
+        self, call: StoredCall, line: AccountLine, prices: Prices
+    ) -> tuple[RebaseBalance, int]:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
         # The engine weighs in tokens of the default rate.
         scale = CHARS_PER_TOKEN / self._account.rate
         weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
-        rebase = Rebase(
+        rebase = RebaseBalance(
             line.call,
             line.reason,
             lost,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from foredeck.cli.output import counted, short_count, table, when
 
 if TYPE_CHECKING:
-    from foredeck.accounting.account import Account, AccountLine, Rebase
+    from foredeck.accounting.account import Account, AccountLine, RebaseBalance
 
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""
@@ -97,7 +97,7 @@ def _rebases(account: Account) -> str:
     return table([head, *map(_rebase, account.rebases)]) + _REBASE_NOTE
 
 
-def _rebase(rebase: Rebase) -> tuple[str, ...]:
+def _rebase(rebase: RebaseBalance) -> tuple[str, ...]:
     return (
         f"call {rebase.call}",
         rebase.reason,
