@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from foredeck.store.protocol import Head, Store
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.messages import MessageKey, load_message
+from foredeck.store.protocol import Store
 
-Fields = Mapping[str, Any]
 _ASKED_CHARS = 60
 
 
@@ -54,70 +53,71 @@ class Branches:
 
 def branches_of(store: Store, session: str) -> Branches:
     """The branches of a session; none where it has made no call."""
-    heads = sorted(
-        store.query("call", {"session": session}), key=lambda head: head.fields["ordinal"]
-    )
-    tracer = _Tracer(store, {head.id: head for head in heads})
-    for head in heads:
-        tracer.add(head)
-    return Branches(tuple(tracer.branches), tuple(head.time_ms for head in heads))
+    heads = store.query("call", {"session": session})
+    stored_ms = {head.id: head.time_ms for head in heads}
+    records = in_order(head.fields for head in heads)
+    tracer = _Tracer(store)
+    for record in records:
+        tracer.add(record)
+    return Branches(tuple(tracer.branches), tuple(stored_ms[record.id] for record in records))
 
 
 class _Tracer:
     """Puts calls on branches, one after the other."""
 
-    def __init__(self, store: Store, heads: dict[str, Head]) -> None:
+    def __init__(self, store: Store) -> None:
         self.branches: list[StoredBranch] = []
         self._store = store
-        self._heads = heads
+        self._records: dict[str, CallRecord] = {}
         self._on: dict[str, StoredBranch] = {}
-        self._totals: dict[str, int] = {}
-        self._newest: Head | None = None
+        self._newest: CallRecord | None = None
 
-    def add(self, head: Head) -> None:
-        fields = head.fields
-        parent = self._heads.get(fields["parent"] or "") or self._compacted(fields)
-        self._totals[head.id] = fields["kept"] + len(fields["keys"])
-        if parent is None or self._leaves(parent, fields):
-            left_at = None if parent is None else int(parent.fields["ordinal"])
-            asked = self._asked(fields["keys"])
+    def add(self, record: CallRecord) -> None:
+        """The next call."""
+        parent = self._records.get(record.parent or "") or self._compacted(record)
+        if parent is None or self._leaves(parent, record):
+            left_at = None if parent is None else parent.ordinal
+            asked = self._question(record.keys)
             self.branches.append(StoredBranch(len(self.branches) + 1, left_at, asked=asked))
-            self._on[head.id] = self.branches[-1]
+            self._on[record.id] = self.branches[-1]
         else:
-            self._on[head.id] = self._on[parent.id]
-        self._on[head.id].calls.append(int(fields["ordinal"]))
-        self._newest = head
+            self._on[record.id] = self._on[parent.id]
+        self._on[record.id].calls.append(record.ordinal)
+        self._records[record.id] = self._newest = record
 
-    def _compacted(self, fields: Fields) -> Head | None:
+    def _compacted(self, record: CallRecord) -> CallRecord | None:
         """The call before, where the host has put a summary in the place of what it saw."""
-        if not self._newest or not fields["keys"]:
+        first = next(record.addresses, None)
+        if self._newest is None or first is None:
             return None
-        first = self._message(fields["keys"][0])
-        return self._newest if first.get("role") == "compactionSummary" else None
+        is_summary = self._message(first).get("role") == "compactionSummary"
+        return self._newest if is_summary else None
 
-    def _leaves(self, parent: Head, fields: Fields) -> bool:
+    def _leaves(self, parent: CallRecord, record: CallRecord) -> bool:
         """Whether a call goes another way than its parent's branch has gone since."""
-        if self._on[parent.id].calls[-1] != parent.fields["ordinal"]:
+        if self._on[parent.id].calls[-1] != parent.ordinal:
             return True
-        if fields["parent"] is None:
+        if record.parent is None:
             return False
         # Where an edit has replaced messages, others that stood behind them stand there still.
-        gone = self._keys_after(parent, fields["kept"])
-        return bool(gone) and gone.isdisjoint(map(_name, fields["keys"]))
+        gone = self._names_after(parent, record.kept)
+        return bool(gone) and gone.isdisjoint(map(_name, record.keys))
 
-    def _keys_after(self, head: Head | None, kept: int) -> set[str]:
+    def _names_after(self, record: CallRecord | None, kept: int) -> set[str]:
+        """What names the messages that a call's list had from index `kept` on."""
         found: set[str] = set()
-        end = self._totals[head.id] if head else 0
-        while head is not None and end > kept:
-            first, keys = head.fields["kept"], head.fields["keys"]
+        end = record.length if record else 0
+        while record is not None and end > kept:
+            first, keys = record.kept, record.keys
             found.update(_name(key) for key in keys[max(0, kept - first) : max(0, end - first)])
             end = min(end, first)
-            head = self._heads.get(head.fields["parent"] or "")
+            record = self._records.get(record.parent or "")
         return found
 
-    def _asked(self, keys: list[list[Any]]) -> str:
+    def _question(self, keys: list[MessageKey]) -> str:
+        """The beginning of the first of the user's messages."""
         for key in keys:
-            message = self._message(key)
+            message = self._message(key.address)
             if message.get("role") == "user":
                 content = message.get("content")
                 blocks = content if isinstance(content, list) else [{"text": content}]
@@ -125,13 +125,10 @@ class _Tracer:
                 return " ".join(text.split())[:_ASKED_CHARS]
         return ""
 
-    def _message(self, key: list[Any]) -> dict[str, Any]:
-        from foredeck.model.messages import load_message
-
-        return load_message(key[1], self._store.blob)
+    def _message(self, address: str) -> dict[str, Any]:
+        return load_message(address, self._store.blob)
 
 
-def _name(key: list[Any]) -> str:
+def _name(key: MessageKey) -> str:
     """What names a message: its entry, or its content where the host has no entries."""
-    entry, address = key
-    return str(entry or address)
+    return key.entry or key.address

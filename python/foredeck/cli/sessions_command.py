@@ -31,6 +31,7 @@ def _run(args: Namespace) -> int:
 
 
 def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
+    from foredeck.model.calls import CallRecord
     from foredeck.model.records import call_id
     from foredeck.store.forgetting import size_of
 
@@ -38,7 +39,7 @@ def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
     id, file = fields["session_id"], fields.get("host_file")
     calls = len(store.query("call", {"session": id}))
     records = store.heads([call_id(id, 1), call_id(id, calls)])
-    times = [record.fields["time_ms"] for record in records.values()] or [head.time_ms]
+    times = [CallRecord(head.fields).time_ms for head in records.values()] or [head.time_ms]
     size = {"size_bytes": size_of(store, id)} if sized else {}
     return size | {
         "session": id,

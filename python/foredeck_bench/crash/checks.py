@@ -9,8 +9,9 @@ from typing import Any
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import ToolcallDocument
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Store
 from foredeck_bench.crash.tally import Tally
 
 Json = dict[str, Any]
@@ -20,7 +21,9 @@ def check_answered(
     store: Store, session: str, answered: Sequence[tuple[int, list[Message]]], tally: Tally
 ) -> None:
     """Check that every answered call is stored, with the prompt that was answered."""
-    records = {head.fields["ordinal"] for head in store.query("call", {"session": session})}
+    records = {
+        CallRecord(head.fields).ordinal for head in store.query("call", {"session": session})
+    }
     for ordinal, prompt in answered:
         if ordinal not in records:
             tally.fault("missing", f"call {ordinal} of {session}")
@@ -43,22 +46,19 @@ def _shown(store: Store, session: str, ordinal: int, tally: Tally) -> list[tuple
 
 def check_records(store: Store, session: str, tally: Tally) -> None:
     """Check that nothing is recorded twice, and that everything a record refers to exists."""
-    records = store.query("call", {"session": session})
-    ids = {head.id for head in records}
-    _once((_list_of(head) for head in records), "calls of one list", session, tally)
-    for head in records:
-        if head.fields["parent"] and head.fields["parent"] not in ids:
-            tally.fault("half", f"{head.id} continues {head.fields['parent']}, which is not there")
+    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    ids = {record.id for record in records}
+    lists = ((record.parent, record.tip) for record in records)
+    _once(lists, "calls of one list", session, tally)
+    for record in records:
+        if record.parent and record.parent not in ids:
+            tally.fault("half", f"{record.id} continues {record.parent}, which is not there")
     members = store.query("member", {"session": session})
     _once((m.fields["ordinal"] for m in members), "objects of one handle", session, tally)
     known = store.heads(m.fields["object"] for m in members)
     for member in members:
         if member.fields["object"] not in known:
             tally.fault("half", f"@{member.fields['ordinal']} of {session} is no object")
-
-
-def _list_of(head: Head) -> tuple[str, str]:
-    return str(head.fields["parent"]), str(head.fields["tip"])
 
 
 def _once(values: Iterable[object], what: str, session: str, tally: Tally) -> None:
