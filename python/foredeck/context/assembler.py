@@ -26,11 +26,10 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.state.gauge import Calibrator, Gauge
-from foredeck.context.state.request import Answer, Model, Request
+from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.compacting import (
     CompactionDecision,
-    CompactionRequest,
     CompactionSettings,
     decide_compaction,
 )

@@ -22,7 +22,7 @@ from foredeck.model.calls import CallDocument, CallRecord
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
 
 ACKNOWLEDGED = ("applied", "aborted")
-"""Outcomes that speak of a call of ours; what went out without us has a record of its own."""
+"""Outcomes of calls that we answered; what went out without us has a record of its own."""
 
 
 def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
@@ -51,7 +51,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
 
 
 def _acks(request: Request) -> list[Ack]:
-    """What the host tells of earlier calls; one that was rewritten comes once more, at the end."""
+    """What became of earlier calls; one that was rewritten comes once more, at the end."""
     acks = [Ack(o.call, o.kind) for o in request.outcomes if o.call and o.kind in ACKNOWLEDGED]
     applied = [o for o in request.outcomes if o.call and o.kind == "applied"]
     return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
@@ -142,8 +142,8 @@ def _system_pin(session: Session) -> Pin | None:
 
 
 def _unsent(session: Session, outcome: Outcome) -> list[Ack]:
-    """The calls that we answered and that did not go out: those after the edits in force, but for
-    those that a record has told already."""
+    """The calls that we answered and that did not go out, as far as no record says so yet: those
+    after the call whose edits were in force."""
     if outcome.kind == "off":
         return []
     first = session.calls_at_opening if outcome.call is None else outcome.call

@@ -1,8 +1,8 @@
-"""Bringing a session to the message list that the host has now.
+"""Aligning a session with the message list that the host has now.
 
 Usually that is the list of the last call and a few messages more. After a restart, a change of
-branch, a compaction or an edit by somebody else, the call records say which prefix of the list
-has been sent before, and how.
+branch, a compaction or an edit by another extension, the call records say which beginning of the
+list has been sent before, and how.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
 
 HOST_SENT = ("fallback", "off")
-"""Outcomes of calls that went out, but not as we had said."""
+"""Outcomes of calls that went out, but not as we had answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Where the work begins."""
+    """How much of the host's list is known, and what became of the calls before."""
 
     items: list[Item]
     """The whole list."""
     matched: int
-    """Messages from the beginning that stand as they were sent before."""
+    """How many messages from the beginning were sent before."""
     continued: bool
     """The host holds our last answer, and the list goes on from there."""
     replaced: bool
     """The list is not a continuation of anything that was sent."""
     without_us: list[Outcome]
-    """The calls of this list that went out, but not as we had said, and have no record yet."""
+    """The calls of this list that went out, but not as we had answered, and have no record yet."""
 
 
 def align(session: Session, request: Request) -> Alignment:
-    """Make the session stand at the longest prefix that it knows.
+    """Put the session on the branch that shares the longest beginning with the host's list.
 
     Raises `OutOfSync` where the host leaves out messages that the session does not hold.
     """
@@ -58,8 +58,8 @@ def align(session: Session, request: Request) -> Alignment:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
     keys = [item.key for item in items]
-    leans_on, without_us = _untold(session, without_us, keys)
-    matched_id, matched, state = _match(session, leans_on, keys)
+    base, without_us = _unrecorded(session, without_us, keys)
+    matched_id, matched, state = _match(session, base, keys)
     before = _before(session, matched_id, matched, state)
     again = _held_again(before, items[matched:])
     if again or (matched == 0 and session.log.newest > 0):
@@ -71,21 +71,21 @@ def align(session: Session, request: Request) -> Alignment:
 
 
 def layout_before(session: Session) -> str | None:
-    """The layout that has written what the session stands at; None where nothing was sent."""
+    """The layout in which the branch was written; None where nothing was sent."""
     record = session.newest_record
     return None if record is None else record.layout
 
 
-def _untold(
+def _unrecorded(
     session: Session, without_us: list[Outcome], keys: list[MessageKey]
 ) -> tuple[str | None, list[Outcome]]:
-    """Which of the calls that went out without us have no record yet, and what they lean on.
+    """Which of the calls that went out without us have no record yet, and the call they build on.
 
-    The host tells them until an answer of ours has reached it in time, so the record of some may
-    stand already. What went out without us leaned on the edits of the call that it names,
-    whatever was decided after that one; the next of several leans on the one before it.
+    The host reports them until an answer of ours has reached it in time, so some may be recorded
+    already. What went out without us had the edits of the call that it names, whatever was decided
+    after that one; each further one builds on the one before it.
     """
-    log, new, leans_on = session.log, list[Outcome](), None
+    log, new, base = session.log, list[Outcome](), None
     for outcome in without_us:
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
         if id is None:
@@ -93,22 +93,22 @@ def _untold(
         elif (
             not new and _common(log.replay(id, session.load_record).keys, keys) == outcome.messages
         ):
-            leans_on = id
+            base = id
     if not new:
         return None, []
-    if leans_on is None and new[0].call is not None:
-        leans_on = call_id(session.id, new[0].call)
-    return leans_on, new
+    if base is None and new[0].call is not None:
+        base = call_id(session.id, new[0].call)
+    return base, new
 
 
 def _match(
-    session: Session, leans_on: str | None, keys: list[MessageKey]
+    session: Session, base: str | None, keys: list[MessageKey]
 ) -> tuple[str | None, int, BranchState]:
-    """The call whose prompt goes on in `keys`, how far it reaches, and the state after it.
+    """The call that `keys` go on from, how many of its messages they share, and its state.
 
-    `leans_on`: the call that it is to be, where its record is there.
+    `base`: the call that it must be, if it has a record.
     """
-    log, named = session.log, leans_on
+    log, named = session.log, base
     if named in log.records:
         state = log.replay(named, session.load_record)
         matched = _common(state.keys, keys)
@@ -116,7 +116,7 @@ def _match(
         named, matched = log.longest_match(keys)
         state = log.replay(named, session.load_record)
     while named is not None and state.until > matched:
-        # A summary that speaks of what is yet to come: the call before it knows better.
+        # Its summary covers messages that are not in this list: go back to before it was made.
         before = log.records.get(named)
         named = before.parent if before else None
         state = log.replay(named, session.load_record)
@@ -154,7 +154,7 @@ def _before(
 
 
 def _held_again(before: BranchState, items: list[Item]) -> list[Item]:
-    """Results that the call before this one held too, though they are to be rendered anew.
+    """Results that the call before this one had too, though they are to be rendered again.
 
     The host has changed its list, but not its branch: what was active and pinned stays so.
     """

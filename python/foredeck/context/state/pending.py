@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from foredeck.context.state.request import CompactionRequest
 from foredeck.sources import Sighting
 from foredeck.store.protocol import Token
 
@@ -88,13 +89,18 @@ class PendingWork:
     """Ids or paths of files that somebody seems to be writing: to be looked at once more."""
     user_messages: list[str] = field(default_factory=list)
     """What the user is to be told with the next answer."""
-    compaction: object = None
-    """The compaction that the host has in mind (`window.compacting`)."""
+    compaction: CompactionRequest | None = None
+    """The compaction that the host has in mind, for as long as somebody else may sum up."""
 
     def take_stale(self) -> list[str]:
         """Files to be compared with the disk; none is stale then."""
         stale, self.stale = sorted(self.stale), set()
         return stale
+
+    def take_compaction(self) -> CompactionRequest | None:
+        """The compaction whose summary has been written; none is pending then."""
+        request, self.compaction = self.compaction, None
+        return request
 
     def take_user_messages(self) -> list[str]:
         """What the user is to be told; nothing is pending then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from foredeck.context.messages.items import Block, Item
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.messages.wires import Wire, wire_of
 from foredeck.model.call_values import CalledModel
+from foredeck.model.compactions import AskedBy
 
 OutcomeKind = Literal["applied", "fallback", "aborted", "off"]
 
@@ -91,6 +93,27 @@ class Request:
     def wire(self) -> Wire:
         """What the provider lets pass."""
         return wire_of(self.model.api, self.model.provider) if self.model else Wire()
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """A compaction that the host has in mind."""
+
+    by: AskedBy
+    items: Sequence[Item]
+    """The messages that it would give up."""
+    previous: str
+    """The summary that stands before these messages; empty for none."""
+    instructions: str
+    """What the user wants of the summary."""
+    tokens: int
+    """The prompt as the host counts it."""
+    reserve: int
+    """Tokens that the host leaves for an answer."""
+    new_chars: int
+    """Characters of the messages that no request has brought yet."""
+    time_ms: int
+    model: Model | None
 
 
 @dataclass(slots=True)

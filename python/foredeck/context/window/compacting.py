@@ -15,35 +15,15 @@ from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.folding import may_go
 from foredeck.context.state.gauge import Gauge
-from foredeck.context.state.request import Model
+from foredeck.context.state.request import CompactionRequest
 from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, compact
 from foredeck.context.window.fitting import SUMMARY_SHARE
 from foredeck.context.window.pressure import usable_window
-from foredeck.model.compactions import AskedBy, Writer
+from foredeck.model.compactions import Writer
 
 SummaryAuthor = Literal["foredeck", "model"]
 LEAST_SUMMARY_CHARS = 400
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionRequest:
-    """What the host has in mind."""
-
-    by: AskedBy
-    items: Sequence[Item]
-    """What it would put away."""
-    previous: str
-    """The summary that stands before these messages; empty for none."""
-    instructions: str
-    tokens: int
-    """The prompt as the host counts it."""
-    reserve: int
-    """Tokens that the host leaves for an answer."""
-    new_chars: int
-    """Of messages that no request has told yet."""
-    time_ms: int
-    model: Model | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +65,8 @@ def decide_compaction(
 
 def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
     """Somebody else has written the summary: the object of what was put away."""
-    request, session.pending.compaction = session.pending.compaction, None
-    if not isinstance(request, CompactionRequest) or not request.items or not summary:
+    request = session.pending.take_compaction()
+    if request is None or not request.items or not summary:
         return None
     return _make(session, Gauge(), request, len(summary), writer, summary)
 

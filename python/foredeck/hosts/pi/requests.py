@@ -9,8 +9,7 @@ from typing import Any
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.messages.items import Block, Item
-from foredeck.context.state.request import Model, Outcome, Request
-from foredeck.context.window.compacting import CompactionRequest
+from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import written_out
 from foredeck.hosts.protocol import (
