@@ -9,6 +9,7 @@ from threading import Event
 
 import pytest
 
+from foredeck.hosts.pi.chat import chat_fields
 from foredeck_bench.scripted import ModelRequest, Reply, Text, Thinking, ToolCall, call
 from foredeck_bench.scripted.request import Api
 from foredeck_bench.scripted.steps import Step
@@ -190,13 +191,20 @@ def test_redacted_thinking_passes_as_it_is(pi: Pi) -> None:
 CUSTOM = """
 export default function (pi) {
   pi.on("before_agent_start", () => ({
-    message: { customType: "note", content: "A note of another extension.", display: true },
+    message: {
+      customType: "note",
+      content: "A note of another extension.",
+      display: true,
+      details: { written: "by hand" },
+    },
   }));
 }
 """
 
 
-def test_custom_messages_of_another_extension_pass(pi: Pi, tmp_path: Path) -> None:
+def test_custom_messages_of_another_extension_pass_and_are_kept_whole(
+    pi: Pi, tmp_path: Path
+) -> None:
     extension = tmp_path / "note.ts"
     extension.write_text(CUSTOM)
     model = pi.serve([call("bash", command="seq 300"), "done", "fine"])
@@ -206,6 +214,10 @@ def test_custom_messages_of_another_extension_pass(pi: Pi, tmp_path: Path) -> No
     assert_stable(answered(model))
     with stored(pi) as store:
         assert_recorded(store, session_of(store), model.requests)
+        turns = chat_fields(store, session_of(store), 3)["turns"]
+    notes = [message for turn in turns for message in turn["others"]]
+    assert [note["details"] for note in notes] == [{"written": "by hand"}] * 2
+    assert all(turn["assistant_meta"]["responseId"] for turn in turns)
 
 
 def test_what_the_user_ran_is_in_the_prompt(pi: Pi) -> None:
