@@ -166,27 +166,6 @@ def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
     return seconds
 
 
-def resident_mb(pid: int) -> float | None:
-    """Resident memory of a process in megabytes; None where the system does not say."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return _resident_by_ps(pid)
-    for line in status.splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return None
-
-
-def _resident_by_ps(pid: int) -> float | None:
-    command = ["ps", "-o", "rss=", "-p", str(pid)]
-    try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return int(told) / 1024
-    except (OSError, ValueError, subprocess.CalledProcessError):
-        return None
-
-
 def _environment(home: Path) -> dict[str, str]:
     """The environment of this process without its foredeck settings."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("FOREDECK_")}

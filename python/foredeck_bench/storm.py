@@ -23,6 +23,7 @@ from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Store
 from foredeck_bench.crash.homes import opened
 from foredeck_bench.engine_process import EngineProcess, run_step
+from foredeck_bench.process_usage import busy_seconds, peak_mb_of, resident_mb
 from foredeck_bench.work_session import START_MS, Step, work_host
 
 SESSION = "storm"
@@ -188,9 +189,9 @@ def run_storm(
     with tempfile.TemporaryDirectory(prefix="foredeck-storm-") as name:
         root = Path(name)
         with _followed(root / "a", tracked, advance) as storm:
-            quiet_mb = _memory(storm.engine.pid, "VmRSS")
+            quiet_mb = _rounded(resident_mb(storm.engine.pid))
             phases = [storm.paused(written), *storm.checkout(), storm.editors(), storm.install()]
-            peak_mb = _memory(storm.engine.pid, "VmHWM")
+            peak_mb = _rounded(peak_mb_of(storm.engine.pid))
             rest_s, idle = _idle_share(storm.engine.pid, idle_s, advance)
             notices = storm.engine.notices
         phases.append(_without_watches(root / "b", advance))
@@ -271,44 +272,22 @@ def state_of(path: Path) -> str | None:
         return None
 
 
-def _memory(pid: int, what: str) -> float | None:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return None
-    kilobytes = (int(line.split()[1]) for line in lines if line.startswith(what))
-    return next((round(found / 1024, 1) for found in kilobytes), None)
+def _rounded(megabytes: float | None) -> float | None:
+    return None if megabytes is None else round(megabytes, 1)
 
 
 def _idle_share(pid: int, seconds: float, advance: Advance) -> tuple[float, float | None]:
     """Seconds until the engine was idle, and the percent of one core that it uses from then on."""
     began = time.monotonic()
     span = min(REST_S, seconds)
-    while (used := _used_s(pid, span)) is not None and used > REST_SHARE * span:
+    while (used := busy_seconds(pid, span)) is not None and used > REST_SHARE * span:
         if time.monotonic() - began > PATIENCE_S:
             break
         advance("waiting for it to rest")
     rest_s = round(time.monotonic() - began - span, 1)
     advance("watching it idle")
-    used = _used_s(pid, seconds)
+    used = busy_seconds(pid, seconds)
     return rest_s, None if used is None else round(100 * used / seconds, 2)
-
-
-def _used_s(pid: int, seconds: float) -> float | None:
-    """Seconds of processor time that a process uses within so many seconds."""
-    before = _cpu_s(pid)
-    if before is None:
-        return None
-    time.sleep(seconds)
-    return (_cpu_s(pid) or before) - before
-
-
-def _cpu_s(pid: int) -> float | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
-    except OSError:
-        return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _git(repo: Path, *arguments: str) -> None:

@@ -10,18 +10,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foredeck_bench.engine_process import INITIALIZE, PROGRAM, resident_mb
+from foredeck_bench.engine_process import INITIALIZE, PROGRAM
+from foredeck_bench.hostile_lines import HOSTILE_LINES, LINE_LIMIT, line_of, request_of
+from foredeck_bench.process_usage import resident_mb
 
-LINE_LIMIT = 1_000_000
 PATIENCE_S = 60.0
 """An engine that does not answer for this long counts as hung."""
-DEEP = 100_000
 CHECK_EVERY = 50
 """A good request after so many hostile lines."""
 
@@ -119,10 +119,10 @@ def _abuse(
     victim = Victim(home)
     report.engines += 1
     try:
-        victim.send(_line({**_request(0, "initialize"), "params": _hello(home)}))
+        victim.send(line_of({**request_of(0, "initialize"), "params": _hello(home)}))
         for number in range(count):
-            kind = chosen.choice(list(KINDS))
-            for data in KINDS[kind](chosen, number):
+            kind = chosen.choice(list(HOSTILE_LINES))
+            for data in HOSTILE_LINES[kind](chosen, number):
                 victim.send(data)
                 report.bytes += len(data)
             report.messages += 1
@@ -144,7 +144,7 @@ def _check(victim: Victim, report: WireReport) -> bool:
     """Check that a good request is answered, and that every line before the answer is JSON-RPC."""
     report.checks += 1
     name = f"check-{report.checks}"
-    victim.send(b"\n" + _line(_request(name, "ping")))
+    victim.send(b"\n" + line_of(request_of(name, "ping")))
     while True:
         try:
             line = victim.lines.get(timeout=PATIENCE_S)
@@ -170,134 +170,8 @@ def _fault(report: WireReport, name: str, text: str) -> None:
     report.examples.append(f"{name}: {text}")
 
 
-# ---------------------------------------------------------------- what is sent
-
-
-def _request(number: object, method: str, /, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-
-
-def _line(message: Any) -> bytes:
-    return json.dumps(message, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
-
-
 def _hello(home: Path) -> dict[str, Any]:
     return {**INITIALIZE, "cwd": str(home.parent), "pid": os.getpid()}
-
-
-def _valid(chosen: random.Random, number: int) -> dict[str, Any]:
-    session = chosen.choice(["s", "t", ""])
-    user = {"role": "user", "content": "hello", "timestamp": number}
-    return chosen.choice(
-        [
-            _request(number, "ping"),
-            _request(number, "session/open", session=session, file=None, cwd="/", reason="new"),
-            _request(number, "context/assemble", session=session, keep=0, messages=[user]),
-            _request(number, "tool/call", session=session, id="t", tool="activate", input={}),
-            _request(number, "command", session=session, name="list", args=""),
-            _request(number, "tool/observed", session=session, id="x", tool="bash", content=[]),
-        ]
-    )
-
-
-def _garbage(chosen: random.Random, _number: int) -> Iterator[bytes]:
-    yield chosen.randbytes(chosen.randrange(1, 300)).replace(b"\n", b" ") + b"\n"
-
-
-def _mutated(chosen: random.Random, number: int) -> Iterator[bytes]:
-    data = bytearray(_line(_valid(chosen, number))[:-1])
-    for _ in range(chosen.randrange(1, 6)):
-        data[chosen.randrange(len(data))] = chosen.choice(b'{}[]",:0\\e\xff\x00 ')
-    yield bytes(data) + b"\n"
-
-
-def _odd_values(chosen: random.Random, number: int) -> Iterator[bytes]:
-    odd: list[Any] = [
-        None,
-        -1,
-        1e308,
-        2**70,
-        "",
-        "\ud800",
-        [],
-        {},
-        [[]],
-        True,
-        "x" * 5000,
-        {"a": {"b": None}},
-    ]
-    message = _valid(chosen, number)
-    name = chosen.choice(["id", "method", "jsonrpc", "params"])
-    message[name] = chosen.choice(odd)
-    if isinstance(message["params"], dict) and message["params"]:
-        message["params"][chosen.choice(list(message["params"]))] = chosen.choice(odd)
-    yield json.dumps(message).encode() + b"\n"
-
-
-def _deep(chosen: random.Random, number: int) -> Iterator[bytes]:
-    opened, closed = chosen.choice([(b"[", b"]"), (b'{"a":', b"}")])
-    depth = min(DEEP, (LINE_LIMIT - 200) // (len(opened) + 1))
-    start = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"x":' % number
-    yield start + opened * depth + b"1" + closed * depth + b"}}\n"
-
-
-def _oversize(chosen: random.Random, number: int) -> Iterator[bytes]:
-    start = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"x":"' % number
-    yield start + b"x" * (LINE_LIMIT + chosen.randrange(1, 100_000)) + b'"}}\n'
-
-
-def _duplicate(chosen: random.Random, number: int) -> Iterator[bytes]:
-    message = _valid(chosen, number)
-    yield _line(message) + _line(message)
-
-
-def _late(chosen: random.Random, number: int) -> Iterator[bytes]:
-    id = chosen.choice([number, f"e{number}", "e1", None])
-    yield _line({"jsonrpc": "2.0", "id": id, "result": {"text": "nobody asked"}})
-
-
-def _torn(chosen: random.Random, number: int) -> Iterator[bytes]:
-    data = _line(_valid(chosen, number))
-    at = chosen.randrange(len(data))
-    yield data[:at]
-    yield data[at:]
-
-
-def _cut(chosen: random.Random, number: int) -> Iterator[bytes]:
-    data = _line(_valid(chosen, number))
-    yield data[: chosen.randrange(1, len(data))] + b"\n"
-
-
-def _separators(_chosen: random.Random, number: int) -> Iterator[bytes]:
-    yield _line(_request(number, "ping", text="a\u2028b\u2029c\u0085d\x0be"))
-
-
-def _cancelled(chosen: random.Random, number: int) -> Iterator[bytes]:
-    yield _line(_valid(chosen, number))
-    yield _line({"jsonrpc": "2.0", "method": "$/cancel", "params": {"id": number}})
-
-
-def _batch(chosen: random.Random, number: int) -> Iterator[bytes]:
-    yield _line([_valid(chosen, number), 1, None])
-
-
-KINDS: dict[str, Callable[[random.Random, int], Iterator[bytes]]] = {
-    "garbage": _garbage,
-    "mutated": _mutated,
-    "odd values": _odd_values,
-    "deep": _deep,
-    "oversize": _oversize,
-    "duplicate ids": _duplicate,
-    "late responses": _late,
-    "torn": _torn,
-    "cut off": _cut,
-    "line separators": _separators,
-    "cancelled": _cancelled,
-    "batches": _batch,
-}
-
-
-# ---------------------------------------------------------------- how it ends
 
 
 def _input_ends_in_mid_line(victim: Victim) -> int | None:
@@ -311,7 +185,7 @@ def _output_closed(victim: Victim) -> int | None:
     os.close(victim.process.stdout.fileno())
     with suppress(OSError):  # it has noticed
         for number in range(2000):
-            victim.send(_line(_request(number, "ping")))
+            victim.send(line_of(request_of(number, "ping")))
     return victim.end()
 
 
@@ -329,7 +203,7 @@ ENDINGS: tuple[Callable[[Victim], int | None], ...] = (
 def _count_end(ending: Callable[[Victim], int | None], home: Path, report: WireReport) -> None:
     victim = Victim(home)
     report.engines += 1
-    victim.send(_line({**_request(0, "initialize"), "params": _hello(home)}))
+    victim.send(line_of({**request_of(0, "initialize"), "params": _hello(home)}))
     victim.lines.get(timeout=PATIENCE_S)
     code = ending(victim)
     report.messages += 1

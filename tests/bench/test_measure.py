@@ -15,7 +15,6 @@ from foredeck_bench.commands.measure import NAMES
 from foredeck_bench.engine_process import (
     EngineFailed,
     EngineProcess,
-    resident_mb,
     run_step,
 )
 from foredeck_bench.figures import Figure, machine, quantile, timing
@@ -25,6 +24,7 @@ from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
 from foredeck_bench.measure.policy import digest_figures
 from foredeck_bench.measure.run import MEASURES, Measurement, measure
+from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import MAX_RESULT, WorkSession, transcript_line, work_host
 from replay.recordings import everything
 

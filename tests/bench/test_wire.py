@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foredeck.cli.main import main
-from foredeck_bench.wire import KINDS
+from foredeck_bench.hostile_lines import HOSTILE_LINES
 
 
 def test_a_hostile_peer_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
@@ -15,5 +15,5 @@ def test_a_hostile_peer_does_no_harm(capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     assert (found["crashes"], found["hangs"], found["bad_answers"]) == (0, 0, 0)
     assert found["messages"] == 403
-    assert set(KINDS) < set(found["kinds"])
+    assert set(HOSTILE_LINES) < set(found["kinds"])
     assert found["answers"] > 200

@@ -12,7 +12,6 @@ from pathlib import Path
 from foredeck.errors import StoreUnavailable
 from foredeck_bench.engine_process import (
     EngineProcess,
-    resident_mb,
     run_step,
     start_seconds,
 )
@@ -20,6 +19,7 @@ from foredeck_bench.figures import Figure, timing
 from foredeck_bench.measure.growth import Growth, folder_bytes, grow
 from foredeck_bench.measure.hook import hook_figures
 from foredeck_bench.measure.policy import digest_figures
+from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import WorkSession, work_host
 
 STARTS = 7
