@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from foredeck.context import assembler
+from foredeck.context.calls import deciding
 from foredeck.context.digests import DigestSize, digest
 from foredeck_bench.figures import Figure, timing
 
@@ -15,16 +15,16 @@ DIGESTS = 40
 
 
 class TimedPolicy:
-    """Notes how long policies are asked, uses and all, until it is closed."""
+    """Measures how long policies take, finding the uses included, until it is closed."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._ask: Callable[..., Any] = vars(assembler)["ask"]
-        vars(assembler)["ask"] = self._timed
+        self._ask: Callable[..., Any] = vars(deciding)["ask"]
+        vars(deciding)["ask"] = self._timed
 
     def close(self) -> None:
-        """Time no further."""
-        vars(assembler)["ask"] = self._ask
+        """Stop measuring."""
+        vars(deciding)["ask"] = self._ask
 
     def _timed(self, *args: Any, **options: Any) -> Any:
         began = time.perf_counter()
