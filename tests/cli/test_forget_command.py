@@ -139,7 +139,9 @@ def test_the_text_is_gone_from_the_file(home: Path) -> None:
     assert not [data for data in erased if data[:64] in everything or data[-64:] in everything]
 
 
-def test_a_fork_keeps_what_it_goes_on_from(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fork_keeps_the_calls_that_it_continues(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     parent = Host(home, session="third")
     bash(parent, "t1", lines(30, "before the fork"))
     ask(parent)
@@ -155,7 +157,7 @@ def test_a_fork_keeps_what_it_goes_on_from(home: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == before
 
 
-def test_a_forgotten_session_can_begin_anew(home: Path) -> None:
+def test_a_forgotten_session_can_begin_again(home: Path) -> None:
     assert forget(home, "first", "--yes") == 0
     host = Host(home, session="first")
     host.add(user("begin anew"))
@@ -173,7 +175,7 @@ def test_vacuum_gives_space_back(home: Path, capsys: pytest.CaptureFixture[str])
     assert main(["show", "second", "--home", str(home)]) == 0
 
 
-def test_sessions_tell_their_size(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sessions_show_their_size(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "--size", "--json", "--home", str(home)]) == 0
     sizes = {s["session"]: s["size_bytes"] for s in json.loads(capsys.readouterr().out)["sessions"]}
     assert all(size > 1000 for size in sizes.values())

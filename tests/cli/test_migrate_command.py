@@ -109,7 +109,7 @@ def test_a_copy_is_seen_where_xtdb_was_in_use_before(
     assert told(capsys, "sessions")["sessions"] == found
 
 
-def test_what_waits_in_the_local_copy_comes_along(
+def test_what_waits_in_the_local_copy_is_copied_too(
     home: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -157,7 +157,7 @@ def run_and_kill(words: list[str], steps: int) -> None:
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
-def test_a_killed_migration_goes_on(
+def test_a_killed_migration_continues(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, back = open_sqlite(home / "foredeck.db"), tmp_path / "back.db"
@@ -175,7 +175,7 @@ def test_a_killed_migration_goes_on(
         assert compare(source, copied).equal
 
 
-def test_what_cannot_be_migrated_is_said(
+def test_what_cannot_be_migrated_is_reported(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(code: int, *words: str) -> str:

@@ -71,7 +71,9 @@ def test_rows(ask: Any) -> None:
     assert ask(by_type, "nothing")[1]["rows"] == []
 
 
-def test_a_limit_is_said(ask: Any, capsys: pytest.CaptureFixture[str], node: NodeFolder) -> None:
+def test_a_reached_limit_is_reported(
+    ask: Any, capsys: pytest.CaptureFixture[str], node: NodeFolder
+) -> None:
     code, told = ask(PATHS, "--limit", "2")
     assert (code, told["rows"], told["more"]) == (0, [["/0"], ["/1"]], True)
     assert ask(PATHS, "--limit", "5")[1]["more"] is False

@@ -231,7 +231,7 @@ def test_a_backup_holds_what_waited(
     assert "`foredeck xtdb sync` delivers" in capsys.readouterr().out
 
 
-def test_sync_says_what_still_waits(
+def test_sync_reports_what_still_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path))

@@ -326,7 +326,7 @@ class ContradictionContract:
             import_file(store, forged(lines), as_new=as_new)
         assert dump(store) == before
 
-    def test_a_part_of_a_session_that_has_gone_on(self, make_store: MakeStore) -> None:
+    def test_different_newer_versions_are_a_contradiction(self, make_store: MakeStore) -> None:
         source, target = make_store(), make_store()
         write_sample(source)
         text = exported(source)
@@ -340,7 +340,7 @@ class ContradictionContract:
         before = dump(target)
         changed = resealed(of_type(lines, "session")["document"], {}, nickname="changed there")
         later = {"transaction": {"token": "feedbeef-1", "time_ms": 1_700_000_000_000}}
-        with pytest.raises(ImportRefused, match="gone on"):
+        with pytest.raises(ImportRefused, match="different newer versions"):
             import_file(target, forged([*lines[:-1], later, {"document": changed}, lines[-1]]))
         assert dump(target) == before
 

@@ -60,7 +60,7 @@ def filled(path: Path) -> SqliteStore:
     return store
 
 
-def test_everything_comes_over(make_target: Make, tmp_path: Path) -> None:
+def test_everything_is_copied(make_target: Make, tmp_path: Path) -> None:
     with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
         count = len(list(records_of(source)))
         assert copy(source, target) == count
@@ -79,7 +79,7 @@ def test_everything_comes_over(make_target: Make, tmp_path: Path) -> None:
         assert target.latest() == token
 
 
-def test_there_and_back_again(make_target: Make, tmp_path: Path) -> None:
+def test_a_copy_of_a_copy_equals_the_original(make_target: Make, tmp_path: Path) -> None:
     with (
         closing(filled(tmp_path / "source.db")) as source,
         closing(make_target()) as middle,
@@ -96,7 +96,7 @@ class Interrupted(Exception):
     """The process was killed here."""
 
 
-def test_an_interrupted_copy_goes_on_where_it_was(make_target: Make, tmp_path: Path) -> None:
+def test_an_interrupted_copy_continues(make_target: Make, tmp_path: Path) -> None:
     with closing(filled(tmp_path / "source.db")) as source:
         count, done, rounds = len(list(records_of(source))), 0, 0
         while True:
@@ -139,7 +139,7 @@ def test_a_copy_is_brought_up_to_date(make_target: Make, tmp_path: Path) -> None
         assert found.equal, found.differs
 
 
-def test_what_is_not_ours_is_left_alone(make_target: Make, tmp_path: Path) -> None:
+def test_a_target_with_other_contents_is_refused(make_target: Make, tmp_path: Path) -> None:
     with closing(filled(tmp_path / "source.db")) as source, closing(make_target()) as target:
         token = target.commit(batch(note("mine")))
         with pytest.raises(NotEmpty, match=str(token)):

@@ -97,7 +97,7 @@ def test_random_operations_reach_xtdb(memory_node: NodeFolder) -> None:
     case("runTest").debug()
 
 
-def test_what_is_committed_gets_to_xtdb_in_order_and_once(machine: Machine) -> None:
+def test_commits_arrive_in_xtdb_in_order_and_once(machine: Machine) -> None:
     data = b"\0\xff bytes"
     with closing(machine()) as store, closing(direct(machine.link)) as remote:
         tokens = [store.commit(batch(note("a", text), file("/f", text))) for text in AWKWARD]
@@ -136,7 +136,7 @@ class TestOtherMachines:
         """Another machine on the same XTDB."""
         return Machine(tmp_path / "other.db", machine.link)
 
-    def test_what_one_wrote_the_other_has(self, machine: Machine, other: Machine) -> None:
+    def test_each_machine_has_what_the_other_wrote(self, machine: Machine, other: Machine) -> None:
         data = b"of one"
         with closing(machine()) as one:
             tokens = [
@@ -183,14 +183,16 @@ class TestOtherMachines:
             assert contents(one, "a") == expected
             assert contents(two, "a") == expected
 
-    def test_a_race_is_lost_by_who_comes_later(self, machine: Machine, other: Machine) -> None:
+    def test_the_later_of_two_racing_writers_gets_a_conflict(
+        self, machine: Machine, other: Machine
+    ) -> None:
         with closing(machine()) as one:
             one.commit(batch(note("a", "first"), expect={"a": None}))
             delivered(one)
         with closing(other()) as two, pytest.raises(Conflict):
             two.commit(batch(note("a", "second"), expect={"a": None}))
 
-    def test_what_is_only_elsewhere_is_not_taken_for_absent(
+    def test_what_only_another_machine_has_is_not_reported_as_absent(
         self, machine: Machine, other: Machine, memory_node: NodeFolder
     ) -> None:
         with closing(machine()) as one:
@@ -207,7 +209,9 @@ class TestOtherMachines:
             assert two.query("note") == []
 
 
-def test_a_full_journal_refuses_and_says_so(memory_node: NodeFolder, tmp_path: Path) -> None:
+def test_a_full_journal_refuses_commits_with_a_message(
+    memory_node: NodeFolder, tmp_path: Path
+) -> None:
     link = server_link(memory_node, new_namespace())
     object.__setattr__(link, "url", "http://127.0.0.1:9")
     for bounds in (JournalBounds(2, 10**6), JournalBounds(100, 2_000)):
@@ -221,7 +225,7 @@ def test_a_full_journal_refuses_and_says_so(memory_node: NodeFolder, tmp_path: P
             assert store.backlog.entries == 2
 
 
-def test_a_wrong_token_is_said_at_once(machine: Machine) -> None:
+def test_a_wrong_token_is_reported_at_once(machine: Machine) -> None:
     object.__setattr__(machine.link, "token", "wrong")
     with pytest.raises(StoreUnavailable, match="does not accept the token"):
         machine()

@@ -102,7 +102,7 @@ class TestOwnNode:
         finally:
             stop(folder)
 
-    def test_a_node_that_hangs_holds_nobody_up(self, own_home: Path) -> None:
+    def test_a_hanging_node_blocks_nobody(self, own_home: Path) -> None:
         told = Told()
         machine = Machine(own_home / "copy.db", own_link(own_home, timeout_ms=1_000))
         folder = own_node_folder(own_home)
@@ -127,7 +127,7 @@ class TestOwnNode:
         finally:
             stop(folder)
 
-    def test_a_node_that_is_put_down_stays_down_until_it_is_started(
+    def test_a_node_that_the_user_stops_stays_stopped_until_it_is_started(
         self, own_home: Path, runtime: Runtime
     ) -> None:
         told = Told()
@@ -205,7 +205,7 @@ def test_xtdb_may_be_away_when_the_engine_starts(runtime: Runtime, tmp_path: Pat
 
 
 @pytest.mark.parametrize("of", [b"submit-tx", b"tx-committed"])
-def test_lost_answers_double_nothing(memory_node: NodeFolder, tmp_path: Path, of: bytes) -> None:
+def test_lost_answers_duplicate_nothing(memory_node: NodeFolder, tmp_path: Path, of: bytes) -> None:
     link = server_link(memory_node, new_namespace())
     with flaky_proxy(port_of(memory_node), of, plain=of != b"submit-tx") as proxy:
         through = ServerLink(proxy.url, link.token, link.namespace, 5_000)
@@ -220,7 +220,7 @@ def test_lost_answers_double_nothing(memory_node: NodeFolder, tmp_path: Path, of
         check(remote, tokens)
 
 
-def test_a_node_that_has_lost_everything_gets_it_again(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_node_that_has_lost_everything_is_sent_it_again(runtime: Runtime, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     folder = NodeFolder(tmp_path / "node")
@@ -251,7 +251,7 @@ def commit_away(machine: Machine, numbers: range, told: Connection) -> None:
     told.recv()
 
 
-def test_what_a_killed_engine_left_is_delivered_by_the_next(
+def test_the_next_engine_delivers_what_a_killed_one_left(
     memory_node: NodeFolder, tmp_path: Path, nowhere: str
 ) -> None:
     link = server_link(memory_node, new_namespace())
@@ -277,7 +277,7 @@ def test_what_a_killed_engine_left_is_delivered_by_the_next(
             equal(store, remote)
 
 
-def test_the_one_that_delivers_may_be_killed(memory_node: NodeFolder, tmp_path: Path) -> None:
+def test_the_delivering_engine_may_be_killed(memory_node: NodeFolder, tmp_path: Path) -> None:
     machine = Machine(tmp_path / "copy.db", server_link(memory_node, new_namespace()))
     ours, theirs = SPAWN.Pipe()
     process = SPAWN.Process(target=commit_away, args=(machine, range(60), theirs))
@@ -297,7 +297,7 @@ def test_the_one_that_delivers_may_be_killed(memory_node: NodeFolder, tmp_path: 
             check(remote, there)
 
 
-def test_a_refused_transaction_holds_nothing_up(
+def test_a_refused_transaction_is_quarantined_and_blocks_nothing(
     memory_node: NodeFolder, tmp_path: Path, nowhere: str
 ) -> None:
     link = server_link(memory_node, new_namespace())
@@ -319,7 +319,7 @@ def test_a_refused_transaction_holds_nothing_up(
             assert [head.token for head in remote.history("a")] == tokens
 
 
-def test_a_torn_end_of_the_file_costs_nothing_that_was_answered(
+def test_a_torn_end_of_the_file_loses_nothing_that_was_acknowledged(
     tmp_path: Path, nowhere: str
 ) -> None:
     link = ServerLink(nowhere, None, "foredeck", 1_000)
@@ -357,7 +357,7 @@ def test_the_copy_is_for_this_user_alone(tmp_path: Path, nowhere: str) -> None:
             assert made.stat().st_mode & 0o777 == 0o600, made
 
 
-def test_a_damaged_copy_is_put_aside_and_made_again_from_xtdb(
+def test_a_damaged_copy_is_quarantined_and_rebuilt_from_xtdb(
     tmp_path: Path, runtime: Runtime
 ) -> None:
     with private_node(tmp_path / "node", runtime) as node:

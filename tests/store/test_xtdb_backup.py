@@ -114,7 +114,7 @@ def small(runtime: Runtime, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder / "backup.tar", token
 
 
-def test_a_node_at_rest_is_backed_up_too(
+def test_a_stopped_node_is_backed_up_too(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
     target, token = small
@@ -130,7 +130,7 @@ def contents(folder: NodeFolder) -> dict[str, bytes]:
     return {str(path.relative_to(folder.data)): path.read_bytes() for path in files}
 
 
-def test_data_that_are_there_are_refused_or_moved_aside(
+def test_existing_data_is_refused_or_kept_under_another_name(
     small: tuple[Path, Token], tmp_path: Path
 ) -> None:
     folder = NodeFolder(tmp_path)
@@ -155,7 +155,7 @@ def test_a_running_node_is_not_restored_into(
             assert store.latest() is None
 
 
-def test_a_restore_that_was_killed_is_finished_by_the_next_start(
+def test_the_next_start_completes_a_killed_restore(
     small: tuple[Path, Token], runtime: Runtime, tmp_path: Path
 ) -> None:
     folder = NodeFolder(tmp_path)
@@ -165,7 +165,7 @@ def test_a_restore_that_was_killed_is_finished_by_the_next_start(
         assert store.latest() == small[1]
 
 
-def test_nothing_to_back_up_is_said(runtime: Runtime, tmp_path: Path) -> None:
+def test_nothing_to_back_up_is_reported(runtime: Runtime, tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="nothing to back up"):
         back_up(NodeFolder(tmp_path / "none"), tmp_path / "backup.tar", ignore)
     with (

@@ -77,20 +77,20 @@ def test_a_lost_answer_of_a_commit_that_the_node_orders(memory_node: NodeFolder)
         assert [head.token for head in other.history("a")][:2] == [first, token]
 
 
-def test_a_wrong_token_is_said(memory_node: NodeFolder) -> None:
+def test_a_wrong_token_is_reported(memory_node: NodeFolder) -> None:
     for token in (None, "not the token of this node"):
         with pytest.raises(StoreUnavailable, match="token"):
             opener(memory_node, token=token)()
 
 
-def test_nobody_there_is_said() -> None:
+def test_an_unreachable_server_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(StoreUnavailable, match="foredeck xtdb up"):
         open_xtdb(f"http://127.0.0.1:{port}")
 
 
-def test_a_server_that_never_answers_is_given_up() -> None:
+def test_a_server_that_never_answers_times_out() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(StoreUnavailable, match="did not answer"),
@@ -104,7 +104,7 @@ def test_a_namespace_is_a_plain_name(memory_node: NodeFolder) -> None:
             opener(memory_node, namespace=name)()
 
 
-def test_stores_of_two_namespaces_do_not_meet(memory_node: NodeFolder) -> None:
+def test_stores_of_two_namespaces_are_separate(memory_node: NodeFolder) -> None:
     with closing(opener(memory_node)()) as one, closing(opener(memory_node)()) as two:
         one.commit(batch(note("a", "one", session="s")))
         assert two.latest() is None
@@ -167,7 +167,7 @@ def test_a_killed_node_is_started_again_and_has_everything(own_home: Path) -> No
         stop(folder)
 
 
-def test_a_node_that_keeps_ending_is_given_up(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_node_that_keeps_ending_is_no_longer_restarted(runtime: Runtime, tmp_path: Path) -> None:
     with private_node(tmp_path, runtime) as node:
         calls: list[int] = []
 

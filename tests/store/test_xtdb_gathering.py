@@ -68,7 +68,7 @@ def test_versions_of_every_kind(xtdb: XtdbStore, monkeypatch: pytest.MonkeyPatch
     assert len(asked) < len(IDS)
 
 
-def test_what_is_not_there_is_left_out(xtdb: XtdbStore) -> None:
+def test_versions_that_do_not_exist_are_left_out(xtdb: XtdbStore) -> None:
     token = xtdb.commit(batch(note("a")))
     xtdb.commit(batch(note("a", "again")))
     wanted = {"a": {token, Token("feedbeef-9")}, "b": {token}}

@@ -89,7 +89,7 @@ def test_versions_of_java(tmp_path: Path, text: str, version: int) -> None:
     assert java_version(fake_java(tmp_path / "bin", text)) == version
 
 
-def test_what_is_no_java(tmp_path: Path) -> None:
+def test_a_program_that_is_not_java_is_ignored(tmp_path: Path) -> None:
     assert java_version(str(tmp_path / "none")) is None
     assert java_version("/bin/true") is None
 
@@ -106,7 +106,7 @@ def test_the_first_java_that_is_new_enough_is_used(tmp_path: Path) -> None:
     assert named.path == home
 
 
-def test_what_a_killed_installation_has_left_is_removed(runtime: Runtime, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_installation_are_removed(runtime: Runtime, tmp_path: Path) -> None:
     folder = tmp_path / "xtdb"
     (folder / "building-x" / "runtime" / "lib").mkdir(parents=True)
     (folder / runtime.folder.name).symlink_to(runtime.folder)

@@ -47,7 +47,7 @@ def started(folder: NodeFolder, runtime: Runtime, topology: str = "memory") -> N
     return node
 
 
-def test_it_is_found_again_and_stopped(folder: NodeFolder, runtime: Runtime) -> None:
+def test_a_running_node_is_found_and_stopped(folder: NodeFolder, runtime: Runtime) -> None:
     node = started(folder, runtime)
     assert folder.running() == node
     assert start(folder, runtime)[:2] == (node, False)
@@ -57,7 +57,7 @@ def test_it_is_found_again_and_stopped(folder: NodeFolder, runtime: Runtime) -> 
     assert "stopped" in folder.log_file.read_text()
 
 
-def test_one_that_is_being_started_is_stopped(folder: NodeFolder, runtime: Runtime) -> None:
+def test_a_starting_node_is_stopped(folder: NodeFolder, runtime: Runtime) -> None:
     def go() -> None:
         with suppress(StoreUnavailable):
             start(folder, runtime, topology="rocksdb")
@@ -71,14 +71,16 @@ def test_one_that_is_being_started_is_stopped(folder: NodeFolder, runtime: Runti
     assert folder.running() is None
 
 
-def test_none_is_started_once_it_is_given_up(folder: NodeFolder, runtime: Runtime) -> None:
+def test_no_node_is_started_once_it_is_cancelled(folder: NodeFolder, runtime: Runtime) -> None:
     with pytest.raises(StoreUnavailable, match="any more"):
         start(folder, runtime, is_cancelled=lambda: True)
     assert folder.is_free()
     assert not folder.data.exists()
 
 
-def test_several_that_start_at_once_get_one_node(folder: NodeFolder, runtime: Runtime) -> None:
+def test_several_processes_that_start_at_once_share_one_node(
+    folder: NodeFolder, runtime: Runtime
+) -> None:
     found: list[tuple[NodeInfo, bool]] = []
 
     def go() -> None:
@@ -132,7 +134,7 @@ def test_only_this_user_gets_in(folder: NodeFolder, runtime: Runtime) -> None:
     assert folder.token() not in folder.log_file.read_text()
 
 
-def test_a_token_that_was_torn_off_is_made_again(tmp_path: Path) -> None:
+def test_an_empty_token_file_is_replaced(tmp_path: Path) -> None:
     folder = NodeFolder(tmp_path / "node")
     lost = folder.token()
     folder.token_file.write_text("")
@@ -150,7 +152,7 @@ def test_a_token_that_others_can_read_is_refused(folder: NodeFolder, runtime: Ru
     assert folder.running() is None
 
 
-def test_a_port_that_is_taken_is_said(folder: NodeFolder, runtime: Runtime) -> None:
+def test_a_port_in_use_is_reported(folder: NodeFolder, runtime: Runtime) -> None:
     node = started(folder, runtime)
     other = NodeFolder(folder.root.parent / "other")
     with pytest.raises(StoreUnavailable, match="already in use"):

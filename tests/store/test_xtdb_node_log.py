@@ -42,7 +42,7 @@ def test_the_log_and_what_to_do(log: Path, line: str, advice: str) -> None:
     assert advice.format(data=log.parent / "data") in last
 
 
-def test_what_is_not_known_is_shown_as_it_is(log: Path) -> None:
+def test_an_unknown_error_is_shown_as_it_is(log: Path) -> None:
     with log.open("a") as file:
         file.write(ERROR)
     assert why_it_did_not_start(log, len(EARLIER)) == ERROR.strip()

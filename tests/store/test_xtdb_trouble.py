@@ -78,7 +78,7 @@ def fill(store: XtdbStore) -> tuple[list[Token], str]:
     raise AssertionError("100 MB fit into 24 MB")
 
 
-def test_a_full_disk_is_said_and_loses_nothing(runtime: Runtime, small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(runtime: Runtime, small_disk: Path) -> None:
     with private_node(small_disk, runtime, "rocksdb") as node, opened(node, 5_000) as store:
         tokens, said = fill(store)
         assert tokens
@@ -104,7 +104,7 @@ def frozen(node: NodeFolder) -> Iterator[None]:
         os.kill(running.pid, signal.SIGCONT)
 
 
-def test_a_node_that_stops_answering_is_given_up(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_node_that_stops_answering_times_out(runtime: Runtime, tmp_path: Path) -> None:
     with private_node(tmp_path, runtime) as node, opened(node, 8_000) as store:
         first = store.commit(batch(note("a", "one")))
         with frozen(node), pytest.raises(StoreUnavailable, match="did not answer"):

@@ -46,23 +46,7 @@ def plan_forgetting(
     for session in sessions:
         if store.head(session_object_id(session)) is None:
             raise UnknownSession(f"No session {session!r} is stored.")
-    needed = _needed_by_forks(store, sessions)
-    going = set(sessions)
-    doomed: dict[str, set[str]] = {}
-    kept: dict[str, int] = {}
-    found: dict[str, bool] = {}
-    for session in sessions:
-        wanted = documents_of(store, session)
-        heads = store.heads(wanted)
-        ours = [id for id in wanted if id in heads and id not in needed]
-        for id in ours:
-            if id not in found:
-                found[id] = _is_alone(store, heads[id], going)
-        alone = {id for id in ours if found[id]}
-        objects = {id for id, head in heads.items() if head.type in ("file", "toolcall")}
-        kept[session] = len(objects & set(wanted) - alone)
-        doomed[session] = alone | set(_nicknames(store, (heads[id] for id in alone)))
-    _leave_to_the_last(doomed)
+    doomed, kept = _doomed_documents(store, sessions)
     digests = {session: _digests(store, sorted(ids)) for session, ids in doomed.items()}
     _leave_to_the_last(digests)
     candidates: set[str] = set().union(*digests.values())
@@ -75,6 +59,30 @@ def plan_forgetting(
         plans.append(Forgetting(session, ids, tuple(sizes), size, kept[session], looked))
         advance()
     return plans
+
+
+def _doomed_documents(
+    store: Store, sessions: Sequence[str]
+) -> tuple[dict[str, set[str]], dict[str, int]]:
+    """By session: the documents that go with it, and how many of its objects stay for others."""
+    needed = _needed_by_forks(store, sessions)
+    going = set(sessions)
+    doomed: dict[str, set[str]] = {}
+    kept: dict[str, int] = {}
+    is_alone: dict[str, bool] = {}
+    for session in sessions:
+        wanted = documents_of(store, session)
+        heads = store.heads(wanted)
+        ours = [id for id in wanted if id in heads and id not in needed]
+        for id in ours:
+            if id not in is_alone:
+                is_alone[id] = _is_alone(store, heads[id], going)
+        alone = {id for id in ours if is_alone[id]}
+        objects = {id for id, head in heads.items() if head.type in ("file", "toolcall")}
+        kept[session] = len(objects - alone)
+        doomed[session] = alone | set(_nicknames(store, (heads[id] for id in alone)))
+    _leave_to_the_last(doomed)
+    return doomed, kept
 
 
 def _leave_to_the_last(found: dict[str, set[str]]) -> None:
@@ -124,7 +132,7 @@ def size_of(store: Store, session: str) -> int:
 
 
 def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
-    """Bytes of the blobs that are there."""
+    """Sizes in bytes, of the blobs that exist."""
     return {
         digest: len(data)
         for chunk in _chunks(sorted(digests))
@@ -154,7 +162,7 @@ def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
 
 
 def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
-    """Whether only these sessions, and sessions that are gone, have to do with a document."""
+    """Whether no session but these, and such as are gone, uses a document."""
     fields = head.fields
     owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):

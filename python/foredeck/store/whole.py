@@ -12,7 +12,7 @@ from foredeck.store.protocol import Origin, Store, Token
 PAGE = 500
 """Transactions that are listed at once."""
 DIGESTS = 100_000
-"""Blobs that are listed at once: XTDB looks at all that there are for each list."""
+"""Blobs that are listed at once: for each page XTDB looks at all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,10 @@ def documents_of(store: Store, session: str) -> list[str]:
     records = [*store.query("turn", {"session": session}), *calls]
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
-    put_away = store.query("compaction", {"session": session})
+    compactions = store.query("compaction", {"session": session})
     ids = [
         *own,
-        *(head.id for head in (*records, *members, *toolcalls, *put_away)),
+        *(head.id for head in (*records, *members, *toolcalls, *compactions)),
         *(head.fields["object"] for head in members),
         *_ancestors(store, calls),
     ]

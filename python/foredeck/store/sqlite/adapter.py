@@ -325,7 +325,7 @@ class SqliteStore:
                 self._db.execute("ROLLBACK")
 
     def check_unused(self, looked: Looked, ids: Collection[str], blobs: Iterable[str]) -> None:
-        """Raise `Conflict` where what has come since `looked` has to do with these."""
+        """Raise `Conflict` where anything that has come since `looked` uses these."""
         with self._translated():
             taken_up = is_taken_up(self._db, self.blobs, looked, ids, blobs)
         if taken_up:
@@ -341,7 +341,7 @@ class SqliteStore:
 
         Their bytes are overwritten, in the log too. Only for what a user has asked for
         (`store/forgetting.py`); everything else is kept for ever. Nothing is erased, and
-        `Conflict` raised, where what has come since `looked` has to do with it.
+        `Conflict` raised, where anything that has come since `looked` uses it.
         """
         with self._translated(), overwriting(self._db), immediate(self._db):
             if looked is not None:

@@ -61,7 +61,7 @@ def needed_blobs(
 def is_taken_up(
     db: sqlite3.Connection, read: Read, looked: Looked, ids: Collection[str], blobs: Iterable[str]
 ) -> bool:
-    """Whether what has come since has to do with these documents or blobs."""
+    """Whether anything that has come since uses these documents or blobs."""
     if late_versions(db) != looked.late:
         return True
     search = _Search(read, blobs)

@@ -178,7 +178,7 @@ class SqliteWriter:
     def _plan(
         self, rows: _Rows, version: EncodedVersion, known: Any, transaction: Origin, number: int
     ) -> bool:
-        """Add the rows of one version to `rows`; False when it is there already."""
+        """Add the rows of one version to `rows`; False where it is stored already."""
         if known is None:
             id = codec.id_column(version.id)
             rows.documents.append((number, id, version.type, number))

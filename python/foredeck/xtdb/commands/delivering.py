@@ -1,4 +1,4 @@
-"""Delivering what waits for XTDB before a command looks at what is there."""
+"""Delivering what waits for XTDB before a command reads it."""
 
 from __future__ import annotations
 

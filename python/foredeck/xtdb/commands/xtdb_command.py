@@ -7,24 +7,29 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import counted, print_json, short_count, table
+from foredeck.cli.output import counted, print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.xtdb.commands.backup import run_backup, run_restore
 from foredeck.xtdb.commands.delivering import deliver_first
+from foredeck.xtdb.commands.status import (
+    count_of,
+    describe_journal,
+    journal_facts,
+    node_facts,
+    run_status,
+)
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.xtdb.database.client import XtdbClient
     from foredeck.xtdb.node.folder import NodeFolder, NodeInfo
 
 _STEPS = 45
 """About how many steps installing reports: jars, and compiling."""
 _REQUEST_MS = 30_000
-_STATUS_MS = 5_000
 _POLL = 0.1
 
 
@@ -37,7 +42,7 @@ def _run(args: Namespace) -> int:
         "install": _install,
         "up": _up,
         "down": _down,
-        "status": _status,
+        "status": run_status,
         "sync": _sync,
         "logs": _logs,
         "backup": run_backup,
@@ -78,7 +83,7 @@ def _up(args: Namespace, config: Config) -> int:
     remove_old(config.home)
     _await_index(node, folder)
     if args.json:
-        print_json({"started": started, **_facts(node), "token_file": folder.token_file})
+        print_json({"started": started, **node_facts(node), "token_file": folder.token_file})
     elif started:
         print(
             f"XTDB runs at {node.url}, process {node.pid}, after {took:.1f} s; "
@@ -100,16 +105,13 @@ def _await_index(node: NodeInfo, folder: NodeFolder) -> None:
         goal = client.latest("submitted")
         if goal is None:
             return
-        with Progress("indexing, transaction", total=goal + 1) as progress:
-            while (done := _or_none(client.latest("completed"))) < goal:
-                progress.advance(done + 1 - progress.done)
+        total = count_of(goal)
+        with Progress("indexing, transaction", total=total) as progress:
+            while (done := count_of(client.latest("completed"))) < total:
+                progress.advance(done - progress.done)
                 if client.status().get("ingesterFailed?"):
                     raise StoreError(f"the node cannot index its log; see {folder.log_file}")
                 time.sleep(_POLL)
-
-
-def _or_none(tx_id: int | None) -> int:
-    return -1 if tx_id is None else tx_id
 
 
 def _down(args: Namespace, config: Config) -> int:
@@ -131,42 +133,6 @@ def _down(args: Namespace, config: Config) -> int:
     return 0
 
 
-def _facts(node: NodeInfo) -> dict[str, Any]:
-    return {"url": node.url, "pid": node.pid, "port": node.port, "topology": node.topology}
-
-
-def _status(args: Namespace, config: Config) -> int:
-    """Exit code 0 where a node answers and indexes, 3 where none does."""
-    from foredeck.errors import StoreError
-    from foredeck.xtdb.database.client import XtdbClient
-    from foredeck.xtdb.node.runtime import how_to_start, is_installed
-    from foredeck.xtdb.node.supervise import own_node_folder
-    from foredeck.xtdb.opening import token_of
-
-    folder = own_node_folder(config.home)
-    node = folder.running()
-    url = config.xtdb.url or (None if node is None else node.url)
-    found: dict[str, Any] = {"running": url is not None, "url": url, "healthy": False}
-    if node is not None and config.xtdb.url is None:
-        uptime = time.time_ns() // 1_000_000 - node.started_ms
-        found |= {**_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
-    if url is None:
-        found["installed"] = is_installed(config.home)
-    found["journal"] = _journal(config)
-    if url is not None:
-        client = XtdbClient(
-            url, token=token_of(config), timeout_ms=min(config.xtdb.timeout_ms, 5_000)
-        )
-        try:
-            found |= _health(client)
-        except StoreError as error:
-            found["error"] = str(error)
-        finally:
-            client.close()
-    print_json(found) if args.json else _print_status(found, how_to_start(config.home))
-    return 0 if found["healthy"] else 3
-
-
 def _sync(args: Namespace, config: Config) -> int:
     """Exit code 0 where nothing waits any more, 1 where XTDB has refused something."""
     delivered, left = deliver_first(config)
@@ -177,88 +143,8 @@ def _sync(args: Namespace, config: Config) -> int:
     else:
         print(f"Delivered {counted(delivered, 'transaction')}." if delivered else "Nothing waited.")
         if left.quarantined:
-            print(_journal_text(_journal(config)))
+            print(describe_journal(journal_facts(config)))
     return 1 if left.quarantined else 0
-
-
-def _journal(config: Config) -> dict[str, Any]:
-    """What waits in the local copy until XTDB has it."""
-    from foredeck.store.clock import now_ms
-    from foredeck.xtdb.journal.journal import read_backlog
-    from foredeck.xtdb.opening import copy_file
-
-    backlog = read_backlog(copy_file(config))
-    oldest = backlog.oldest_ms
-    return {
-        "entries": backlog.entries,
-        "bytes": backlog.bytes,
-        "oldest_ms": oldest,
-        "lag_ms": 0 if oldest is None else max(0, now_ms() - oldest),
-        "refused": backlog.quarantined,
-        "reason": backlog.reason,
-    }
-
-
-def _health(client: XtdbClient) -> dict[str, Any]:
-    status = client.status()
-    submitted, completed = client.latest("submitted"), client.latest("completed")
-    failed = bool(status.get("ingesterFailed?"))
-    return {
-        "version": status.get("version"),
-        "index": status.get("kvStore"),
-        "keys": status.get("estimateNumKeys"),
-        "submitted_tx": submitted,
-        "indexed_tx": completed,
-        "lag": _or_none(submitted) - _or_none(completed),
-        "ingester_failed": failed,
-        "healthy": not failed,
-    }
-
-
-def _size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _print_status(found: dict[str, Any], how_to_start: str) -> None:
-    journal = found.pop("journal")
-    if not found["running"]:
-        print(f"No XTDB node runs here; {how_to_start}.")
-    else:
-        rows = [(_label(name), _shown(name, value)) for name, value in found.items()]
-        print(table(rows))
-    print(_journal_text(journal))
-    if found.get("ingester_failed"):
-        print("Indexing has failed: `foredeck xtdb down`, then `foredeck xtdb up`; see its log.")
-
-
-def _journal_text(journal: dict[str, Any]) -> str:
-    if journal["refused"]:
-        return (
-            f"Journal: XTDB has refused {counted(journal['refused'], 'transaction')} "
-            f"({journal['reason']}); they stay in the local copy and are tried again when Pi is "
-            "started next."
-        )
-    if not journal["entries"]:
-        return "Journal: nothing waits for XTDB."
-    return (
-        f"Journal: {counted(journal['entries'], 'transaction')} ({short_count(journal['bytes'])}B) "
-        f"wait for XTDB, the oldest for {journal['lag_ms'] / 1000:.0f} s; an engine at work "
-        "delivers them, `foredeck xtdb sync` does at once."
-    )
-
-
-def _label(name: str) -> str:
-    return name.removesuffix("_ms").removesuffix("_bytes").replace("_", " ")
-
-
-def _shown(name: str, value: Any) -> str:
-    if name.endswith("_bytes"):
-        return f"{short_count(value)}B"
-    if name == "uptime_ms":
-        return f"{value / 1000:.0f} s"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value is None else str(value)
 
 
 def _logs(args: Namespace, config: Config) -> int:

@@ -62,8 +62,6 @@ class XtdbStore:
     """`foredeck.store.protocol.Store` in XTDB 1. Made by `open_xtdb`."""
 
     def __init__(self, client: XtdbClient, names: XtdbNames, clock: Callable[[], int]) -> None:
-        self.url = client.url
-        self.namespace = names.namespace
         self._client = client
         self._names = names
         self._reader = XtdbReader(client, names)

@@ -148,7 +148,7 @@ class StoredVersion:
         return doc
 
     def to_late_doc(self, names: XtdbNames, eid: str, of: str) -> Doc:
-        """As XTDB holds it when newer versions (of the document `of`) are there already."""
+        """As XTDB holds it where newer versions (of the document `of`) came in before it."""
         return {**self._common(names, eid), names.attribute("late_of"): of}
 
     def _common(self, names: XtdbNames, eid: str) -> Doc:

@@ -1,4 +1,4 @@
-"""What one commit has to write, worked out on a known state of the store.
+"""What one commit has to write, worked out for a known state of the store.
 
 Planning reads and decides; nothing is sent. The plan matches the clock that it was made on, so
 that it only commits if nothing has come between.
@@ -58,7 +58,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class KnownHead:
-    """What a commit needs to know of a document that is there."""
+    """What a commit needs to know of a document that exists."""
 
     version: StoredVersion
     identity_hash: str
@@ -78,7 +78,7 @@ class CommitPlan:
     clock: Clock
     puts: list[Doc] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
-    """XTDB's ids of what is taken not to exist."""
+    """XTDB's ids of what is assumed not to exist."""
     heads: dict[str, KnownHead] = field(default_factory=dict)
 
     def operations(self, names: XtdbNames, blobs: Mapping[str, bytes]) -> list[Operation]:
@@ -104,7 +104,7 @@ class CommitPlanner:
         clock: Clock | None,
         heads: Mapping[str, KnownHead | None],
     ) -> None:
-        """`heads`: for every id that is written or expected, what is there."""
+        """`heads`: the newest version for every id that is written or expected."""
         self._names = names
         self._reader = reader
         self._clock = clock
@@ -119,7 +119,7 @@ class CommitPlanner:
                 raise Conflict(f"{id!r} is at {found or 'no version'}, not at {expected or 'none'}")
 
     def check_identities(self, documents: Sequence[Prepared]) -> None:
-        """Raise `Conflict` where a document is there with another type or source."""
+        """Raise `Conflict` where a document exists with another type or source."""
         for document in documents:
             if (head := self._heads[document.id]) is not None:
                 self._check_identity(document, head)
@@ -127,15 +127,15 @@ class CommitPlanner:
     def local(
         self, documents: Sequence[Prepared], nonce: str, now_ms: int, *, trusting: bool
     ) -> CommitPlan:
-        """The next transaction of this store, later than all that are there.
+        """The next transaction of this store, later than all others.
 
-        `trusting`: take its token to be free instead of looking.
+        `trusting`: assume that its token is free instead of looking.
         """
         before = self._clock or Clock(new_store(), 0, 0, Token(""), 0)
         seq, time_ms = before.seq + 1, max(now_ms, before.time_ms + 1)
         store = before.store
         if not trusting and self._reader.transaction(Token(f"{store}-{seq}")) is not None:
-            # A store put back from a backup, then fed with what it had exported after that.
+            # A store was restored from a backup, and what it had exported later was imported.
             store = new_store()
         token = Token(f"{store}-{seq}")
         changes = tuple((document.id, document.type) for document in documents)
@@ -222,7 +222,7 @@ class CommitPlanner:
         self._put(plan, version, document)
 
     def _put_late(self, plan: CommitPlan, document: Prepared, head: KnownHead) -> None:
-        """A version that takes its place before newer ones, which now are irregular."""
+        """A version that belongs before newer ones; the document is irregular from now on."""
         self._check_identity(document, head)
         origin = plan.transaction.origin
         late = StoredVersion(origin.token, origin.time_ms, document.type, -1, True, document.text)

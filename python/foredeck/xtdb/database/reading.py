@@ -90,7 +90,7 @@ class XtdbReader:
         if then is not None and then.token == token:
             return then
         until = order_of(transaction.origin)
-        # All that came in later is later in time, too; what was there may not be.
+        # For a regular object, what came in later is later in time, too.
         if not newest.irregular and (then is None or order_of(then.origin) <= until):
             return then
         earlier = [v for v in self.history(id) if order_of(v.origin) <= until]
@@ -129,7 +129,7 @@ class XtdbReader:
     def _rows(
         self, inputs: str, clauses: str, *args: object, tx_id: int | None = None
     ) -> dict[str, StoredVersion]:
-        """Newest versions by XTDB's id, of what the clauses leave of `?e`; also as of `tx_id`."""
+        """Newest versions of every `?e` that fits the clauses, by XTDB's id; also as of `tx_id`."""
         columns = ("token", "time", "kind", "born", "irregular", "fields")
         joined = "".join(f"[?e {self._key(name)} ?{name}]" for name in columns)
         found = " ".join(f"?{name}" for name in columns)
@@ -169,7 +169,7 @@ class XtdbReader:
         return [doc for (doc,) in self.client.query(query, eids)]
 
     def _groups(self, eids: list[str]) -> Iterator[list[str]]:
-        """The blobs among these that are there, in groups for one answer each; small ones first."""
+        """Those of the blobs that exist, in groups for one answer each; small ones first."""
         group: list[str] = []
         bytes_left = MOST_AT_ONCE
         for eid, size in sorted(self._blob_sizes(eids).items(), key=lambda item: item[1]):
@@ -182,13 +182,13 @@ class XtdbReader:
             yield group
 
     def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
-        """By XTDB's id, of those that are there. Loads none of them."""
+        """By XTDB's id, of the blobs that exist. Loads none of them."""
         query = f"{{:find [?e ?s] :in [[?e ...]] :where [[?e {self._key('blob_size')} ?s]]}}"
         rows = (tuple(row) for chunk in _chunks(eids) for row in self.client.query(query, chunk))
         return dict(rows)
 
     def present_blobs(self, digests: Sequence[str]) -> set[str]:
-        """Those of `digests` that are there. Loads none of them."""
+        """Those of `digests` that exist. Loads none of them."""
         eids = {self.names.blob(digest): digest for digest in digests}
         if len(eids) <= FEW:
             return {d for eid, d in eids.items() if self.client.entity_tx(eid) is not None}
@@ -285,15 +285,15 @@ class XtdbReader:
         ids = [id for id, _ in record.changes]
         found = self.versions_at(token, ids)
         for id in set(ids) - found.keys():
-            # It came in after newer ones, or to a transaction that was there.
+            # It came in after newer ones, or was added to a transaction that had come in before.
             late = self.version_as_of(id, token)
             if late is not None and late.token == token:
                 found[id] = late
         return found
 
     def versions_at(self, token: Token, ids: Iterable[str]) -> dict[str, StoredVersion]:
-        """As `versions_of`, of these documents; without what came in after newer versions, or to
-        a transaction that was there. Raises `Missing`."""
+        """As `versions_of`, of these documents; without what came in after newer versions, or was
+        added to a transaction that had come in before. Raises `Missing`."""
         tx_id = self.tx_id(token)
         eids = {self.names.document(id): id for id in ids}
         found: dict[str, StoredVersion] = {}

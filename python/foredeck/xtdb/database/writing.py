@@ -1,14 +1,14 @@
-"""Committing: send a plan, learn whether it has committed, plan again where it has not.
+"""Committing: send a plan, find out whether it has committed, plan again where it has not.
 
 A transaction matches and replaces the clock, so of several that were planned on one state exactly
 one commits, and whoever lost reads the new state and plans again. A store that has lost such a
 race lets the node order its next commits (`stamping.py`), where the server is foredeck's node.
 
-It also orders what comes from another store, with its own token and time: nothing has to be
-read for that.
+It also orders what comes from another store with its own token and time, for which nothing then
+has to be read.
 
 A transaction whose answer was lost is settled by its record, which carries the nonce of the
-commit: it is never written twice, and never taken for written when it is not. A stamped commit
+commit: it is never written twice, and never believed to be written when it is not. A stamped commit
 would not fail by coming late, so it keeps its token however often it is sent, and once it is on
 its way nothing with another token is sent in its place.
 """
@@ -52,7 +52,7 @@ STAMPED = 100
 
 @dataclass(slots=True)
 class _Commit:
-    """One commit on its way: what it wants, and what has been tried."""
+    """One commit under way: what it is to write, and what was tried."""
 
     documents: Sequence[Prepared]
     blobs: Mapping[str, bytes]
@@ -72,7 +72,7 @@ class _Commit:
 
     @property
     def trusting(self) -> bool:
-        """The first attempt relies on what is remembered, the others look. So does an import."""
+        """The first attempt relies on what is remembered; later ones and imports read first."""
         return self.attempts == 0 and self.origin is None
 
 
@@ -120,7 +120,7 @@ class XtdbWriter:
         return token
 
     def _attempt(self, commit: _Commit) -> Token | None:
-        """Commit once; None where somebody else was quicker, or the answer was lost."""
+        """Commit once; None where another commit came first, or the answer was lost."""
         if (token := self._settled(commit)) is not None:
             return token
         if not commit.trusting:
@@ -131,9 +131,9 @@ class XtdbWriter:
             plan = self._plan(commit)
         except Conflict:
             if commit.attempts == 0:
-                # Seen on what is remembered, or on a node that lags behind others.
+                # It may come from what is remembered, or from a node that lags behind others.
                 return None
-            # What stands in the way may be an attempt whose answer was lost.
+            # The conflict may be with an attempt of this very commit whose answer was lost.
             if (token := self._settled(commit)) is None:
                 raise
             return token
@@ -148,7 +148,7 @@ class XtdbWriter:
         return None
 
     def _look_again(self, commit: _Commit) -> None:
-        """Forget what was read before, and find out whether somebody else was quicker."""
+        """Forget what was read before, and find out whether another commit came first."""
         if commit.attempts:
             self._client.catch_up()
         self._heads.clear()
@@ -191,7 +191,7 @@ class XtdbWriter:
         )
         unsettled = len(commit.unsettled)
         committed = self._send(operations, commit, None)
-        # Place and time were filled in elsewhere.
+        # The node has filled in place and time: the clock that is remembered is out of date.
         self._knows_clock = False
         for document in commit.documents:
             self._heads.pop(document.id, None)
@@ -229,7 +229,7 @@ class XtdbWriter:
         """What to send; None where an import brings nothing new."""
         if not self._knows_clock:
             self._clock, self._knows_clock = self._reader.clock(), True
-        # Most documents are new. Matching that they are is cheaper than looking for them.
+        # Most documents are new. A match that fails if they exist is cheaper than looking for them.
         absent = [
             id
             for id in _ids(commit)
@@ -247,7 +247,7 @@ class XtdbWriter:
         return plan
 
     def _known_heads(self, commit: _Commit, absent: Sequence[str]) -> dict[str, KnownHead | None]:
-        """What is there of all that a commit names; `absent` is taken not to be."""
+        """The newest versions of all that a commit names; `absent` ids are assumed not to exist."""
         ids = _ids(commit)
         self._learn([id for id in ids if id not in self._heads and id not in set(absent)])
         return {id: self._heads.get(id) for id in ids}

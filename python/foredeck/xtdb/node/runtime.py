@@ -81,7 +81,7 @@ def runtime_folder(home: Path) -> Path:
 
 
 def is_installed(home: Path) -> bool:
-    """Whether the node of this version is there; Java is not looked for."""
+    """Whether the node of this version is installed; Java is not looked for."""
     return runtime_folder(home).is_dir()
 
 

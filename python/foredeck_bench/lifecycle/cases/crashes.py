@@ -5,7 +5,7 @@ from __future__ import annotations
 from foredeck_bench.lifecycle.case import Case, real
 
 _FILE = "XTDB has no file that others hold: while it cannot be reached, see the row on its node"
-_COPY = "test_a_damaged_copy_is_put_aside_and_made_again_from_xtdb"
+_COPY = "test_a_damaged_copy_is_quarantined_and_rebuilt_from_xtdb"
 _NODE = "SQLite has no node"
 _STORE = "tests/store/"
 
@@ -53,7 +53,7 @@ CASES = (
     _each(
         "disk full: under the file, under the node",
         (*real("trouble::a_disk_that_is_full"), f"{_STORE}test_sqlite_file.py::TestTrouble"),
-        (f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_said_and_loses_nothing",),
+        (f"{_STORE}test_xtdb_trouble.py::test_a_full_disk_is_reported_and_loses_nothing",),
     ),
     _of(
         "sqlite",

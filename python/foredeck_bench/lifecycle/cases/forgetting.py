@@ -14,7 +14,7 @@ CASES = (
         "a session deleted in Pi is offered for forgetting; shared objects stay",
         real("forgotten::a_session_deleted_in_pi_is_offered_and_forgotten"),
     ),
-    Case("9", "sessions --size", (f"{_FORGET}sessions_tell_their_size",), ("sqlite",), _XTDB),
+    Case("9", "sessions --size", (f"{_FORGET}sessions_show_their_size",), ("sqlite",), _XTDB),
     Case(
         "9",
         "forget: text goes, shared objects stay, tombstones tell",
@@ -24,7 +24,7 @@ CASES = (
                 f"{_FORGET}a_session_goes_and_the_others_stay",
                 f"{_FORGET}texts_that_others_share_stay",
                 f"{_FORGET}the_text_is_gone_from_the_file",
-                f"{_FORGET}a_fork_keeps_what_it_goes_on_from",
+                f"{_FORGET}a_fork_keeps_the_calls_that_it_continues",
                 f"{_FORGET}several_go_at_once",
             ),
             "xtdb": (f"{_FORGET}a_session_goes_from_xtdb_too",),
