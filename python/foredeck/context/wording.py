@@ -1,4 +1,7 @@
-"""Every line of ours that the model reads. Short, stable, deterministic; snapshot-tested."""
+"""The lines of ours that the model reads: short, stable, deterministic, and snapshot-tested.
+
+Not here are the facts of digests (`digests/`) and the refusals of tools (`ToolError`).
+"""
 
 from __future__ import annotations
 
