@@ -203,4 +203,4 @@ def test_a_device_that_fails_is_unreadable() -> None:
 def test_a_recent_look_is_not_settled(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("x")
-    assert not look(str(path), LIMIT).settled
+    assert not look(str(path), LIMIT).trusted

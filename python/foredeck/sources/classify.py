@@ -43,7 +43,7 @@ class Look:
     """What a look at a path found.
 
     `source_hash` is the SHA-256 of the bytes (text, binary, and huge up to `HASHED_BYTES`),
-    `detail` the sort of special file or the reason of a failure. `settled` tells that an equal
+    `detail` the sort of special file or the reason of a failure. `trusted` tells that an equal
     `fingerprint` at a later look means equal bytes. `device` is the device of the folder that the
     path is in.
     """
@@ -55,7 +55,7 @@ class Look:
     mtime_ns: int = 0
     detail: str = ""
     fingerprint: Fingerprint | None = None
-    settled: bool = False
+    trusted: bool = False
     device: int | None = None
 
     @property
@@ -95,7 +95,7 @@ def look(
     if stat.S_ISDIR(status.st_mode):
         return Look("directory", mtime_ns=status.st_mtime_ns)
     if not stat.S_ISREG(status.st_mode):
-        return _seen(path, status, "special", detail=_sort(status.st_mode))
+        return _seen(path, status, "special", detail=_special_kind(status.st_mode))
     if status.st_size > max(max_bytes, hashed_bytes):
         return _seen(path, status, "huge")
     return _open_and_read(path, max_bytes, hashed_bytes, device, project)
@@ -150,7 +150,7 @@ _OPEN_FLAGS = (
 def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Look:
     now_ns, before = time.time_ns(), os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
-        return _seen(path, before, "special", detail=_sort(before.st_mode))
+        return _seen(path, before, "special", detail=_special_kind(before.st_mode))
     read, after = _read(handle, max_bytes, hashed_bytes), os.fstat(handle)
     for _ in range(_RETRIES):
         if fingerprint(before) == fingerprint(after):
@@ -168,7 +168,7 @@ def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Loo
         read.size,
         after.st_mtime_ns,
         fingerprint=fingerprint(after),
-        settled=now_ns - changed_ns > RACY_NS,
+        trusted=now_ns - changed_ns > RACY_NS,
         device=_device_of_folder(path),
     )
 
@@ -203,7 +203,7 @@ def _seen(path: str, status: os.stat_result, kind: Kind, detail: str = "") -> Lo
         mtime_ns=status.st_mtime_ns,
         detail=detail,
         fingerprint=fingerprint(status),
-        settled=True,
+        trusted=True,
         device=_device_of_folder(path),
     )
 
@@ -248,7 +248,7 @@ def _device_of_folder(path: str) -> int | None:
         return None
 
 
-def _sort(mode: int) -> str:
+def _special_kind(mode: int) -> str:
     if stat.S_ISFIFO(mode):
         return "fifo"
     if stat.S_ISSOCK(mode):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from foredeck.model.canonical import hash_text, sha256_hex
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FilesystemSource, Generator
 from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
@@ -24,27 +24,25 @@ from foredeck.sources.indexing import (
     ToolEvent,
     lookup,
 )
-from foredeck.sources.meeting import Met, new_hash, put_off, tie_renames, unchanged
+from foredeck.sources.inspected import Inspected, deferred, new_hash, tie_renames, unchanged
 from foredeck.sources.recorded import (
     RecordedSource,
-    as_told,
+    as_reported,
     is_object_id,
     location_of,
     whole_text,
 )
 from foredeck.sources.renames import FileNumber, search_renamed
-from foredeck.sources.rest import Rest
+from foredeck.sources.settling import SettlingFiles
 from foredeck.sources.toolpaths import Touch, spellings, tool_path, touched_paths
-from foredeck.sources.versions import file_version
+from foredeck.sources.versions import EMPTY_HASH, differs, file_version, is_emptied
 from foredeck.store.protocol import Store
 
 REMEMBERED = 50_000
-"""Most files whose last look is remembered."""
+"""How many files' last looks are remembered."""
 
-_EMPTY_HASH = sha256_hex(b"")
-
-_By = tuple[str, Generator]
-_FOUND: _By = ("disk", "system")
+_Origin = tuple[str, Generator]
+_FOUND: _Origin = ("disk", "system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +58,9 @@ class _Last:
 
 
 class DiskSource:
-    """A `FileSource` that looks at the disk; where it cannot, it goes by what the tools said.
+    """A `FileSource` that looks at the disk, or where it cannot, goes by what the tools reported.
 
-    An unchanged file costs one `stat` if this object has seen it before, else one hash.
+    An unchanged file costs one `stat` if this object has read it before, else one read.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class DiskSource:
         self._limits = limits or Limits()
         self._recorded = RecordedSource(store, filesystems, self._limits)
         self._last: dict[str, _Last] = {}
-        self._rest = Rest()
+        self._settling = SettlingFiles()
 
     def identify(self, path: str, cwd: str | None = None) -> tuple[str, FilesystemSource]:
         """Object id and source binding of the file that `path` names, links resolved."""
@@ -103,17 +101,19 @@ class DiskSource:
             return self._recorded.after_tool(event, pending=pending)
         known = lookup(self._store, (place.object_id for _, place in located), pending)
         by = _author(event)
-        met: dict[str, Met] = {}
+        met: dict[str, Inspected] = {}
         for touch, place in located:
             before = known[place.object_id]
-            if place.object_id not in met and _counts(event, touch, place, before):
+            if place.object_id not in met and _is_worth_a_look(event, touch, place, before):
                 sighting = self._sight(place, touch.role, before, by)
-                met[place.object_id] = Met(place, before, sighting)
+                met[place.object_id] = Inspected(place, before, sighting)
         self._follow_moves(met, [], by, pending)
         return [m.sighting for m in met.values() if m.known.exists or m.sighting.document]
 
-    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
-        """The files that a tool call touched; the main one as the tool's own words have it."""
+    def after_unobserved(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """The files that a tool call touched; the main one as the tool itself reported it."""
         found = self.after_tool(event, pending=pending)
         text, touch = whole_text(event), next(iter(touched_paths(event, 1)), None)
         if text is None or touch is None:
@@ -124,28 +124,28 @@ class DiskSource:
             return found
         known = lookup(self._store, [place.object_id], pending)[place.object_id]
         others = [s for s in found if s.object_id != place.object_id]
-        return [as_told(place, touch.role, known, text, event.tool), *others]
+        return [as_reported(place, touch.role, known, text, event.tool), *others]
 
     def reconcile(
-        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """Compare known files with the disk."""
         self._filesystems.forget()
-        met: dict[str, Met] = {}
-        strays: dict[str, Location] = {}
+        met: dict[str, Inspected] = {}
+        untracked: dict[str, Location] = {}
         for place, known in self._targets(list(targets), pending):
             if not known.exists:
-                strays.setdefault(place.object_id, place)
+                untracked.setdefault(place.object_id, place)
             elif place.object_id not in met:
-                sighting = self._sight(place, "mentioned", known, _FOUND, wary=wary)
-                met[place.object_id] = Met(place, known, sighting)
+                sighting = self._sight(place, "mentioned", known, _FOUND, cautious=cautious)
+                met[place.object_id] = Inspected(place, known, sighting)
                 if sighting.state == "deleted" and place.local is not None:
                     beyond = self._filesystems.locate_local(place.local)
-                    strays.setdefault(beyond.object_id, beyond)
+                    untracked.setdefault(beyond.object_id, beyond)
         if any(m.sighting.state == CHANGING and _is_gone(m.location) for m in met.values()):
-            # It may have moved to another of these: they are taken in together.
-            return [put_off(m) for m in met.values()]
-        others = [s for s in strays.values() if s.object_id not in met]
+            # It may have been renamed to another of these, so they are taken in together.
+            return [deferred(m) for m in met.values()]
+        others = [s for s in untracked.values() if s.object_id not in met]
         self._follow_moves(met, others, _FOUND, pending)
         return [m.sighting for m in met.values()]
 
@@ -187,7 +187,7 @@ class DiskSource:
                 yield location_of(target, known[target], self._filesystems), known[target]
 
     def _sight(
-        self, place: Location, role: Role, known: Known, by: _By, *, wary: bool = False
+        self, place: Location, role: Role, known: Known, by: _Origin, *, cautious: bool = False
     ) -> Sighting:
         if place.local is None:
             return unchanged(place, role, known, "unreachable")
@@ -198,7 +198,7 @@ class DiskSource:
                 return unchanged(place, role, known, known.state)
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
-        return self._seen(place, role, known, seen, by, wary=wary)
+        return self._seen(place, role, known, seen, by, cautious=cautious)
 
     def _first_mention(self, place: Location, role: Role, known: Known) -> Sighting:
         assert place.local is not None
@@ -231,32 +231,39 @@ class DiskSource:
             self._last[local] = _Last(
                 seen.kind,
                 seen.source_hash,
-                print_ if seen.settled else None,
+                print_ if seen.trusted else None,
                 seen.device,
                 None if print_ is None else print_[:2],
             )
         return seen
 
     def _seen(
-        self, place: Location, role: Role, known: Known, seen: Look, by: _By, *, wary: bool = False
+        self,
+        place: Location,
+        role: Role,
+        known: Known,
+        seen: Look,
+        by: _Origin,
+        *,
+        cautious: bool = False,
     ) -> Sighting:
         """The sighting that follows from a look, with a new version if one is due."""
         local = place.local or ""
         if seen.kind in ("missing", "directory"):
             if not known.exists or known.state == "deleted":
-                self._rest.forget(local)
+                self._settling.forget(local)
                 return unchanged(place, role, known, known.state or seen.kind)
             seen, state = Look("missing"), "deleted"
         elif seen.kind == "unreachable" or (seen.kind == "unreadable" and known.has_content):
             return unchanged(place, role, known, seen.kind)
         else:
             state = seen.kind
-        if not _differs(known, seen, state):
-            self._rest.forget(local)
+        if not differs(known, seen, state):
+            self._settling.forget(local)
             return unchanged(place, role, known, known.state)
-        if wary and not self._rest.is_reached(local, seen, emptied=_is_emptied(known, seen)):
+        if cautious and not self._settling.is_settled(local, seen, emptied=is_emptied(known, seen)):
             return unchanged(place, role, known, CHANGING)
-        self._rest.forget(local)
+        self._settling.forget(local)
         document = file_version(
             place,
             known.fields,
@@ -271,20 +278,24 @@ class DiskSource:
         return Sighting(place.path, document.id, role, document, known.head, state)
 
     def _follow_moves(
-        self, met: dict[str, Met], strays: Sequence[Location], by: _By, pending: Pending
+        self,
+        met: dict[str, Inspected],
+        untracked: Sequence[Location],
+        by: _Origin,
+        pending: Pending,
     ) -> None:
-        """Tie files that went away to files that came up with the same bytes in the same go."""
+        """Link files that are gone to files that appeared with the same bytes."""
         gone = [
             m
             for m in met.values()
             if m.sighting.document is not None
             and m.sighting.document.state == "deleted"
-            and m.known.fields.get("source_hash") not in (None, _EMPTY_HASH)
+            and m.known.fields.get("source_hash") not in (None, EMPTY_HASH)
         ]
         if not gone:
             return
         hashes = {str(m.known.fields["source_hash"]) for m in gone}
-        arrived = self._arrivals(met, strays, hashes, by)
+        arrived = self._arrivals(met, untracked, hashes, by)
         left = tie_renames(met, gone, arrived)
         if left:
             found = self._search(left, met, pending)
@@ -292,8 +303,10 @@ class DiskSource:
                 met, left, [m for m in map(partial(self._arrive, by=by), found) if m is not None]
             )
 
-    def _search(self, gone: Sequence[Met], met: Mapping[str, Met], pending: Pending) -> list[Met]:
-        """Files that nobody has told of, and that were these by their inodes."""
+    def _search(
+        self, gone: Sequence[Inspected], met: Mapping[str, Inspected], pending: Pending
+    ) -> list[Inspected]:
+        """Files that no event or tool call has named, but that have the inodes of these."""
         numbers: dict[FileNumber, str] = {}
         for old in gone:
             last = self._last.get(old.location.local or "")
@@ -306,27 +319,35 @@ class DiskSource:
         places = [self._filesystems.locate_local(path) for path in paths]
         known = lookup(self._store, (place.object_id for place in places), pending)
         return [
-            Met(place, before, unchanged(place, "mentioned", before, before.state or "missing"))
+            Inspected(
+                place, before, unchanged(place, "mentioned", before, before.state or "missing")
+            )
             for place in places
             if place.object_id not in met and (before := known[place.object_id])
         ]
 
-    def _arrive(self, met: Met, by: _By) -> Met | None:
-        """A file with the version that it newly has; None where it has none."""
+    def _arrive(self, met: Inspected, by: _Origin) -> Inspected | None:
+        """A file with its new version; None where it has none."""
         place, known = met.location, met.known
         if place.local is None:
             return None
         seen = self._look(place.local, known)
         sighting = self._seen(place, met.sighting.role, known, seen, by)
-        return None if sighting.document is None else Met(place, known, sighting)
+        return None if sighting.document is None else Inspected(place, known, sighting)
 
     def _arrivals(
-        self, met: dict[str, Met], strays: Sequence[Location], hashes: set[str], by: _By
-    ) -> list[Met]:
-        """Files of this go that have newly come to hold bytes with one of these hashes."""
+        self,
+        met: dict[str, Inspected],
+        untracked: Sequence[Location],
+        hashes: set[str],
+        by: _Origin,
+    ) -> list[Inspected]:
+        """Files that have come to hold bytes with one of these hashes since the last look."""
         arrived = [m for m in met.values() if new_hash(m) in hashes]
         bare = [m for m in met.values() if m.sighting.state == "listed"]
-        bare += [Met(s, Known(), unchanged(s, "mentioned", Known(), "missing")) for s in strays]
+        bare += [
+            Inspected(s, Known(), unchanged(s, "mentioned", Known(), "missing")) for s in untracked
+        ]
         for candidate in bare[: self._limits.discovered_paths]:
             new = self._arrive(candidate, by)
             if new is not None and new_hash(new) in hashes:
@@ -334,42 +355,19 @@ class DiskSource:
         return arrived
 
 
-def _author(event: ToolEvent) -> _By:
+def _author(event: ToolEvent) -> _Origin:
     if event.tool in ("write", "edit"):
         return (event.tool, "agent")
     return (event.tool, "tool") if event.tool in ("bash", "exec", "powershell") else _FOUND
 
 
-def _counts(event: ToolEvent, touch: Touch, place: Location, known: Known) -> bool:
-    """Whether a touched path is worth a look: not a mere word, nor unknown to a failed call."""
+def _is_worth_a_look(event: ToolEvent, touch: Touch, place: Location, known: Known) -> bool:
+    """Whether a touched path is a file: not just a word, or one that a failed call did not find."""
     if known.exists:
         return True
     if event.is_error and touch.certain:
         return False
     return touch.certain or (place.local is not None and os.path.exists(place.local))
-
-
-def _differs(known: Known, seen: Look, state: str) -> bool:
-    if known.state != state:
-        return True
-    if state == "huge":
-        return _is_rewritten(known, seen)
-    return bool(known.fields.get("source_hash") != seen.source_hash)
-
-
-def _is_rewritten(known: Known, seen: Look) -> bool:
-    """Whether a file that was too large to be kept, and is, has other bytes by now."""
-    if known.fields.get("size") != seen.size:
-        return True
-    revision = known.fields.get("revision")
-    if revision is not None or known.head is None:
-        return bool(revision != seen.revision)
-    # Stored before versions of such files had a revision: only its time can tell.
-    return seen.mtime_ns // 1_000_000 > known.head.time_ms
-
-
-def _is_emptied(known: Known, seen: Look) -> bool:
-    return seen.source_hash == _EMPTY_HASH != known.fields.get("source_hash")
 
 
 def _is_gone(place: Location) -> bool:

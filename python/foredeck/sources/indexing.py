@@ -1,4 +1,4 @@
-"""What the sources tell the engine, and how it asks: sightings of files.
+"""How the engine asks about files, and what it is answered: sightings.
 
 A source never writes. It compares what is out there with what the store holds and hands back
 sealed documents; the caller commits them with the rest of its transaction. Documents that are
@@ -25,12 +25,12 @@ NOTHING_PENDING: Pending = MappingProxyType({})
 
 
 CHANGING = "changing"
-"""State of a sighting that says nothing yet: somebody may be writing the file at this moment."""
+"""State of a sighting that says nothing yet: the file may be half written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds: bytes above which a file is not read, and most paths that one tool call adds."""
+    """The size in bytes above which a file is not read, and how many paths a tool call can add."""
 
     max_file_bytes: int = 2 * 1024 * 1024
     discovered_paths: int = 200
@@ -38,7 +38,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ToolEvent:
-    """A tool of the agent has run.
+    """One of the agent's tools has run.
 
     `text` is the text of its result, `details` what the host keeps beside it, `cwd` the folder
     that relative paths in it start from.
@@ -54,7 +54,7 @@ class ToolEvent:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One file that was met.
+    """What a look at one file found.
 
     `path` is absolute within its file system. `document` is a sealed new version to commit, None
     when nothing changed. `head` is what the store held, None for an unknown file. `state` is the
@@ -95,26 +95,27 @@ class FileSource(Protocol):
         already are looked at.
         """
 
-    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
-        """As `after_tool`, where nobody looked when the tool had run: it may be a while ago.
+    def after_unobserved(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """As `after_tool`, for a tool that ran a while ago, when nobody looked.
 
-        Where the tool's words give the whole text of its file, the main sighting has that text,
+        Where the tool's result gives the whole text of its file, the main sighting has that text,
         whatever the file holds by now.
         """
 
     def reconcile(
-        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """Compare known files with what is out there now.
 
         `targets`: object ids, or paths of this machine as a tracker reports them. Sightings come
         in that order, each object once; only changed ones carry documents. Unknown ids and
-        paths are left out, but for a path that turns out to be where a known file moved to.
+        paths are left out, except for a path that a known file was renamed to.
 
-        `wary`: a change is passed over for now, with the state `changing`, until the file has
-        come to rest (`sources/rest.py`): it may be half written. While a file that was taken
-        away a moment ago is passed over, all others of the call are: it may have become one of
-        them.
+        `cautious`: a change is passed over, with the state `changing`, until the file has settled
+        (`sources/settling.py`), since it may be half written. While a file that was just removed is
+        passed over, so are all others of the call: it may have been renamed to one of them.
         """
 
 

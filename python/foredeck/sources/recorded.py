@@ -1,7 +1,7 @@
-"""Files as a recorded session tells of them: no disk, and nothing that was not said.
+"""Files as a recorded session reports them, without looking at the disk.
 
-A successful `write` gives the whole file, a `read` that shows all lines gives it too, and an
-`edit` changes what is known. Anything else only tells that the file exists.
+A successful `write` gives the whole file, so does a `read` that shows all lines, and an `edit`
+changes what is known. Anything else only says that the file exists.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from foredeck.sources.versions import file_version
 from foredeck.store.protocol import Store
 
 REPLACEMENT_SHARE = 20
-"""One replacement character in so many and the text is what a host made of binary data."""
+"""A text with more than one replacement character in this many was made of binary data."""
 
 
 _OBJECT_ID = re.compile("[0-9a-f]{64}")
 _REPLACED = re.compile("[\ufffd\ud800-\udfff]")
 
 
-class _Told(NamedTuple):
+class _Reported(NamedTuple):
     """What a recorded result says of a file's content."""
 
     state: str
@@ -76,7 +76,7 @@ class RecordedSource:
         )
 
     def after_tool(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
-        """The files of a recorded tool call; guesses count only where the file is known."""
+        """The files of a recorded tool call; a guessed path counts only if the file is known."""
         touches = touched_paths(event, self._limits.discovered_paths)
         located = [
             (touch, self._filesystems.locate(touch.path, event.cwd or None, follow=False))
@@ -88,22 +88,24 @@ class RecordedSource:
             id, before = place.object_id, known[place.object_id]
             if id in found or (touch.role == "mentioned" and not before.exists):
                 continue
-            told = self._told(event, touch.role, id, pending)
+            told = self._reported(event, touch.role, id, pending)
             if told is not None:
                 found[id] = _content(place, touch.role, before, told, event.tool)
             else:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
 
-    def after_lost(self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING) -> list[Sighting]:
-        """As `after_tool`: a recording is always late."""
+    def after_unobserved(
+        self, event: ToolEvent, *, pending: Pending = NOTHING_PENDING
+    ) -> list[Sighting]:
+        """As `after_tool`: nobody ever looks while a recording is replayed."""
         return self.after_tool(event, pending=pending)
 
     def reconcile(
-        self, targets: Iterable[str], *, wary: bool = False, pending: Pending = NOTHING_PENDING
+        self, targets: Iterable[str], *, cautious: bool = False, pending: Pending = NOTHING_PENDING
     ) -> list[Sighting]:
         """What is known of these files: a recording has nothing to compare them with."""
-        del wary
+        del cautious
         ids = [target if is_object_id(target) else self.identify(target)[0] for target in targets]
         known = lookup(self._store, ids, pending)
         return [
@@ -112,17 +114,19 @@ class RecordedSource:
             if found.exists
         ]
 
-    def _told(self, event: ToolEvent, role: Role, id: str, pending: Pending) -> _Told | None:
+    def _reported(
+        self, event: ToolEvent, role: Role, id: str, pending: Pending
+    ) -> _Reported | None:
         if event.is_error or role not in ("read", "written"):
             return None
         if event.tool == "read":
-            return _told_by_read(event)
+            return _shown_by_read(event)
         if event.tool == "write":
             content = event.input.get("content")
-            return _Told("text", content) if isinstance(content, str) else None
+            return _Reported("text", content) if isinstance(content, str) else None
         text = self._text(id, pending)
         edited = None if text is None else apply_edits(text, edits_of(event.input))
-        return None if edited is None else _Told("text", edited)
+        return None if edited is None else _Reported("text", edited)
 
     def _text(self, id: str, pending: Pending) -> str | None:
         document = pending.get(id) or self._store.get(id, FileDocument)
@@ -141,11 +145,11 @@ def location_of(id: str, known: Known, filesystems: FilesystemMap | None = None)
     return Location(name, path, filesystems.local_at(name, path) if filesystems else None, id)
 
 
-def _told_by_read(event: ToolEvent) -> _Told | None:
+def _shown_by_read(event: ToolEvent) -> _Reported | None:
     shown = parse_read_range(event.input, event.text)
     if shown is None or (shown.complete and _was_binary(shown.text)):
-        return _Told("binary")
-    return _Told("text", shown.text) if shown.complete else None
+        return _Reported("binary")
+    return _Reported("text", shown.text) if shown.complete else None
 
 
 def whole_text(event: ToolEvent) -> str | None:
@@ -155,7 +159,7 @@ def whole_text(event: ToolEvent) -> str | None:
     text = None
     if event.tool == "write":
         text = event.input.get("content")
-    elif event.tool == "read" and (told := _told_by_read(event)) is not None:
+    elif event.tool == "read" and (told := _shown_by_read(event)) is not None:
         text = told.text
     return text if isinstance(text, str) and _is_exact(text) else None
 
@@ -169,12 +173,12 @@ def _was_binary(text: str) -> bool:
     return "\0" in text or text.count("\ufffd") * REPLACEMENT_SHARE > len(text)
 
 
-def as_told(place: Location, role: Role, before: Known, text: str, tool: str) -> Sighting:
-    """The file with this text, as a tool's words tell it; `before`: what is known of it."""
-    return _content(place, role, before, _Told("text", text), tool)
+def as_reported(place: Location, role: Role, before: Known, text: str, tool: str) -> Sighting:
+    """The file with this text, as a tool reported it; `before`: what is known of it."""
+    return _content(place, role, before, _Reported("text", text), tool)
 
 
-def _content(place: Location, role: Role, before: Known, told: _Told, tool: str) -> Sighting:
+def _content(place: Location, role: Role, before: Known, told: _Reported, tool: str) -> Sighting:
     digest = None if told.text is None else hash_text(told.text)
     if before.state == told.state and before.fields.get("source_hash") == digest:
         return _as_known(place, role, before)

@@ -1,4 +1,4 @@
-"""Which paths a tool call touched: read off its arguments and its output, without the disk.
+"""Which paths a tool call touched, by its arguments and its output, without the disk.
 
 Best effort: a path that is missed is found when it is read. What
 `bash` touched is guessed from the words of the command and of a short output, and whoever asks
@@ -22,7 +22,7 @@ WRITERS = frozenset({"edit", "write"})
 """Tools whose arguments say what they write."""
 
 GUESSES = 64
-"""Most words of one `bash` command, and again of its output, that are taken for paths."""
+"""How many words of a `bash` command, and of its output, are taken for paths at most."""
 
 _SCANNED_CHARS = 4000
 _NOTICE = re.compile(r"\n\n\[[^\n]*(?:limit reached|truncated to)[^\n]*\]\Z")

@@ -1,11 +1,11 @@
 # Paths are strings here: not always UTF-8, thousands at a time.
 # ruff: noqa: PTH116
-"""Trackers: who notices that a known file has changed.
+"""Trackers: noticing that a known file has changed.
 
-A tracker decides nothing. It says which paths are worth a look, and whoever listens looks
+A tracker decides nothing: it says which paths are worth a look, and its listener looks
 (`FileSource.reconcile`). Events can be lost, so three things back them up: after a burst or an
-overflow everything is to be looked at; folders that the system will not watch are compared by
-their files' time stamps every few seconds; and so is everything else, every half minute.
+overflow everything is looked at; in folders that the system will not watch, the files' time
+stamps are compared every few seconds; everywhere else, every half minute.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class FileTracker:
         self._arrivals: deque[str] = deque(maxlen=self._options.arrivals)
         self._events = 0
         self._flooded = False
-        self._restless: set[str] = set()
+        self._unattached: set[str] = set()
         self._stopped = False
         self._noticed = False
         self._watcher = FolderWatcher(self._overflow)
@@ -120,7 +120,7 @@ class FileTracker:
             folder = self._folders.setdefault(folder_path, _Folder(folder_path))
             folder.files.setdefault(name, _File(path, was_orphaned=resumed))
             self._paths[object_id] = path
-            self._restless.add(folder_path)
+            self._unattached.add(folder_path)
             self._dirty.add(path)
             self._start()
             self._changed.notify()
@@ -184,13 +184,13 @@ class FileTracker:
             known = known or self._file(destination) is not None
         elif kind == "deleted" and path == folder.path:
             folder.lost = True
-            self._settle_soon(folder.path)
+            self._attach_soon(folder.path)
         if known:
-            self._soil({path, destination} - {""})
+            self._mark_dirty({path, destination} - {""})
         elif kind in ("created", "moved"):
             self._arrivals.append(destination or path)
 
-    def _soil(self, paths: Iterable[str]) -> None:
+    def _mark_dirty(self, paths: Iterable[str]) -> None:
         with self._changed:
             self._dirty.update(paths)
             self._changed.notify()
@@ -200,9 +200,9 @@ class FileTracker:
             self._flooded = True
             self._changed.notify()
 
-    def _settle_soon(self, folder: str) -> None:
+    def _attach_soon(self, folder: str) -> None:
         with self._changed:
-            self._restless.add(folder)
+            self._unattached.add(folder)
             self._changed.notify()
 
     # The tracker's own thread.
@@ -223,14 +223,14 @@ class FileTracker:
                 self._check(everything=now >= next_audit)
                 next_audit = now + options.audit_s if now >= next_audit else next_audit
                 next_check = now + options.check_s
-            self._settle()
+            self._attach_folders()
             self._tell()
 
     def _wait(self, timeout_s: float) -> bool:
         """Wait for something to do, then for more of it to come; False when it is time to end."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._stopped or self._dirty or self._flooded or self._restless,
+                lambda: self._stopped or self._dirty or self._flooded or self._unattached,
                 max(0.0, timeout_s),
             )
             if not self._stopped:
@@ -244,16 +244,16 @@ class FileTracker:
         for folder in folders:
             place = _place(folder.path)
             if place != folder.place and folder.mode != "new":
-                self._settle_soon(folder.path)
+                self._attach_soon(folder.path)
             if folder.mode == "polled" or everything:
                 with self._changed:
                     files = list(folder.files.values())
-                self._soil(file.path for file in files if _stamp(file.path) != file.stamp)
+                self._mark_dirty(file.path for file in files if _stamp(file.path) != file.stamp)
 
-    def _settle(self) -> None:
-        """Watch what is to be watched, and let go of what is not there."""
+    def _attach_folders(self) -> None:
+        """Watch the folders that have come up, and stop watching those that are gone."""
         with self._changed:
-            folders, self._restless = self._restless, set()
+            folders, self._unattached = self._unattached, set()
         for path in sorted(folders):
             with self._changed:
                 folder = self._folders.get(path)

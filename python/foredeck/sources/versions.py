@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import HASHES, FileDocument, Generator, Provenance
+from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
+from foredeck.sources.indexing import Known
+
+EMPTY_HASH = sha256_hex(b"")
 
 MOVED_FROM = "moved_from:"
 """Prefix of the parent reference that leads from a renamed file to the object it was before."""
@@ -47,6 +52,31 @@ def file_version(
         provenance=Provenance(origin=by[0], generator=by[1], parent_refs=parents),
     )
     return FileDocument.model_validate(body).seal()
+
+
+def differs(known: Known, seen: Look, state: str) -> bool:
+    """Whether a look found another state of a file than is known; `state`: the one it found."""
+    if known.state != state:
+        return True
+    if state == "huge":
+        return _is_rewritten(known, seen)
+    return bool(known.fields.get("source_hash") != seen.source_hash)
+
+
+def _is_rewritten(known: Known, seen: Look) -> bool:
+    """Whether a file that was too large to be kept, and is, has other bytes by now."""
+    if known.fields.get("size") != seen.size:
+        return True
+    revision = known.fields.get("revision")
+    if revision is not None or known.head is None:
+        return bool(revision != seen.revision)
+    # Stored before versions of such files had a revision: only its time can tell.
+    return seen.mtime_ns // 1_000_000 > known.head.time_ms
+
+
+def is_emptied(known: Known, seen: Look) -> bool:
+    """Whether a file that had content has none now."""
+    return seen.source_hash == EMPTY_HASH != known.fields.get("source_hash")
 
 
 def link_move(gone: FileDocument, arrived: FileDocument) -> None:

@@ -16,7 +16,7 @@ EventCallback = Callable[[str, str, str], None]
 
 _LOGGER = "watchdog.observers.inotify_c"
 _UNWATCHED_KINDS = frozenset({"opened", "closed_no_write"})
-"""Reading a file makes these; taking them for changes would never come to rest."""
+"""Reading a file causes these: taking them for changes would start an endless loop."""
 
 
 class WatchUnavailable(Exception):
@@ -86,7 +86,7 @@ class _Handler:
 
 
 class _OverflowListener(logging.Handler):
-    """Hears of lost events, which watchdog tells its log and nobody else."""
+    """Learns of lost events, which watchdog only logs."""
 
     def __init__(self, on_overflow: Callable[[], None]) -> None:
         super().__init__(logging.WARNING)
@@ -98,7 +98,7 @@ class _OverflowListener(logging.Handler):
 
 
 def _wanted_events() -> list[Any]:
-    """Event classes that the system is asked for: fewer events, and a fuller queue later."""
+    """The event classes to ask the system for: with fewer events its queue overflows later."""
     from watchdog import events
 
     return [

@@ -69,7 +69,7 @@ def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
             continue
         tool, cwd = item.tool or call.tool, session.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        run = _ToolRun(event, item, partial(session.source.after_lost, event))
+        run = _ToolRun(event, item, partial(session.source.after_unobserved, event))
         found = _store(session, run)
         session.pending.stale.update(s.object_id for s in found if s.role in ("read", "written"))
 

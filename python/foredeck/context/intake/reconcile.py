@@ -40,7 +40,7 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be looked at again."""
-    sightings = session.source.reconcile(targets, wary=True)
+    sightings = session.source.reconcile(targets, cautious=True)
     try:
         token = _store(session, sightings)
     except Conflict:

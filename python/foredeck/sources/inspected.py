@@ -1,4 +1,4 @@
-"""Files on their way through one look, and which of them are one file under a new name."""
+"""The files that one look takes in, and which of them are the same file under a new name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from foredeck.sources.versions import link_move
 
 
 @dataclass(slots=True)
-class Met:
-    """A file on its way through one call."""
+class Inspected:
+    """A file with what was known of it and what was found."""
 
     location: Location
     known: Known
@@ -25,25 +25,27 @@ def unchanged(place: Location, role: Role, known: Known, state: str) -> Sighting
     return Sighting(place.path, place.object_id, role, None, known.head, state)
 
 
-def put_off(met: Met) -> Sighting:
-    """What there is to say while a change does not count yet."""
+def deferred(met: Inspected) -> Sighting:
+    """The sighting while a change does not count yet."""
     if met.sighting.document is None:
         return met.sighting
     return unchanged(met.location, met.sighting.role, met.known, CHANGING)
 
 
-def new_hash(met: Met) -> str | None:
-    """Hash of the bytes that the file newly has; None without a new version."""
+def new_hash(met: Inspected) -> str | None:
+    """Hash of the bytes of the new version; None where there is none."""
     document = met.sighting.document
     return None if document is None else document.source_hash
 
 
-def tie_renames(met: dict[str, Met], gone: Sequence[Met], arrived: list[Met]) -> list[Met]:
-    """Link each file that is gone to one with its bytes; returns those that there is none for.
+def tie_renames(
+    met: dict[str, Inspected], gone: Sequence[Inspected], arrived: list[Inspected]
+) -> list[Inspected]:
+    """Link each file that is gone to one that has its bytes; returns those without a match.
 
-    Of several the one with the same name. Each is taken once, and joins `met`.
+    Of several matches one with the same name is preferred. Each is used once, and joins `met`.
     """
-    left: list[Met] = []
+    left: list[Inspected] = []
     for old in gone:
         same = [m for m in arrived if new_hash(m) == old.known.fields["source_hash"]]
         if not same or old.sighting.document is None:

@@ -10,7 +10,7 @@ import pytest
 from working import Work
 
 from foredeck.sources import CHANGING, Look
-from foredeck.sources.rest import EMPTY_REST_S, REST_S, RESTLESS_S, Rest
+from foredeck.sources.settling import EMPTIED_SETTLES_S, NEVER_SETTLES_S, SETTLES_S, SettlingFiles
 
 FINGERPRINTS = [(1, 1, size, 1, 1) for size in range(3)]
 
@@ -45,40 +45,40 @@ def age(path: Path | str, seconds: float) -> None:
     os.utime(path, (then, then))
 
 
-@pytest.mark.parametrize(("emptied", "needed_s"), [(False, REST_S), (True, EMPTY_REST_S)])
+@pytest.mark.parametrize(("emptied", "needed_s"), [(False, SETTLES_S), (True, EMPTIED_SETTLES_S)])
 def test_its_time_of_modification_tells(emptied: bool, needed_s: float) -> None:
-    assert Rest().is_reached("a", looked(age_s=needed_s), emptied=emptied)
-    assert not Rest().is_reached("a", looked(age_s=-60), emptied=emptied)
+    assert SettlingFiles().is_settled("a", looked(age_s=needed_s), emptied=emptied)
+    assert not SettlingFiles().is_settled("a", looked(age_s=-60), emptied=emptied)
 
 
-@pytest.mark.parametrize(("emptied", "needed_s"), [(False, REST_S), (True, EMPTY_REST_S)])
+@pytest.mark.parametrize(("emptied", "needed_s"), [(False, SETTLES_S), (True, EMPTIED_SETTLES_S)])
 def test_where_that_cannot_tell_it_is_found_so_twice(
     clock: Clock, emptied: bool, needed_s: float
 ) -> None:
-    rest = Rest(clock)
-    assert not rest.is_reached("a", looked(0), emptied=emptied)
+    rest = SettlingFiles(clock)
+    assert not rest.is_settled("a", looked(0), emptied=emptied)
     clock.now_s += needed_s
-    assert not rest.is_reached("a", looked(1), emptied=emptied)
+    assert not rest.is_settled("a", looked(1), emptied=emptied)
     clock.now_s += needed_s - 0.01
-    assert not rest.is_reached("a", looked(1), emptied=emptied)
+    assert not rest.is_settled("a", looked(1), emptied=emptied)
     clock.now_s += 0.02
-    assert rest.is_reached("a", looked(1), emptied=emptied)
+    assert rest.is_settled("a", looked(1), emptied=emptied)
 
 
 def test_what_never_rests_is_taken_as_it_is(clock: Clock) -> None:
-    rest = Rest(clock)
-    for turn in range(int(RESTLESS_S * 16)):
-        assert not rest.is_reached("log", looked(turn % 3), emptied=False)
+    rest = SettlingFiles(clock)
+    for turn in range(int(NEVER_SETTLES_S * 16)):
+        assert not rest.is_settled("log", looked(turn % 3), emptied=False)
         clock.now_s += 1 / 16
-    assert rest.is_reached("log", looked(2), emptied=False)
+    assert rest.is_settled("log", looked(2), emptied=False)
 
 
 def test_each_change_waits_anew(clock: Clock) -> None:
-    rest = Rest(clock)
-    assert not rest.is_reached("a", looked(0), emptied=False)
+    rest = SettlingFiles(clock)
+    assert not rest.is_settled("a", looked(0), emptied=False)
     rest.forget("a")
-    clock.now_s += RESTLESS_S
-    assert not rest.is_reached("a", looked(0), emptied=False)
+    clock.now_s += NEVER_SETTLES_S
+    assert not rest.is_settled("a", looked(0), emptied=False)
 
 
 def test_a_file_that_is_written_again_is_no_version_while_it_is_empty(work: Work) -> None:
@@ -86,24 +86,24 @@ def test_a_file_that_is_written_again_is_no_version_while_it_is_empty(work: Work
     id = work.read("a").object_id
     Path(path).write_text("")
     age(path, JUST_NOW)
-    (found,) = work.disk.reconcile([id], wary=True)
+    (found,) = work.disk.reconcile([id], cautious=True)
     assert (found.document, found.state) == (None, CHANGING)
     work.write("a", "two")
     age(path, 1)
-    (found,) = work.disk.reconcile([id], wary=True)
+    (found,) = work.disk.reconcile([id], cautious=True)
     assert [d.content for d in work.commit(found)] == ["two"]
     assert len(work.store.history(id)) == 2
 
 
 def test_one_that_stays_empty_is_a_version(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("foredeck.sources.rest.EMPTY_REST_S", 3600.0)
+    monkeypatch.setattr("foredeck.sources.settling.EMPTIED_SETTLES_S", 3600.0)
     path = work.write("a", "one")
     id = work.read("a").object_id
     Path(path).write_text("")
     age(path, 60)
-    assert [s.state for s in work.disk.reconcile([id], wary=True)] == [CHANGING]
+    assert [s.state for s in work.disk.reconcile([id], cautious=True)] == [CHANGING]
     age(path, 3600)
-    (found,) = work.disk.reconcile([id], wary=True)
+    (found,) = work.disk.reconcile([id], cautious=True)
     assert [d.content for d in work.commit(found)] == [""]
 
 
@@ -111,7 +111,9 @@ def test_what_is_known_need_not_rest(work: Work) -> None:
     path = work.write("a", "one")
     id = work.read("a").object_id
     age(path, JUST_NOW)
-    assert [(s.document, s.state) for s in work.disk.reconcile([id], wary=True)] == [(None, "text")]
+    assert [(s.document, s.state) for s in work.disk.reconcile([id], cautious=True)] == [
+        (None, "text")
+    ]
 
 
 def test_a_file_that_is_replaced_is_not_deleted_in_between(work: Work) -> None:
@@ -121,11 +123,11 @@ def test_a_file_that_is_replaced_is_not_deleted_in_between(work: Work) -> None:
     Path(other).write_text("two")
     age(other, 10)
     age(work.folder, JUST_NOW)
-    states = [s.state for s in work.disk.reconcile(ids, wary=True)]
+    states = [s.state for s in work.disk.reconcile(ids, cautious=True)]
     assert states == [CHANGING, CHANGING], "what has gone may have become another"
     work.write("a", "one")
     age(path, 10)
-    found = work.disk.reconcile(ids, wary=True)
+    found = work.disk.reconcile(ids, cautious=True)
     assert [d.content for d in work.commit(*found)] == ["two"]
 
 
@@ -135,9 +137,9 @@ def test_one_that_stays_away_is_deleted_and_has_moved(work: Work) -> None:
     moved = work.folder / "new"
     Path(path).rename(moved)
     age(work.folder, JUST_NOW)
-    assert [s.state for s in work.disk.reconcile([path, str(moved)], wary=True)] == [CHANGING]
+    assert [s.state for s in work.disk.reconcile([path, str(moved)], cautious=True)] == [CHANGING]
     age(work.folder, 10)
-    gone, arrived = work.commit(*work.disk.reconcile([path, str(moved)], wary=True))
+    gone, arrived = work.commit(*work.disk.reconcile([path, str(moved)], cautious=True))
     assert (gone.id, gone.state, gone.moved_to) == (id, "deleted", arrived.id)
     assert arrived.content == "one"
 
@@ -149,6 +151,6 @@ def test_a_folder_that_goes_with_its_files(work: Work) -> None:
     path.parent.rmdir()
     path.parent.parent.rmdir()
     age(work.folder, JUST_NOW)
-    assert [s.state for s in work.disk.reconcile([id], wary=True)] == [CHANGING]
+    assert [s.state for s in work.disk.reconcile([id], cautious=True)] == [CHANGING]
     age(work.folder, 10)
-    assert [s.state for s in work.disk.reconcile([id], wary=True)] == ["deleted"]
+    assert [s.state for s in work.disk.reconcile([id], cautious=True)] == ["deleted"]
