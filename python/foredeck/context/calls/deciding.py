@@ -17,7 +17,8 @@ from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.state.request import Model
-from foredeck.context.window.fitting import WindowBudget, fit
+from foredeck.context.window.budget import WindowBudget
+from foredeck.context.window.fitting import fit
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.call_values import CachePrediction
 

@@ -67,7 +67,17 @@ def unseal(context: RenderContext, first: int) -> None:
             continue
         if SEALED in part.slots or (index == first and not _lost_thinking(item, part)):
             continue
-        _fold_slots(context, index, {SEALED, *part.slots})
+        fold_slots(context, index, {SEALED, *part.slots})
+
+
+def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
+    """Render a message without these pieces, if a message can go without them."""
+    item = context.conversation.items[index]
+    blocks = folded_blocks(item, slots, context.label, context.aside)
+    if blocks is None:
+        return False
+    context.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
+    return True
 
 
 def objects_to_shed(
@@ -132,16 +142,6 @@ def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:
     folded: set[int] = set()
     for index, group in groupby(wanted, key=lambda ref: ref.message):
         slots = {ref.slot for ref in group} | {*context.conversation.parts[index].slots}
-        if _fold_slots(context, index, slots):
+        if fold_slots(context, index, slots):
             folded.add(index)
     return folded
-
-
-def _fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
-    """Render a message without these pieces, if a message can go without them."""
-    item = context.conversation.items[index]
-    blocks = folded_blocks(item, slots, context.label, context.aside)
-    if blocks is None:
-        return False
-    context.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
-    return True

@@ -17,8 +17,8 @@ from foredeck.context.rewriting.folding import may_go
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import CompactionRequest
 from foredeck.context.state.session import Session
+from foredeck.context.window.budget import SUMMARY_SHARE
 from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, compact
-from foredeck.context.window.fitting import SUMMARY_SHARE
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.compactions import Writer
 

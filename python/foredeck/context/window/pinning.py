@@ -1,4 +1,4 @@
-"""Pinned objects stay in full where the chat around them is put away.
+"""Pinned objects stay in full where the chat around them is compacted.
 
 A result cannot stand without its call: the answer that asked for it stays, and its other results
 as references.
