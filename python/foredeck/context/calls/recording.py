@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.conversation import Conversation
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.model.call_values import (
@@ -25,6 +26,25 @@ ACKNOWLEDGED = ("applied", "aborted")
 """Outcomes of calls that we answered; what went out without us has a record of its own."""
 
 
+@dataclass(frozen=True, slots=True)
+class _NewCall:
+    """What a record says of a call, beside what the session and its branch hold."""
+
+    changed: list[int]
+    """Messages whose part is new."""
+    changed_from: int
+    """The first message from which on `edits` replace earlier ones."""
+    edits: ListEdits
+    decision: Decision
+    time_ms: int
+    model: CalledModel
+    layout: str
+    policy: str
+    stats: CallStats
+    acks: list[Ack]
+    cache: CachePrediction = NO_PREDICTION
+
+
 def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     """Commit the record of a call that goes out as we say.
 
@@ -32,13 +52,10 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     """
     session, request = call.session, call.request
     changed_from = call.first_changed_insert if call.keeps_bytes else 0
-    edits = session.branch.edits.since(changed_from)
-    return _commit(
-        session,
-        changed=sorted(call.context.changed | call.context.attributed),
+    new = _NewCall(
+        changed=sorted(call.context.changed),
         changed_from=changed_from,
-        inserts=edits.packed(session.workspace.blobs),
-        drops=sorted(edits.drops),
+        edits=session.branch.edits.since(changed_from),
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
@@ -48,35 +65,20 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         acks=_acks(request),
         cache=cache,
     )
-
-
-def _acks(request: Request) -> list[Ack]:
-    """What became of earlier calls; one that was rewritten comes once more, at the end."""
-    acks = [Ack(o.call, o.kind) for o in request.outcomes if o.call and o.kind in ACKNOWLEDGED]
-    applied = [o for o in request.outcomes if o.call and o.kind == "applied"]
-    return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
+    return _commit(session, new)
 
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
-    conversation = session.branch.conversation
-    kept = session.branch.matched
-    for index in range(outcome.edited, len(conversation)):
-        part = conversation.parts[index]
-        if part.form != "note":
-            whole = part.subject is not None or part.form in ("folded", "dropped")
-            form = "host" if whole else part.form
-            conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
-    conversation.find_references()
-    edits = session.branch.edits
-    edits.cut(outcome.edited + outcome.ending, outcome.edited)
+    branch, kept = session.branch, session.branch.matched
+    _render_as_host(branch.conversation, outcome.edited)
+    branch.edits.cut(outcome.edited + outcome.ending, outcome.edited)
     changed_from = min(kept, outcome.edited)
-    return _commit(
-        session,
-        changed=[i for i in range(kept, len(conversation)) if conversation.parts[i].subject],
+    parts = branch.conversation.parts
+    new = _NewCall(
+        changed=[index for index in range(kept, len(parts)) if parts[index].subject],
         changed_from=changed_from,
-        inserts=edits.since(changed_from).packed(session.workspace.blobs),
-        drops=[],
+        edits=ListEdits(branch.edits.since(changed_from).inserts),
         decision=Decision("host", outcome.reason or outcome.kind, edited=outcome.edited),
         time_ms=outcome.time_ms,
         model=session.log.last.model if session.log.last else CalledModel(),
@@ -84,21 +86,22 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
         policy=policy,
         stats=_stats(session, 0, Gauge()),
         acks=_unsent(session, outcome),
-        cache=NO_PREDICTION,
     )
+    return _commit(session, new)
 
 
-def _commit(
-    session: Session,
-    *,
-    changed: list[int],
-    model: CalledModel,
-    decision: Decision,
-    stats: CallStats,
-    cache: CachePrediction,
-    acks: list[Ack],
-    **fields: Any,
-) -> CallRecord:
+def _render_as_host(conversation: Conversation, start: int) -> None:
+    """Show the messages from `start` on as the host has them."""
+    for index in range(start, len(conversation)):
+        part = conversation.parts[index]
+        if part.form != "note":
+            whole = part.subject is not None or part.form in ("folded", "dropped")
+            form = "host" if whole else part.form
+            conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
+    conversation.find_references()
+
+
+def _commit(session: Session, new: _NewCall) -> CallRecord:
     branch, workspace = session.branch, session.workspace
     conversation, kept = branch.conversation, branch.matched
     ordinal, due = session.log.newest + 1, conversation.take_collapsible().to_record()
@@ -110,17 +113,22 @@ def _commit(
         kept=kept,
         keys=[list(key) for key in conversation.keys(kept)],
         tip=conversation.tip,
-        parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in changed],
+        parts=[conversation.parts[i].to_row(i, workspace.blobs).to_row() for i in new.changed],
+        changed_from=new.changed_from,
+        inserts=new.edits.packed(workspace.blobs),
+        drops=sorted(new.edits.drops),
         system=_system_pin(session),
         sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
         state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
-        model=model.to_record(),
-        decision=decision.to_record(),
-        stats=stats.to_record(),
-        cache=cache.to_record(),
-        acks=[ack.to_row() for ack in acks],
-        **fields,
+        decision=new.decision.to_record(),
+        time_ms=new.time_ms,
+        model=new.model.to_record(),
+        layout=new.layout,
+        policy=new.policy,
+        stats=new.stats.to_record(),
+        acks=[ack.to_row() for ack in new.acks],
+        cache=new.cache.to_record(),
     ).seal()
     workspace.put(document, new=True)
     workspace.commit()
@@ -128,6 +136,13 @@ def _commit(
     session.log.add(record)
     branch.go_on(record)
     return record
+
+
+def _acks(request: Request) -> list[Ack]:
+    """What became of earlier calls; one that was rewritten comes once more, at the end."""
+    acks = [Ack(o.call, o.kind) for o in request.outcomes if o.call and o.kind in ACKNOWLEDGED]
+    applied = [o for o in request.outcomes if o.call and o.kind == "applied"]
+    return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
 
 
 def _system_pin(session: Session) -> Pin | None:
