@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foredeck.hosts.pi.edits import apply_edits
-from foredeck.hosts.pi.messages import Message, essence
+from foredeck.hosts.pi.messages import Message, identifying_fields
 from foredeck.model.call_values import CallStats, Decision
 from foredeck.model.calls import CallRecord
 from foredeck.replay.edit_book import EditBook
@@ -52,17 +52,20 @@ def common(one: Sequence[Message], other: Sequence[Message]) -> int:
     """How many messages two lists share from the beginning."""
     pairs = zip(one, other, strict=False)
     shorter = min(len(one), len(other))
-    return next((i for i, (a, b) in enumerate(pairs) if essence(a) != essence(b)), shorter)
+    return next(
+        (i for i, (a, b) in enumerate(pairs) if identifying_fields(a) != identifying_fields(b)),
+        shorter,
+    )
 
 
 def as_bytes(messages: Sequence[Message]) -> str:
     """Everything by which two prompts can differ, the order of the keys included."""
-    return json.dumps([essence(message) for message in messages])
+    return json.dumps([identifying_fields(message) for message in messages])
 
 
 def as_values(messages: Sequence[Message]) -> str:
     """As `as_bytes`, but for the order of the keys, which a store does not keep."""
-    return json.dumps([essence(message) for message in messages], sort_keys=True)
+    return json.dumps([identifying_fields(message) for message in messages], sort_keys=True)
 
 
 def split(messages: Sequence[Message], book: EditBook) -> list[list[Message]]:

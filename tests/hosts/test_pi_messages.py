@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.hosts.pi.messages import essence, is_signed, to_item
+from foredeck.hosts.pi.messages import identifying_fields, is_signed, to_item
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.messages import load_message
 
@@ -131,7 +131,7 @@ def test_the_order_of_keys_does_not_tell_messages_apart() -> None:
 
 def test_an_unknown_role_keeps_all_its_fields() -> None:
     message = {"role": "novel", "weight": 1.5, "nested": {"a": [None]}}
-    assert essence(message) == message
+    assert identifying_fields(message) == message
 
 
 json_values = st.recursive(
@@ -154,7 +154,7 @@ def test_any_message_can_be_taken_in_and_shown_again(
     blobs: dict[str, bytes] = {}
     item = to_item(message, None, blobs)
     assert all(sha256_hex(data) == digest for digest, data in blobs.items())
-    assert load_message(item.key.address, blobs.__getitem__) == essence(message)
+    assert load_message(item.key.address, blobs.__getitem__) == identifying_fields(message)
     assert item.chars >= 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.hosts.pi.system import written_out
+from foredeck.hosts.pi.system import sections_as_text
 
 
 def test_sections_follow_the_content_in_their_own_order() -> None:
@@ -12,7 +12,7 @@ def test_sections_follow_the_content_in_their_own_order() -> None:
         "sections": {"preamble": "You help.", "tools": "<tools/>", "cwd": None, "a": "last"},
         "timestamp": 7,
     }
-    (written,) = written_out([message])
+    (written,) = sections_as_text([message])
     assert written == {
         "role": "system",
         "content": "You help.\n\n<tools/>\n\nlast",
@@ -21,7 +21,7 @@ def test_sections_follow_the_content_in_their_own_order() -> None:
 
 
 def test_later_messages_say_what_they_change() -> None:
-    _, update = written_out(
+    _, update = sections_as_text(
         [
             {"role": "system", "content": "You help."},
             {"role": "system", "content": "Also:", "sections": {"cwd": "/b", "docs": None}},
@@ -36,4 +36,4 @@ def test_later_messages_say_what_they_change() -> None:
 def test_contents_of_any_shape_are_text() -> None:
     blocks = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     messages = [{"role": "system", "content": blocks}, {"role": "system"}, "odd"]
-    assert [message["content"] for message in written_out(messages)] == ["one\ntwo", ""]
+    assert [message["content"] for message in sections_as_text(messages)] == ["one\ntwo", ""]

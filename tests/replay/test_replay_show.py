@@ -11,7 +11,7 @@ import pytest
 
 from foredeck.cli.main import main
 from foredeck.errors import Missing, UnknownSession
-from foredeck.hosts.pi.messages import essence
+from foredeck.hosts.pi.messages import identifying_fields
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay
@@ -24,7 +24,7 @@ def sent(folder: Path) -> list[dict[str, Any]]:
     prompts = []
     for path in sorted(folder.iterdir()):
         prompt = json.loads(path.read_bytes().decode(errors="surrogatepass"))
-        prompts.append(prompt | {"messages": [essence(m) for m in prompt["messages"]]})
+        prompts.append(prompt | {"messages": [identifying_fields(m) for m in prompt["messages"]]})
     return prompts
 
 
@@ -48,14 +48,14 @@ def test_show_is_what_was_sent(
     with closing(open_sqlite(Path(home) / "foredeck.db")) as store:
         for prompt in prompts:
             got = prompt_at(store, recording.id, prompt["call"])
-            assert [essence(message) for message in got.messages] == prompt["messages"]
+            assert [identifying_fields(message) for message in got.messages] == prompt["messages"]
             assert got.record.time_ms == prompt["time_ms"]
     for prompt in prompts[:: len(prompts) // 3]:
         number = str(prompt["call"])
         assert main(["show", recording.id, "--call", number, "--json", "--home", home]) == 0
         shown = json.loads(capsys.readouterr().out)
         assert list(shown) == ["call", "system", "tools", "messages"]
-        assert [essence(message) for message in shown["messages"]] == prompt["messages"]
+        assert [identifying_fields(message) for message in shown["messages"]] == prompt["messages"]
 
 
 @pytest.fixture

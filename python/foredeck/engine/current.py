@@ -103,8 +103,8 @@ class CurrentSession:
             self.opened.watch.follow()
 
     def recover(self, damage: StoreDamaged) -> None:
-        """Forget the session, and go on with a fresh store. Raises `damage` where that cannot
-        be."""
+        """Forget the session, and go on with a fresh store. Raises `damage` where that is
+        not possible."""
         self.forget()
         self._store.replace(damage)
         self._calls_at_opening = None

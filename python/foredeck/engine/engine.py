@@ -76,7 +76,7 @@ class Engine:
         recorded: MakeSource | None = None,
         store: Store | None = None,
     ) -> None:
-        notify = notify or _say_nothing
+        notify = notify or _notify_nobody
         self._config = config
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded)
@@ -123,8 +123,8 @@ class Engine:
         """What the model shall see of a message list; committed before this returns."""
         # The first request of a long session makes objects of all its messages.
         with nullcontext() if params.keep else without_garbage_collection():
-            # Opened for what there is to catch up with. Where that fails the session is
-            # forgotten, and opened once more for the call.
+            # Catching up needs an open session. Where it fails the session is forgotten, and
+            # opened again for the call.
             self._current.require(params.session)
             self._current.catch_up(after_user=_ends_with_user(params))
             session, answer = self._assemble(params)
@@ -141,7 +141,7 @@ class Engine:
                     request = to_request(params, blobs, opened.session.log.known)
                     return opened.session, opened.assembler.assemble(request)
                 except OutOfSync:
-                    blobs.clear()  # all of it comes again with the whole list
+                    blobs.clear()  # the host sends all of it again
                     raise
         except Conflict as error:
             raise OutOfSync("The session has gone on in another process.") from error
@@ -226,8 +226,8 @@ class Engine:
             opened.keep()
 
 
-def _say_nothing(_level: str, _text: str) -> None:
-    """Where nobody wants to be told."""
+def _notify_nobody(_level: str, _text: str) -> None:
+    """Stands for `notify` where there is nobody to tell."""
 
 
 def _ends_with_user(params: AssembleParams) -> bool:
@@ -249,7 +249,7 @@ def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
 
 
 def _user_messages(session: Session) -> list[UserMessage]:
-    """What the user is told with an answer, once."""
+    """What the user reads with this answer; each text is given once."""
     texts = session.pending.take_user_messages()
     if (text := unpriced(session)) is not None:
         texts.append(text)

@@ -138,5 +138,5 @@ class SessionOpener:
 
 
 def _recorded_files(source: FileSource) -> Recall:
-    """In a replay a tool's own words are all there is to tell of its files."""
+    """In a replay a tool's output is the only source of what it did to files."""
     return lambda event, pending: source.after_tool(event, pending=pending)

@@ -26,7 +26,7 @@ class RecoverableStore:
         # opened, tells whether the one at hand is still that which was found damaged.
         self._inode = inode_of(store_file(config))
         self.warnings: list[str] = []
-        """What the user is to be told of the opening."""
+        """Texts for the user about the opening."""
         self.current: Store = given or self._open()
 
     def _open(self) -> Store:
@@ -39,7 +39,7 @@ class RecoverableStore:
         return store
 
     def replace(self, damage: StoreDamaged) -> None:
-        """Go on with a fresh store, and tell the user. Raises `damage` where that cannot be."""
+        """Go on with a fresh store, and tell the user. Raises `damage` where that is impossible."""
         if self._is_given:
             raise damage
         with suppress(StoreError):

@@ -63,7 +63,7 @@ _DECODER = json.JSONDecoder()
 
 
 def leading_members(prefix: bytes) -> dict[str, Any]:
-    """The members of a JSON object that stand whole in its beginning, `{}` if it is none.
+    """The members of a JSON object that are complete in its first bytes; `{}` if it is no object.
 
     Only the object's own members count: an `id` inside `params` is not the request's.
     """

@@ -47,8 +47,8 @@ class ReverseCalls:
         """Ask the host, and wait for its answer.
 
         Raises RemoteError if it answers with an error, TimeoutError, or PeerClosedError if the
-        connection ends first. On timeout and on cancellation the host is told. RuntimeError if
-        called by the handler of a request that blocks calls: it would wait for itself.
+        connection ends first; RuntimeError if called by the handler of a request that blocks calls,
+        which would wait for itself. On timeout and on cancellation the host gets a `$/cancel`.
         """
         caller = asyncio.current_task()
         if any(request.worker is caller for request in self._blocking):

@@ -46,8 +46,8 @@ _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text
 """What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
 
 
-def essence(message: Message) -> Message:
-    """The fields by which a message is told from another; unknown roles keep all of theirs."""
+def identifying_fields(message: Message) -> Message:
+    """The fields that tell a message from others; an unknown role keeps all of its fields."""
     fields = _FIELDS.get(message.get("role") or "")
     if fields is None:
         return message
@@ -56,7 +56,7 @@ def essence(message: Message) -> Message:
 
 def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
     """A message as an item; what must be stored to show it again goes to `blobs`."""
-    item = _item(message, MessageKey(entry, store_message(essence(message), blobs)))
+    item = _item(message, MessageKey(entry, store_message(identifying_fields(message), blobs)))
     item.extras = extras_of(message)
     return item
 
@@ -168,6 +168,6 @@ def _object(block: Block) -> dict[str, Any]:
 
 
 def time_of(message: Message) -> int:
-    """When a message was made, in milliseconds since 1970; 0 where it does not tell."""
+    """When a message was made, in milliseconds since 1970; 0 where it does not say."""
     value = message.get("timestamp")
     return int(value) if isinstance(value, int | float) else 0

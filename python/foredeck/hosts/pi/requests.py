@@ -11,7 +11,7 @@ from foredeck.context.cache.economics import prices_of
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request
 from foredeck.hosts.pi.messages import Message, to_item
-from foredeck.hosts.pi.system import written_out
+from foredeck.hosts.pi.system import sections_as_text
 from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
@@ -42,7 +42,7 @@ def to_request(
         time_ms=int(params.time_ms),
         model=to_model(params.model),
         outcomes=[to_outcome(outcome) for outcome in params.outcomes],
-        system=None if params.system is None else written_out(params.system),
+        system=None if params.system is None else sections_as_text(params.system),
         tools=params.tools,
         warmed_ms=int(params.warmed_ms or 0),
     )

@@ -12,13 +12,13 @@ from typing import Any
 Message = dict[str, Any]
 
 
-def written_out(messages: list[Any]) -> list[Message]:
+def sections_as_text(messages: list[Any]) -> list[Message]:
     """The messages with `content` as the text that Pi sends, and without `sections`."""
     found = [message for message in messages if isinstance(message, dict)]
-    return [_written_out(message, leading=n == 0) for n, message in enumerate(found)]
+    return [_with_text(message, leading=n == 0) for n, message in enumerate(found)]
 
 
-def _written_out(message: Message, *, leading: bool) -> Message:
+def _with_text(message: Message, *, leading: bool) -> Message:
     sections = message.get("sections")
     named = sections.items() if isinstance(sections, dict) else ()
     texts = [_text(message.get("content"))]
