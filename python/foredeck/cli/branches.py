@@ -15,8 +15,8 @@ _ASKED_CHARS = 60
 
 @dataclass(slots=True)
 class StoredBranch:
-    """A way that a session has gone. `left_at` is the call of another branch that it went back
-    to, None for one that starts at the beginning."""
+    """One branch of a session. `left_at`: the call of another branch after which it begins; None
+    for one that starts with an empty chat."""
 
     number: int
     left_at: int | None
@@ -35,7 +35,7 @@ class Branches:
     """When each call was stored, in ms, call 1 first."""
 
     def of_call(self, call: int) -> StoredBranch:
-        """The branch that a call lies on. Raises KeyError for a call that there is none of."""
+        """The branch that a call is on. Raises `KeyError` where there is no such call."""
         for branch in self.all:
             if call in branch.calls:
                 return branch
@@ -47,7 +47,7 @@ class Branches:
 
     @property
     def current(self) -> StoredBranch:
-        """That of the newest call."""
+        """The branch of the newest call."""
         return self.of_call(len(self.times))
 
 
@@ -63,7 +63,7 @@ def branches_of(store: Store, session: str) -> Branches:
 
 
 class _Tracer:
-    """Puts calls on branches, one after the other."""
+    """Assigns calls to branches, one after the other."""
 
     def __init__(self, store: Store) -> None:
         self.branches: list[StoredBranch] = []

@@ -18,8 +18,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def print_json(value: Any, stream: TextIO | None = None) -> None:
     """Print one JSON value, indented; paths and other plain objects as text.
 
-    Characters that the stream (stdout) cannot take, lone surrogates say, are escaped as JSON
-    has it.
+    Characters that the stream (default: stdout) cannot encode, such as lone surrogates, are
+    written as JSON escapes.
     """
     target = stream or sys.stdout
     text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
@@ -54,7 +54,7 @@ def shows_colours(stream: TextIO) -> bool:
 
 
 def short_count(count: int) -> str:
-    """A number in at most four digits: 950, 12.3k, 4.56M."""
+    """A number with three significant digits: 950, 12.3k, 4.56M."""
     for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if count >= limit:
             value = count / limit
@@ -68,7 +68,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def when(time_ms: int) -> str:
-    """A time in milliseconds since 1970 as local date and time; one out of all range as given."""
+    """Milliseconds since 1970 as local date and time; unchanged where no calendar has that time."""
     try:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
@@ -76,5 +76,5 @@ def when(time_ms: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without what would steer a terminal: control characters are written as escapes."""
+    """Text that is safe to print: control characters, which steer a terminal, become escapes."""
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

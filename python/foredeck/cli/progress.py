@@ -9,7 +9,7 @@ from typing import Self, TextIO
 
 REDRAW_SECONDS = 0.1
 LINE_SECONDS = 10.0
-"""Where stderr is no terminal, one line in this time says that the work goes on."""
+"""How often a line is printed where stderr is not a terminal."""
 
 
 class Progress:
@@ -19,8 +19,8 @@ class Progress:
             for session in sessions:
                 progress.advance(note=session.name)
 
-    On a terminal one line is redrawn and removed at the end. Elsewhere work that is soon done
-    prints nothing.
+    On a terminal one line is redrawn, and removed at the end. Elsewhere a line is printed every
+    `LINE_SECONDS`, so that short work prints nothing.
     """
 
     def __init__(self, label: str, total: int | None = None, stream: TextIO | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which commands there are. Their modules are imported one at a time, when asked for."""
+"""The commands by name. The module of each is imported when the command is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configured store, opened for a command that reads or changes what is in it."""
+"""The configured store, opened for a command that reads or changes it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class NoContent(ForedeckError):
 
 @contextmanager
 def opened_store(args: Namespace) -> Iterator[LocalStore]:
-    """The store that the configuration names. It is never made here.
+    """The store that the configuration names; it is never created here.
 
-    Raises `StoreUnavailable` where there is none yet, or it is no store of ours.
+    Raises `StoreUnavailable` where there is none yet, or the file is not a foredeck store.
     """
     from foredeck.store.registry import store_kind
 
@@ -47,7 +47,7 @@ def opened_store(args: Namespace) -> Iterator[LocalStore]:
 
 @contextmanager
 def made_store(args: Namespace) -> Iterator[LocalStore]:
-    """As `opened_store`, but the state folder and the store are made where there are none."""
+    """As `opened_store`, but creates the state folder and the store where they are missing."""
     from foredeck.config import ensure_home
 
     config = resolve_config(args).config

@@ -1,4 +1,4 @@
-"""A stretch of chat that was put away: the object that stands for it, and for the act itself."""
+"""Compactions: the object that stands for a stretch of chat which a summary has replaced."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from foredeck.model.canonical import hash_value
 from foredeck.model.documents import Document
 
 AskedBy = Literal["user", "threshold", "overflow", "window"]
+"""Why chat is compacted: the user asked for it, the host has reached its threshold, the provider
+has refused a prompt as too long, or the prompt would not have fitted the window."""
+
 Writer = Literal["foredeck", "model", "extension"]
-"""Who wanted it: the user, the host at its threshold, the provider by refusing a prompt as too
-long, or the context window, into which the prompt would not have gone otherwise."""
+"""Who wrote the summary."""
 
 
 class CompactionDocument(Document):
-    """Turns that left the prompt: `content` is the long summary, `short` the short
-    one, and each turn can be had word for word.
+    """Turns that left the prompt: `content` is the long summary, `short` the short one, and
+    `turns` holds every turn word for word.
 
-    Turns are counted over the branch, on from the compaction before (`previous`).
+    Turns are numbered along the branch, continuing from the compaction before (`previous`).
     """
 
     metadata_fields = ("session", "first_turn", "last_turn", "short")
@@ -30,7 +32,7 @@ class CompactionDocument(Document):
     """Id of the compaction before this one on its branch."""
     first_turn: int
     last_turn: int
-    """The range; a turn that was cut in the middle is the last of one and the first of the next."""
+    """The range. A turn that is cut in two is the last of one compaction and first of the next."""
     short: str = ""
     turns: list[Any] = Field(default_factory=list)
     """`[number, text]` for each turn, long texts packed as in stored messages."""
@@ -40,15 +42,15 @@ class CompactionDocument(Document):
     """How many messages it covers."""
     asked_by: AskedBy
     instructions: str = ""
-    """What the user wanted the summary to stress."""
+    """What the user asked the summary to stress."""
     written_by: Writer = "foredeck"
     call: int = 0
-    """The session's newest call when it was made."""
+    """Ordinal of the session's newest call at the time."""
     time_ms: int = 0
     refused: dict[str, Any] = Field(default_factory=dict)
-    """Of a prompt that was refused as too long: its `model`, and its `chars`."""
+    """The prompt that the provider refused as too long: its `model` and its length in `chars`."""
     pinned: list[int] = Field(default_factory=list)
-    """Handles of the pinned objects that left the view with it."""
+    """Handles of the pinned objects whose content went out of view with these turns."""
 
 
 def compaction_id(session: str, covers: list[str], previous: str | None, by: str) -> str:

@@ -1,8 +1,8 @@
 """The documents that the store keeps: an immutable envelope and a mutable payload.
 
-Object documents (`file`, `toolcall`, `chat`, `system_prompt`, `session`) are what the model can
-see. Record documents (`turn`, `member`, `nickname`, `call` in `records.py`) are the
-bookkeeping around them; they are versioned by the same store and carry the same hashes.
+Objects (`file`, `toolcall`, `chat`, `system_prompt`, `session`, and `compaction` in
+`compactions.py`) are what the model can refer to. Records (`call` in `calls.py`, all others in
+`records.py`) are the bookkeeping around them, versioned by the same store with the same hashes.
 """
 
 from __future__ import annotations
@@ -74,9 +74,8 @@ class Document(BaseModel):
     def seal(self) -> Self:
         """Compute the four hashes from the fields as they stand. Returns the document itself.
 
-        `identity_hash` is over type and source;
-        `text_hash` over the content alone; `metadata_view_hash` over what the metadata view
-        shows; `content_hash` over every payload field but the source hash and the hashes.
+        `identity_hash` covers type and source, `text_hash` the content alone,
+        `metadata_view_hash` the metadata view, `content_hash` every payload field but the hashes.
         """
         body = self.model_dump(exclude_none=False)
         self.identity_hash = identity_hash(self.type, body["source"])
@@ -116,7 +115,7 @@ def _unsourced_identity(type_: str) -> str:
 
 
 def content_hash(body: Mapping[str, Any]) -> str:
-    """SHA-256 of the payload: all fields but the envelope, the source hash and the hashes.
+    """SHA-256 of the payload: all fields but the envelope and the hashes.
 
     A content of None and a missing content are the same payload.
     """
@@ -134,15 +133,15 @@ class FileDocument(Document):
     file_type: str = ""
     char_count: int = 0
     state: Literal["text", "binary", "huge", "listed", "deleted", "unreadable", "special"] = "text"
-    """Why `content` is what it is; `listed` means that only a listing has named the file."""
+    """Why `content` is what it is; `listed`: the file was named by a listing and never read."""
     revision: str | None = None
-    """Of a binary or huge file, what tells this state of it from the others: `content` does not."""
+    """For a binary or huge file, which has no `content`: what tells this state from the others."""
     moved_to: str | None = None
-    """Id of the object that took over when the file was renamed."""
+    """Id of the object that the file became when it was renamed."""
 
 
 class ToolcallDocument(Document):
-    """The result of one tool execution: `content` is its text, `args` what the model asked."""
+    """The result of one tool call: `content` is its text, `args` are the model's arguments."""
 
     metadata_fields = ("tool", "args_display", "status")
 
@@ -160,7 +159,7 @@ class ToolcallDocument(Document):
     file_pin: dict[str, Any] | None = None
     """For `read`: the version of the file that was current, and the lines asked for."""
     provider_call_id: str = ""
-    """The provider's id; differs from `id` where another call had taken that one."""
+    """The provider's id of the call; not `id` where an earlier call has that one."""
     details: Any = None
     images: list[str] = Field(default_factory=list)
     """Hashes of the blobs that hold the result's images."""
@@ -169,7 +168,7 @@ class ToolcallDocument(Document):
 
 
 class ChatDocument(Document):
-    """The small head of a session's chat; its turns are documents of their own. Locked."""
+    """The head of a session's chat, locked. Its turns are documents of their own."""
 
     metadata_fields = ("session_ref", "turn_count")
 
@@ -180,7 +179,7 @@ class ChatDocument(Document):
 
 
 class SystemPromptDocument(Document):
-    """What the host says before the chat: prompt text as `content`, tools beside it. Locked."""
+    """What the host sends before the chat, locked: system prompt (`content`) and tools."""
 
     metadata_fields = ("session_ref",)
 
@@ -212,9 +211,9 @@ class SessionDocument(Document):
     parent_session: str | None = None
     """Session id that this one was forked or cloned from."""
     started_by: str | None = None
-    """Id of the session whose agent started this one's host: a subagent's link to its parent."""
+    """Id of the session whose agent started this one: a subagent's link to its parent."""
     untold: dict[str, str] | None = None
-    """Handles of files that have changed on disk, with what the model has still to be told."""
+    """Pending notices: by handle, what the model is still to be told of files changed on disk."""
 
 
 def chat_id(session: str) -> str:
@@ -223,7 +222,7 @@ def chat_id(session: str) -> str:
 
 
 def session_object_id(session: str) -> str:
-    """Id of a session's wrapper object."""
+    """Id of a session's own object."""
     return f"session:{session}"
 
 

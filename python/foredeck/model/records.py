@@ -58,12 +58,12 @@ class TurnDocument(Document):
     another extension's message: packed objects by the message's address. Of the messages named
     here, and of tool results since the turn before."""
     answers: str | None = None
-    """Of an answer that ended a run, the call record that it answers; of others the record of the
-    next call shows it."""
+    """For an answer that ended a run: id of the call record that it answers. For all others the
+    record of the next call tells."""
 
 
 class MemberDocument(Document):
-    """An object in a session's index. `ordinal` is its handle, for ever, on every branch.
+    """An object in a session's index. `ordinal` is its handle, the same on every branch.
 
     Each version of the document is one version of the object that the session has seen, so the
     document's history is the list behind `@12 v1`, `@12 v2` and so on.
@@ -76,7 +76,7 @@ class MemberDocument(Document):
     object: str
     object_type: str
     label: str = ""
-    """Path of a file, provider's id of a tool call: what a handle may also be called."""
+    """What else the object can be called by: the path of a file, a tool call's provider id."""
     pin: Pin
 
 
@@ -89,7 +89,7 @@ class NicknameDocument(Document):
 
 
 class ForgottenDocument(Document):
-    """What is left of a session that its user had forgotten: that it was, and how much went."""
+    """The tombstone of a session that was erased: that it existed, and how much was erased."""
 
     type: str = "forgotten"
     provenance: Provenance = Field(default_factory=by_foredeck)
@@ -104,7 +104,7 @@ def forgotten_id(session: str) -> str:
 
 
 class CalibrationDocument(Document):
-    """How many characters of a model's prompts make a token, as its provider has counted."""
+    """How many characters make a token of a model, by its provider's own counts."""
 
     type: str = "calibration"
     provenance: Provenance = Field(default_factory=by_foredeck)
@@ -112,7 +112,7 @@ class CalibrationDocument(Document):
     """`provider/id`."""
     chars_per_token: float
     points: list[list[float]]
-    """`[characters, tokens]` of the newest calls that were reported, without images."""
+    """`[characters, tokens]` of the newest prompts that were counted, without images."""
 
 
 def calibration_id(model: str) -> str:
