@@ -63,4 +63,4 @@ def test_nobody_else_expires_an_object_or_stops_watching_a_message() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr in ("expire", "unwatch")
     }
-    assert callers == {"current_branch.py"}
+    assert callers == {"branch.py"}
