@@ -63,7 +63,7 @@ def test_prompts_are_the_same_twice_and_with_restarts(
     assert told[0] == told[1] == told[2] == told[3]
 
 
-def test_a_prompt_file_says_what_the_issue_asks(session: Path, tmp_path: Path) -> None:
+def test_a_prompt_file_holds_number_time_model_and_messages(session: Path, tmp_path: Path) -> None:
     folder = tmp_path / "prompts"
     replay([session], ReplayOptions(prompts=folder))
     prompts = prompts_in(folder)

@@ -76,12 +76,6 @@ class Judgement:
         return self.spent[self.rule.cache].read
 
     @property
-    def written_tokens(self) -> float:
-        """Tokens that were written to the cache, or not cached at all."""
-        spent = self.spent[self.rule.cache]
-        return spent.written + spent.plain
-
-    @property
     def cached(self) -> float:
         """Cost of what was read from the cache."""
         return self.cached_tokens * self.rule.prices.read

@@ -41,7 +41,9 @@ CASES = (
         "neighbours::who_rewrites_what_was_sent_before_is_told_of_once",
         "neighbours::who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provider_counts",
     ),
-    _case("custom messages", "rendering::custom_messages_of_another_extension_pass"),
+    _case(
+        "custom messages", "rendering::custom_messages_of_another_extension_pass_and_are_kept_whole"
+    ),
     _case("foredeck loaded twice", "install::of_two_copies_the_second_stands_back"),
     _case("Pi's own grep, find and ls", "neighbours::searching_tools_list_and_leave_content_alone"),
     _case(

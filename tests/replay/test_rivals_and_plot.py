@@ -80,7 +80,7 @@ def test_nothing_beats_what_stands_on_the_line(pairs: list[tuple[float, float]])
     assert (costs, evidences) == (sorted(costs), sorted(evidences))
 
 
-def test_the_rivals_are_those_of_the_issue_and_one_without_digests() -> None:
+def test_the_rivals_differ_from_what_is_asked_and_one_has_no_digests() -> None:
     options = ReplayOptions(settings=("adaptive.patience=9",))
     others = rivals(options)
     assert len(others) == len(RIVALS)
