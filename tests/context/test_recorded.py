@@ -29,7 +29,7 @@ from foredeck.context.rendering import anchored, layout, pools, savings
 from foredeck.context.rewriting import refresh
 from foredeck.context.state import gauge
 from foredeck.context.tools import tools
-from foredeck.context.window import compactions, fitting, summary, transcript
+from foredeck.context.window import compactions, fitting, sections, summary, transcript
 from foredeck.model.call_values import Decision, PartRow
 
 USERS = (
@@ -42,6 +42,7 @@ USERS = (
     pools,
     refresh,
     repairs,
+    sections,
     summary,
     tools,
     transcript,

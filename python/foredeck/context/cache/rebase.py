@@ -122,5 +122,5 @@ def is_closing(conversation: Conversation) -> bool:
 
 def is_cold(now_ms: int, last_ms: int | None, ttl_s: float) -> bool:
     """Whether a cache entry written at `last_ms` has expired; unknown counts as warm, and so does
-    a clock that was set back: how much time has passed cannot be told then."""
+    a clock that was set back: how much time has passed is unknown then."""
     return last_ms is not None and now_ms - last_ms > ttl_s * 1000

@@ -44,7 +44,7 @@ class Conversation:
     expired: set[int] = field(default_factory=set)
     """Messages of which the call records say that nobody wants their content any more."""
     referred_at: dict[int, int] = field(default_factory=dict)
-    """Message to the newest later one that leans on its content."""
+    """Message to the newest later one that refers to its content."""
     collapsible: dict[PieceRef, int] = field(default_factory=dict)
     """What may be folded, and at which call of the branch that was first so."""
     savings: dict[int, int] = field(default_factory=dict)
@@ -165,13 +165,13 @@ class Conversation:
         self.find_references()
 
     def find_references(self) -> None:
-        """Set `uses` from what the parts lean on."""
+        """Set `referred_at` from what the parts refer to."""
         self.referred_at = {
             part.base: index for index, part in enumerate(self.parts) if part.base is not None
         }
 
     def last_use(self, index: int) -> int:
-        """The newest message at which the content of `index` was given or leaned on."""
+        """The newest message at which the content of `index` was given or referred to."""
         return self.referred_at.get(index, index)
 
     def take_expired(self) -> Delta[int]:
@@ -241,7 +241,7 @@ class Conversation:
         part = self.parts[index]
         self.folded_count -= part.form == "reference"
         if part.base is not None and self.referred_at.get(part.base) == index:
-            self._forget_use(part.base, index)
+            self._forget_reference(part.base, index)
         if part.subject is not None:
             self.superseded.pop(part.subject, None)
         if part.subject is not None and part.shows:
@@ -256,8 +256,8 @@ class Conversation:
             if not showing:
                 self.texts.pop(part.text_hash, None)
 
-    def _forget_use(self, base: int, index: int) -> None:
-        """Message `index` leans on `base` no longer."""
+    def _forget_reference(self, base: int, index: int) -> None:
+        """Message `index` refers to `base` no longer."""
         others = (i for i in range(index - 1, base, -1) if self.parts[i].base == base)
         newest = next(others, None)
         if newest is None:

@@ -48,7 +48,7 @@ class Part:
     version: int | None = None
     """Which version of the subject, as an ordinal of the session."""
     base: int | None = None
-    """Index of the earlier message that a `same` or `diff` leans on."""
+    """Index of the earlier message that a `same` or `diff` refers to."""
     text_hash: str | None = None
     """Of the content that a reader can know from this part (and its base)."""
     chars: int = 0

@@ -28,9 +28,9 @@ class Adaptive:
         self.name = name
         self._constants = constants or AdaptiveSection()
         self._factors: dict[int, float] = {}
-        told = self._constants
-        refresh = told.fold_arguments and told.fold_edits
-        self.use_rule = UseRule(told.min_names, told.max_holders, refresh)
+        constants = self._constants
+        refresh = constants.fold_arguments and constants.fold_edits
+        self.use_rule = UseRule(constants.min_names, constants.max_holders, refresh)
 
     def decide(self, history: History) -> PolicyDecision:
         """What is dead at this call; something that is used again before it went lives on."""

@@ -1,4 +1,4 @@
-"""Asking the policy: what it is told of a call, and what follows from its decision."""
+"""Asking the policy: what it is given for a call, and what follows from its decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AHEAD_CALLS = 20
 
 @dataclass(frozen=True, slots=True)
 class PolicyRun:
-    """What a policy was told, and what it says may go."""
+    """What a policy was given, and what it says may go."""
 
     policy: Policy
     history: History
@@ -26,14 +26,14 @@ class PolicyRun:
 
     def first_to_go(self) -> int | None:
         """The first message that may be rewritten within the next calls if nothing is used."""
-        told = self.history
+        history = self.history
         later = replace(
-            told,
+            history,
             contents=[
                 ActiveContent(ref, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
-                for ref, n, turns, rank, chars, age, idle, of_edited in told.contents
+                for ref, n, turns, rank, chars, age, idle, of_edited in history.contents
             ],
-            pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in told.pieces],
+            pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in history.pieces],
         )
         decision = self.policy.decide(later)
         going = {ref.message for ref in decision.collapsible} | decision.expired

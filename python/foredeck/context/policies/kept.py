@@ -44,7 +44,7 @@ class KeptUses:
     last: list[int]
     """At which model call each piece of content was last used, in the order of the pieces."""
     names: list[str]
-    """The identifiers by which each piece can be told, with spaces between them."""
+    """The identifiers by which each piece is recognised, with spaces between them."""
     seen: list[tuple[int, str]]
     """Messages with all the identifiers in them, as far as they were looked for."""
 

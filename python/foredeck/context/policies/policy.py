@@ -67,7 +67,7 @@ class History:
     cold: bool
     """Whether the provider's cache holds nothing of the prompt."""
     state: Mapping[str, Any]
-    """What the policy's last verdict on this branch left behind."""
+    """What the policy's last decision on this branch left behind."""
     pieces: Sequence[FoldablePiece] = ()
     """Foldable pieces of messages, where the wire allows it and uses are tracked."""
     closing: bool = False

@@ -73,12 +73,14 @@ class Anchored:
         held = names_in_view(conversation, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):
             item = conversation.items[index]
-            told = ""
+            digest_text = ""
             if not is_receipt(item):
                 text = shown_text(conversation, index)
-                told = digest(item.tool, item.arguments, text, held=held, size=context.digests)
-            held |= identifiers(told)
-            context.render(index, folded_part(context, index, told))
+                digest_text = digest(
+                    item.tool, item.arguments, text, held=held, size=context.digests
+                )
+            held |= identifiers(digest_text)
+            context.render(index, folded_part(context, index, digest_text))
         for index in leaning:
             _stand_alone(context, index)
 

@@ -155,11 +155,11 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
-def folded_part(context: RenderContext, index: int, told: str = "") -> Part:
+def folded_part(context: RenderContext, index: int, digest_text: str = "") -> Part:
     """What is left of a result when it folds: `reference_part`, and less of a receipt."""
     item, part = context.conversation.items[index], context.conversation.parts[index]
     if part.subject is None or not is_receipt(item):
-        return reference_part(context, index, told)
+        return reference_part(context, index, digest_text)
     line = text_block(done(part.subject))
     return Part("reference", [line], part.subject, part.version, None, part.text_hash)
 
@@ -171,8 +171,8 @@ def is_receipt(item: Item) -> bool:
     return len(item.text) <= RECEIPT_CHARS
 
 
-def reference_part(context: RenderContext, index: int, told: str = "") -> Part:
-    """The line that is left of a result when its content goes; `told`: its digest."""
+def reference_part(context: RenderContext, index: int, digest_text: str = "") -> Part:
+    """The line that is left of a result when its content goes; `digest_text`: its digest."""
     item, part = context.conversation.items[index], context.conversation.parts[index]
     if part.subject is None:
         return part
@@ -185,7 +185,7 @@ def reference_part(context: RenderContext, index: int, told: str = "") -> Part:
     text = shown_text(context.conversation, index)
     lines = _lines(item, text)
     line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
-    block = text_block(f"{line}\n{told}" if told else line)
+    block = text_block(f"{line}\n{digest_text}" if digest_text else line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
 
 

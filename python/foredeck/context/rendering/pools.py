@@ -75,9 +75,9 @@ class Pools:
         """The metadata pool before the chat, the active content after it."""
         end, free = len(context.conversation), first_free(context.conversation)
         self.fold(context, {i for i in _as_the_host_sent_them(context) if i >= free})
-        told = _pool_lines(standing)
+        listed = _pool_lines(standing)
         lines = [self._line(context, ordinal) for ordinal in sorted(context.sets.pool)]
-        lines = [line for line in lines if told.get(_first_word(line)) != line]
+        lines = [line for line in lines if listed.get(_first_word(line)) != line]
         contents = [self._content(context, ordinal) for ordinal in sorted(context.sets.active)]
         blocks = [block for own in contents if not _stand(own, standing) for block in own]
         found: dict[int, list[Block]] = {}

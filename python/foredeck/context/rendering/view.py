@@ -20,7 +20,7 @@ def names_in_view(conversation: Conversation, without: Collection[int]) -> set[s
         if blocks is None or any("keep" in block for block in blocks):
             held |= own_names(conversation, index)
         if blocks is not None:
-            held |= _told_names(part, blocks)
+            held |= _part_names(part, blocks)
     return held
 
 
@@ -38,7 +38,7 @@ def own_names(conversation: Conversation, index: int) -> frozenset[str]:
     return names
 
 
-def _told_names(part: Part, blocks: Iterable[Block]) -> frozenset[str]:
+def _part_names(part: Part, blocks: Iterable[Block]) -> frozenset[str]:
     """Names in a part's own blocks; found once, since a part stays as it is."""
     if part.names is None:
         part.names = _names(block for block in blocks if "keep" not in block)

@@ -39,7 +39,7 @@ class Refresh:
 
 
 FindRefreshes = Callable[[RenderContext, Collection[PieceRef]], dict[PieceRef, Refresh]]
-"""Looks for reads that may be brought up to date; told what goes in any case."""
+"""Looks for reads that may be brought up to date, given what goes in any case."""
 
 
 @dataclass(slots=True)
@@ -100,17 +100,17 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
 
 
 def _newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | None:
-    """The newest message that shows the whole of a file, and on which no difference leans."""
+    """The newest message that shows the whole of a file, and to which no difference refers."""
     conversation = context.conversation
     flight = conversation.last_assistant()
     for ref in sorted((s for s in refs if not s.slot and s.message <= flight), reverse=True):
         part, item = conversation.parts[ref.message], conversation.items[ref.message]
         if part.shows and part.form != "diff" and _is_whole(item):
-            leaning = part.subject is not None and any(
+            referred_to = part.subject is not None and any(
                 conversation.parts[index].base == ref.message
                 for index in conversation.holders.get(part.subject, ())
             )
-            return None if leaning else ref.message
+            return None if referred_to else ref.message
     return None
 
 
@@ -135,13 +135,15 @@ def _refresh(
     folds = [
         ref
         for ref in refs
-        if ref.slot and ref.message > read and _stands(uses, ref, shown if text is None else text)
+        if ref.slot
+        and ref.message > read
+        and _holds_text(uses, ref, shown if text is None else text)
     ]
     grows = 0 if text is None else len(text) - len(shown)
     return Refresh(read, text, newest, tuple(folds), -grows)
 
 
-def _stands(uses: Uses, ref: PieceRef, text: str) -> bool:
+def _holds_text(uses: Uses, ref: PieceRef, text: str) -> bool:
     wanted = uses.by_ref[ref].text.strip()
     return bool(wanted) and wanted in text
 

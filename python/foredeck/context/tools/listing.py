@@ -46,8 +46,10 @@ def _line(session: Session, entry: Entry) -> str:
 def state_of(session: Session, ordinal: int) -> str:
     """The innermost set that holds an object; `waiting`: pinned, but out of view."""
     sets = session.branch.sets
-    if ordinal in sets.pins:
-        return "pinned" if ordinal in sets.active else "waiting"
+    if ordinal in sets.pinned:
+        return "pinned"
+    if ordinal in sets.waiting:
+        return "waiting"
     if ordinal in sets.active:
         return "active"
     return "inactive" if ordinal in sets.pool else "indexed"

@@ -114,8 +114,8 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
         return
     fields = session.compactions[id]
     if fields["written_by"] != "foredeck":
-        told = summarised(session.index.by_object[id], fields.get("pinned") or ())
-        ours = {"kind": "user", "blocks": [text_block(told)]}
+        line = summarised(session.index.by_object[id], fields.get("pinned") or ())
+        ours = {"kind": "user", "blocks": [text_block(line)]}
         session.branch.edits.insert(1, ours, first=True)
 
 

@@ -17,13 +17,13 @@ from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
+from foredeck.context.window.sections import SummaryLine, fit_sections, shortened
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.sources.toolpaths import path_argument
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
 SHORT_ASK_CHARS = 80
 OPEN_LINES = 6
-_SHARES = {"Asked": 0.32, "Files": 0.24, "Answers": 0.2, "Errors": 0.12, "Open": 0.12}
 _OPEN = re.compile(
     r"\b(?:TODO|FIXME|not yet|next steps?|remain(?:s|ing)"
     r"|still (?:need|fail|open|to)|left to do)\b",
@@ -64,12 +64,6 @@ class ChatSummary:
 
 
 @dataclass(slots=True)
-class _Line:
-    text: str
-    turn: int
-
-
-@dataclass(slots=True)
 class _Touched:
     ordinal: int
     state: str
@@ -93,7 +87,7 @@ def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
         head.append(wording.pinned_away(given.pinned))
     tail = _question(given, max_chars // 2)
     around = sum(len(line) + 1 for line in [*head, *tail])
-    body = _fit(sections, max(0, max_chars - around - 10 * len(sections)))
+    body = fit_sections(sections, max(0, max_chars - around - 10 * len(sections)))
     return ChatSummary("\n".join([*head, *body, *tail])[:max_chars], short)
 
 
@@ -130,35 +124,35 @@ def _span(given: SummaryInput) -> str:
 
 def _short(given: SummaryInput, files: int, errors: int) -> str:
     asks = [turn.asked for turn in given.turns if turn.asked]
-    shown = [json.dumps(_cut(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]]
+    shown = [json.dumps(shortened(ask, SHORT_ASK_CHARS), ensure_ascii=False) for ask in asks[:2]]
     more = f" and {len(asks) - 2} more" if len(asks) > 2 else ""
     questions = f"{'; '.join(shown) or 'no question'}{more}"
     return wording.short_summary(_span(given), questions, files, errors)
 
 
-def _asked(given: SummaryInput) -> Iterator[_Line]:
+def _asked(given: SummaryInput) -> Iterator[SummaryLine]:
     marks = pause_marks(given.items, given.names)
     index = 0
     for turn in given.turns:
         asked = False
         for item in turn.items:
             if index in marks:
-                yield _Line(marks[index], turn.number)
+                yield SummaryLine(marks[index], turn.number)
             index += 1
             if not asked and turn.asked and item.kind == "user":
                 asked = True
-                text = wording.turn_line(turn.number, _cut(turn.asked, ASKED_CHARS))
-                yield _Line(text, turn.number)
+                text = wording.turn_line(turn.number, shortened(turn.asked, ASKED_CHARS))
+                yield SummaryLine(text, turn.number)
 
 
-def _answers(given: SummaryInput) -> Iterator[_Line]:
+def _answers(given: SummaryInput) -> Iterator[SummaryLine]:
     for turn in given.turns:
         if turn.answered:
-            text = wording.turn_line(turn.number, _cut(turn.answered, ANSWER_CHARS))
-            yield _Line(text, turn.number)
+            text = wording.turn_line(turn.number, shortened(turn.answered, ANSWER_CHARS))
+            yield SummaryLine(text, turn.number)
 
 
-def _files(given: SummaryInput) -> Iterator[_Line]:
+def _files(given: SummaryInput) -> Iterator[SummaryLine]:
     """Files in the order of their last use, the newest last."""
     touched: dict[str, _Touched] = {}
     for turn in given.turns:
@@ -178,7 +172,7 @@ def _files(given: SummaryInput) -> Iterator[_Line]:
         done = ", ".join(r if n == 1 else f"{r} {n} times" for r, n in entry.counts.items())
         shown = args_display({"path": path}, given.names.cwd)
         text = wording.file_line(entry.ordinal, shown, done, entry.last, entry.state)
-        yield _Line(text, entry.last)
+        yield SummaryLine(text, entry.last)
 
 
 def _state(fields: Mapping[str, Any]) -> str:
@@ -186,78 +180,34 @@ def _state(fields: Mapping[str, Any]) -> str:
     return f"now {fields.get('char_count') or 0:,} chars" if state == "text" else f"now {state}"
 
 
-def _failures(given: SummaryInput) -> Iterator[_Line]:
+def _failures(given: SummaryInput) -> Iterator[SummaryLine]:
     """Calls that failed and were not made again with success."""
-    failed: dict[str, _Line] = {}
+    failed: dict[str, SummaryLine] = {}
     for turn in given.turns:
         for item in turn.items:
             if item.kind != "result" or item.tool in CONTEXT_TOOLS:
                 continue
-            what = f"{item.tool} {_cut(args_display(item.arguments, given.names.cwd), 80)}"
+            what = f"{item.tool} {shortened(args_display(item.arguments, given.names.cwd), 80)}"
             failed.pop(what, None)
             if item.failed:
-                told = "; ".join(command_facts(item.arguments, ToolOutput.of(item.text)))
-                told = _cut(told or item.text, FACT_CHARS)
+                error = "; ".join(command_facts(item.arguments, ToolOutput.of(item.text)))
+                error = shortened(error or item.text, FACT_CHARS)
                 ordinal = given.names.call(item.call_id)
-                text = wording.error_line(ordinal, what, turn.number, told)
-                failed[what] = _Line(text, turn.number)
+                text = wording.error_line(ordinal, what, turn.number, error)
+                failed[what] = SummaryLine(text, turn.number)
     yield from failed.values()
 
 
-def _open(given: SummaryInput, failures: list[_Line]) -> Iterator[_Line]:
+def _open(given: SummaryInput, failures: list[SummaryLine]) -> Iterator[SummaryLine]:
     """What the model itself called unfinished, and what still fails."""
-    said: list[_Line] = []
+    said: list[SummaryLine] = []
     for turn in given.turns[-3:]:
         for line in turn.answered.split("\n"):
             if _OPEN.search(line):
-                said.append(_Line(f"- {_cut(line, FACT_CHARS)}", turn.number))
+                said.append(SummaryLine(f"- {shortened(line, FACT_CHARS)}", turn.number))
     yield from said[-OPEN_LINES:]
     if failures:
-        yield _Line(wording.open_errors(len(failures)), failures[-1].turn)
+        yield SummaryLine(wording.open_errors(len(failures)), failures[-1].turn)
     last = given.turns[-1]
     if _under_way(last):
-        yield _Line(wording.turn_under_way(last.number), last.number)
-
-
-def _fit(sections: dict[str, list[_Line]], room: int) -> list[str]:
-    """Sections within a number of characters; what one does not need the next may have."""
-    wanted = {name: _size(lines) for name, lines in sections.items()}
-    spare = max(0, room - sum(min(wanted[n], int(room * s)) for n, s in _SHARES.items()))
-    told: list[str] = []
-    for name, lines in sections.items():
-        allowed = min(wanted[name], int(room * _SHARES[name]) + spare)
-        spare -= max(0, allowed - int(room * _SHARES[name]))
-        kept = _keep(lines, allowed)
-        if kept:
-            told += [f"{name}:", *kept]
-    return told
-
-
-def _size(lines: Sequence[_Line]) -> int:
-    return sum(len(line.text) + 1 for line in lines)
-
-
-def _keep(lines: list[_Line], room: int) -> list[str]:
-    """The first line and as many of the newest as fit; a line says what is left out."""
-    if _size(lines) <= room:
-        return [line.text for line in lines]
-    gap = 40
-    first = lines[:1] if _size(lines[:1]) + gap < room else []
-    left = room - _size(first) - gap
-    newest: list[_Line] = []
-    for line in reversed(lines[len(first) :]):
-        left -= len(line.text) + 1
-        if left < 0:
-            break
-        newest.insert(0, line)
-    out = lines[len(first) : len(lines) - len(newest)]
-    if not out or not (first or newest):
-        return [line.text for line in [*first, *newest]]
-    gone = wording.more_lines(len(out), out[0].turn, out[-1].turn)
-    return [*(line.text for line in first), gone, *(line.text for line in newest)]
-
-
-def _cut(text: str, chars: int) -> str:
-    """One line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
+        yield SummaryLine(wording.turn_under_way(last.number), last.number)

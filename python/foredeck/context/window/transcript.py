@@ -82,13 +82,13 @@ def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]
 
 def said(item: Item) -> str:
     """The text of a message, images as a word."""
-    told = []
+    texts = []
     for block in item.blocks:
         if block.get("type") == "text":
-            told.append(str(block.get("text") or ""))
+            texts.append(str(block.get("text") or ""))
         elif block.get("type") == "image":
-            told.append("(image)")
-    return "\n".join(told)
+            texts.append("(image)")
+    return "\n".join(texts)
 
 
 def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
