@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import get_args
 
 import pytest
 
+import foredeck
 from foredeck.cli.registry import COMMANDS, load
 from foredeck.config import Config
 from foredeck.store.kind import StoreKind
@@ -48,3 +50,18 @@ def test_a_session_on_sqlite_does_not_import_xtdb(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+ASKS = re.compile(r"""(?:[=!]=|\bin \()\s*["'](?:sqlite|xtdb)["']""")
+
+
+def test_only_its_own_package_asks_whether_a_store_is_configured() -> None:
+    root = Path(foredeck.__file__).parent
+    asking = [
+        f"{path.relative_to(root)}:{number}: {line.strip()}"
+        for path in sorted(root.rglob("*.py"))
+        if path.relative_to(root).parts[0] != "xtdb"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if ASKS.search(line)
+    ]
+    assert not asking, "\n".join(asking)

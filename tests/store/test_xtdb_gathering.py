@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.store.protocol import Batch, Origin, Token
-from foredeck.xtdb.database import reading
+from foredeck.xtdb.database import blobs as blob_reading
 from foredeck.xtdb.database.adapter import XtdbStore
 from foredeck.xtdb.node.folder import NodeFolder
 
@@ -99,7 +99,7 @@ def test_blobs_come_in_groups_of_bounded_size(
     assert xtdb.blobs([*blobs, absent]) == blobs
     assert asked == ["/query", "/query"]
     asked.clear()
-    monkeypatch.setattr(reading, "MOST_AT_ONCE", 3_500)
+    monkeypatch.setattr(blob_reading, "MOST_AT_ONCE", 3_500)
     assert xtdb.blobs([*blobs, absent]) == blobs
     # Sizes, then three times three small ones, and the one that is larger than an answer may be.
     assert len(asked) == 5

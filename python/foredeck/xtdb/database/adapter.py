@@ -16,6 +16,7 @@ from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
 from foredeck.store.whole import Record
+from foredeck.xtdb.database.blobs import BlobReader
 from foredeck.xtdb.database.client import XtdbClient
 from foredeck.xtdb.database.documents import StoredVersion
 from foredeck.xtdb.database.gathering import gather
@@ -65,6 +66,7 @@ class XtdbStore:
         self._client = client
         self._names = names
         self._reader = XtdbReader(client, names)
+        self._blobs = BlobReader(client, names)
         self._writer = XtdbWriter(client, names, clock)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
@@ -124,14 +126,14 @@ class XtdbStore:
 
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
-        found = self._reader.blobs([digest])
+        found = self._blobs.read([digest])
         if digest not in found:
             raise Missing(f"no blob {digest} in this store")
         return found[digest]
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """See `Store.blobs`."""
-        return self._reader.blobs(digests)
+        return self._blobs.read(digests)
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """See `Store.changes_since`."""
@@ -152,7 +154,7 @@ class XtdbStore:
     def _restored(self, versions: Iterable[StoredVersion]) -> list[tuple[Origin, Document]]:
         found = [(version.origin, version.fields) for version in versions]
         absent = [f["text_hash"] for _, f in found if f["text_hash"] and "content" not in f]
-        blobs = self._reader.blobs(absent)
+        blobs = self._blobs.read(absent)
         for _, fields in found:
             if "content" not in fields:
                 digest = fields["text_hash"]
@@ -202,7 +204,7 @@ class XtdbStore:
 
     def digests(self, after: str, limit: int) -> list[str]:
         """See `WholeStore.digests`."""
-        return self._reader.digests(after, limit)
+        return self._blobs.digests(after, limit)
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from foredeck.store.protocol import Token
 from foredeck.xtdb.database.documents import StoredVersion
-from foredeck.xtdb.database.reading import FEW, XtdbReader
+from foredeck.xtdb.database.reading import XtdbReader
+from foredeck.xtdb.database.requests import FEW
 
 _TOGETHER = 2 * FEW
 """From this many documents on a transaction is asked for its versions, in three requests."""

@@ -1,4 +1,4 @@
-"""Reading versions, transactions and blobs.
+"""Reading versions and transactions.
 
 As-of reads go by XTDB's own transaction id: what was newest when that transaction had been
 indexed. Only irregular objects need more: their versions are ordered by the time of their
@@ -7,24 +7,18 @@ transactions, and may have come in another order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from foredeck.errors import Missing
 from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import Change, Origin, Scalar, Token, order_of
-from foredeck.store.verify import check_blob
 from foredeck.store.whole import Record
-from foredeck.xtdb.database.client import Doc, XtdbClient
-from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction, read_blob
+from foredeck.xtdb.database.client import XtdbClient
+from foredeck.xtdb.database.documents import Clock, StoredVersion, Transaction
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
+from foredeck.xtdb.database.requests import CHUNK, FEW, chunks
 
-CHUNK = 500
-"""How many ids one query asks for."""
-FEW = 4
-"""Up to this many documents are fetched one by one: a query costs as much as four of them."""
-MOST_AT_ONCE = 4 * 2**20
-"""The most bytes of blobs in one answer, unless a single blob is larger."""
 _MOST_CACHED = 4096
 
 
@@ -49,7 +43,7 @@ class XtdbReader:
             found = {id: self.version(id) for id in wanted}
             return {id: version for id, version in found.items() if version is not None}
         by_eid: dict[str, StoredVersion] = {}
-        for chunk in _chunks([self.names.document(id) for id in wanted]):
+        for chunk in chunks([self.names.document(id) for id in wanted]):
             by_eid.update(self._rows(":in [[?e ...]]", "", chunk))
         eids = {id: self.names.document(id) for id in wanted}
         return {id: by_eid[eid] for id, eid in eids.items() if eid in by_eid}
@@ -75,7 +69,7 @@ class XtdbReader:
         """Those of these versions (document and token) that came in after newer ones."""
         eids = {self.names.late(id, token): id for id, token in pairs}
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('late_of')} _]]}}"
-        for chunk in _chunks(list(eids)):
+        for chunk in chunks(list(eids)):
             for (doc,) in self.client.query(query, chunk):
                 yield eids[doc["xt/id"]], StoredVersion.from_doc(self.names, doc)
 
@@ -140,60 +134,6 @@ class XtdbReader:
     def _key(self, name: str) -> str:
         return self.names.keyword(name)
 
-    # Blobs
-
-    def digests(self, after: str, limit: int) -> list[str]:
-        """See `WholeStore.digests`."""
-        query = (
-            f"{{:find [?e] :in [?after] :where [[?e {self._key('blob_size')} _] [(> ?e ?after)]]"
-            f" :order-by [[?e :asc]] :limit {limit}}}"
-        )
-        rows = self.client.query(query, self.names.blob(after))
-        return [eid.removeprefix(self.names.blob("")) for (eid,) in rows]
-
-    def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Many blobs, each checked against its hash; those that are missing are left out."""
-        eids = {self.names.blob(digest): digest for digest in digests}
-        found = {}
-        for group in [[eid] for eid in eids] if len(eids) <= FEW else self._groups(list(eids)):
-            for doc in self._blob_docs(group):
-                digest = eids[doc["xt/id"]]
-                found[digest] = check_blob(digest, read_blob(self.names, digest, doc))
-        return found
-
-    def _blob_docs(self, eids: list[str]) -> list[Doc]:
-        if len(eids) == 1:
-            doc = self.client.entity(eids[0])
-            return [] if doc is None else [doc]
-        query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {self._key('blob_size')} _]]}}"
-        return [doc for (doc,) in self.client.query(query, eids)]
-
-    def _groups(self, eids: list[str]) -> Iterator[list[str]]:
-        """Those of the blobs that exist, in groups for one answer each; small ones first."""
-        group: list[str] = []
-        bytes_left = MOST_AT_ONCE
-        for eid, size in sorted(self._blob_sizes(eids).items(), key=lambda item: item[1]):
-            if group and size > bytes_left:
-                yield group
-                group, bytes_left = [], MOST_AT_ONCE
-            group.append(eid)
-            bytes_left -= size
-        if group:
-            yield group
-
-    def _blob_sizes(self, eids: list[str]) -> dict[str, int]:
-        """By XTDB's id, of the blobs that exist. Loads none of them."""
-        query = f"{{:find [?e ?s] :in [[?e ...]] :where [[?e {self._key('blob_size')} ?s]]}}"
-        rows = (tuple(row) for chunk in _chunks(eids) for row in self.client.query(query, chunk))
-        return dict(rows)
-
-    def present_blobs(self, digests: Sequence[str]) -> set[str]:
-        """Those of `digests` that exist. Loads none of them."""
-        eids = {self.names.blob(digest): digest for digest in digests}
-        if len(eids) <= FEW:
-            return {d for eid, d in eids.items() if self.client.entity_tx(eid) is not None}
-        return {eids[eid] for eid in self._blob_sizes(list(eids))}
-
     # Transactions
 
     def clock(self) -> Clock | None:
@@ -249,7 +189,7 @@ class XtdbReader:
         found: list[Origin] = []
         key = self._key("tx_changes")
         query = f"{{:find [(pull ?e [*])] :in [[?e ...]] :where [[?e {key} _]]}}"
-        for chunk in _chunks([self.names.transaction(token) for token in wanted]):
+        for chunk in chunks([self.names.transaction(token) for token in wanted]):
             rows = self.client.query(query, chunk)
             found += [Transaction.from_doc(self.names, doc).origin for (doc,) in rows]
         return sorted(found, key=order_of)
@@ -297,7 +237,7 @@ class XtdbReader:
         tx_id = self.tx_id(token)
         eids = {self.names.document(id): id for id in ids}
         found: dict[str, StoredVersion] = {}
-        for chunk in _chunks(list(eids)):
+        for chunk in chunks(list(eids)):
             rows = self._rows(":in [[?e ...]]", "", chunk, tx_id=tx_id)
             found.update(
                 (eids[e], version) for e, version in rows.items() if version.token == token
@@ -313,8 +253,3 @@ class XtdbReader:
         rows = self.client.query(query, after, last)
         found = [Transaction.from_doc(self.names, doc) for (doc,) in rows]
         return sorted(found, key=lambda transaction: transaction.seq)
-
-
-def _chunks(items: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(items), CHUNK):
-        yield items[start : start + CHUNK]

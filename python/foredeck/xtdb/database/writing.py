@@ -25,6 +25,7 @@ from typing import Any
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.store.protocol import Origin, Token
+from foredeck.xtdb.database.blobs import BlobReader
 from foredeck.xtdb.database.client import Operation, OutcomeUnknown, XtdbClient
 from foredeck.xtdb.database.documents import Clock
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
@@ -83,6 +84,7 @@ class XtdbWriter:
         self._client = client
         self._names = names
         self._reader = XtdbReader(client, names)
+        self._blob_reader = BlobReader(client, names)
         self._now_ms = clock
         self._clock: Clock | None = None
         self._knows_clock = False
@@ -288,7 +290,7 @@ class XtdbWriter:
         """The blobs to send. Small ones are not asked for: sending them again costs less."""
         unknown = [digest for digest in blobs if digest not in self._blobs]
         large = [digest for digest in unknown if len(blobs[digest]) > _SMALL_BLOB]
-        present = self._reader.present_blobs(large)
+        present = self._blob_reader.present(large)
         return {digest: blobs[digest] for digest in unknown if digest not in present}
 
     def _add_blobs(self, blobs: Mapping[str, bytes]) -> None:

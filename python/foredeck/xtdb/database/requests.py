@@ -1,0 +1,16 @@
+"""How many documents one request asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+CHUNK = 500
+"""How many ids one query asks for."""
+FEW = 4
+"""Up to this many documents are fetched one by one: a query takes as long as four requests."""
+
+
+def chunks(items: list[str]) -> Iterator[list[str]]:
+    """The items, `CHUNK` at a time."""
+    for start in range(0, len(items), CHUNK):
+        yield items[start : start + CHUNK]
