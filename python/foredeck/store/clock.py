@@ -6,5 +6,5 @@ import time
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970, as this machine has them."""
+    """The time by this machine's clock, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000

@@ -1,7 +1,7 @@
-"""Files of what follows from the stored, kept so that it need not be worked out again.
+"""A cache of what was worked out from stored sessions, in files of the state folder.
 
-Each is of one session and holds its own hash: what is damaged, or another version's, is taken for
-absent, and so is what cannot be read. Nothing is lost with the whole folder.
+Each file is of one session and holds its own hash: one that is damaged, unreadable or from another
+version of foredeck counts as absent. Nothing is lost with the whole folder.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from foredeck import __version__
 
 FOLDER = "derived"
 MAX_FILES = 50
-"""Of how many sessions they are kept: those written last."""
+"""For how many sessions files are kept: those written last."""
 
 MAX_BYTES = 256 * 1024 * 1024
-"""What claims to be larger once unpacked is not read."""
+"""A file that unpacks to more is not read."""
 
 
 def read_derived(home: Path, session: str) -> bytes | None:
-    """What was kept of a session by this version of foredeck; None where there is nothing."""
+    """What this version of foredeck keeps of a session; None where there is nothing."""
     try:
         head, _, packed = _file(home, session).read_bytes().partition(b"\n")
         if head != _head(packed):
@@ -34,7 +34,7 @@ def read_derived(home: Path, session: str) -> bytes | None:
 
 
 def write_derived(home: Path, session: str, data: bytes) -> None:
-    """Keep something of a session (0600); what was kept before goes. Raises `OSError`."""
+    """Keep something of a session (0600), in place of what was kept before. Raises `OSError`."""
     file = _file(home, session)
     file.parent.mkdir(mode=0o700, exist_ok=True)
     packed = zlib.compress(data, 1)
@@ -66,7 +66,7 @@ def _head(packed: bytes) -> bytes:
 
 
 def _prune(folder: Path) -> None:
-    """Remove the oldest files over the limit, and what killed processes have left half written."""
+    """Remove the oldest files beyond the limit, and what killed processes left half written."""
     with suppress(OSError):
         files = sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime, reverse=True)
         for file in files[MAX_FILES:]:

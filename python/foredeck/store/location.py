@@ -1,4 +1,4 @@
-"""Where a store's file lies: made private, on which file system, and who has it open."""
+"""Where a store's file is: private, on which file system, and open in which processes."""
 
 from __future__ import annotations
 

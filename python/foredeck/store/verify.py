@@ -1,4 +1,4 @@
-"""Checks that every adapter makes: what goes in is sealed, what comes out is what was put.
+"""Checks that every adapter makes: what goes in is sealed, what comes out is what went in.
 
 Documents carry their own hashes, so neither side has to trust the other. An adapter calls
 `sealed_body` and `check_blobs` before it writes, `restore` and `check_blob` after it has read.

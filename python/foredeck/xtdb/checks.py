@@ -1,4 +1,4 @@
-"""The store on XTDB: can it be reached, or is there a node that can be started."""
+"""Whether XTDB can be reached, or a node of one's own started: a part of `foredeck doctor`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Advance = Callable[[int], object]
 """Called with the number of transactions that were delivered since the last time."""
 
 _STUCK_SECONDS, _AWAY_SECONDS = 60.0, 10.0
-"""How long nothing may be delivered while XTDB is spoken to, and while it does not answer."""
+"""How long to wait without any delivery, while XTDB answers and while it does not."""
 _POLL = 0.05
 _BUSY_MS = 30_000
 
@@ -46,8 +46,8 @@ def follow_anew(copies: Iterable[Path]) -> None:
 def deliver(config: Config, advance: Advance = lambda _count: None) -> Backlog:
     """Bring all that waits at this moment to XTDB, and try again what it has refused before.
 
-    Starts foredeck's own node where that is where it goes; an engine at work on the same copy is
-    left to deliver. Returns what is left then. Raises `StoreUnavailable`, with the number that
+    Starts foredeck's own node if need be; where an engine is at work on the same copy, that one
+    delivers. Returns what is left then. Raises `StoreUnavailable`, with the number that
     still waits and the reason, where XTDB does not take it.
     """
     if not waiting(config):

@@ -37,7 +37,7 @@ class StoreComparison:
     original: Totals
     copy: Totals
     differs: str | None
-    """The first thing in which they differ, None where they do not."""
+    """The first thing in which they differ; None where nothing does."""
 
     @property
     def equal(self) -> bool:
@@ -82,7 +82,7 @@ class _StoreReader:
         self.totals.versions += len(versions)
 
     def _take_blobs(self, digests: list[str]) -> None:
-        """Their bytes are read, and checked against their hash by the store."""
+        """Reading their bytes lets the store check them against their hash."""
         for digest, data in self.store.blobs(digests).items():
             self.things[f"blob {digest}"] = bytes.fromhex(digest)
             self.totals.blobs += 1
@@ -103,7 +103,7 @@ def compare(
     """Read everything that is in `copy` from both stores, every version and every byte, and the
     blobs of the original with these digests.
 
-    What else the original got after the copy was made plays no part. Raises `Corrupt` where bytes
+    What the original got after the copy was made does not matter. Raises `Corrupt` where bytes
     and hashes disagree.
     """
     copied = list(records_of(copy))

@@ -1,4 +1,4 @@
-"""Opening the store on foredeck's own node: started when it is needed, again when it has ended."""
+"""Opening the store on foredeck's own node, which is started when it is needed or has ended."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class Supervisor:
         self._starts: deque[float] = deque()
 
     def ensure(self, is_cancelled: IsCancelled = never) -> str:
-        """The address of the node, which runs when this returns; none is started once it is
-        `is_cancelled`, then `StoreUnavailable` is raised."""
+        """The address of the node, which runs when this returns; once it `is_cancelled` none is
+        started, and `StoreUnavailable` is raised."""
         runtime = find_runtime(self._home)
         node, _, _ = start(self.folder, runtime, topology=self._topology, is_cancelled=is_cancelled)
         return node.url
 
     def revive(self, is_cancelled: IsCancelled = never) -> str:
-        """As `ensure`, after nobody has answered: with a pause that doubles each time, and
+        """As `ensure`, for a node that does not answer: with a pause that doubles each time. Raises
         `StoreUnavailable` for a node that keeps ending."""
         now = time.monotonic()
         while self._starts and now - self._starts[0] > WINDOW_SECONDS:
