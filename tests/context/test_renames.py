@@ -133,6 +133,8 @@ def test_the_old_handle_says_where_the_file_is(work: Work) -> None:
     assert said(work.host, "activate", "@3") == (
         "@3 has no content to show: it moved, activate @5 instead."
     )
+    assert said(work.host, "pin", "@3").endswith("it moved, activate @5 instead.")
+    assert sets(work) == {**SECOND, "pinned": set()}
     assert said(work.host, "activate", "@3 v1") == TEXT
 
 

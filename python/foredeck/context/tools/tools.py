@@ -14,6 +14,7 @@ from typing import Any
 from foredeck.context import wording
 from foredeck.context.intake.context_tools import apply_decision
 from foredeck.context.intake.reconcile import PATIENCE_S, look_again
+from foredeck.context.intake.renames import renamed
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.handles import Wanted, resolve
@@ -98,7 +99,9 @@ class ContextTools:
             return self._part(op, wanted, content)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
-            return ToolAnswer(text, _decision(op, entry, form="note"))
+            # What is asked of a renamed file is for its new handle.
+            done = op if renamed(self._session, entry) is None else "none"
+            return ToolAnswer(text, _decision(done, entry, form="note"))
         arguments = folded_arguments(self._session, entry)
         if arguments is not None:
             text = wording.whole_call(arguments, content.text)[: self._max_chars]
