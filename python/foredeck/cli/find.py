@@ -29,7 +29,7 @@ _HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object, with the session and handle by which it was asked for, or that it is known by."""
+    """An object, with the session and the handle that name it, where they are known."""
 
     head: Head
     session: str | None = None
@@ -53,7 +53,7 @@ class Found:
 
 
 def find_session(store: Store, text: str) -> str:
-    """The id of a stored session. Raises `NotFound` that names the nearest."""
+    """The id of a stored session. Raises `NotFound`, with the nearest ids."""
     name = text.removeprefix("session:")
     if store.head(session_object_id(name)) is not None:
         return name
@@ -81,7 +81,7 @@ def find_session(store: Store, text: str) -> str:
 def find_object(store: Store, text: str, session: str | None = None) -> Found:
     """The object that `text` names; `session` is an id from `find_session`.
 
-    Raises `NotFound` that names the candidates where none or several fit.
+    Raises `NotFound`, with the candidates, where none or several fit.
     """
     handle = _HANDLE.fullmatch(text)
     if handle:
@@ -121,7 +121,7 @@ def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:
 
 
 def _in_session(store: Store, head: Head, session: str | None) -> Found:
-    """With the handle in the session that was asked for, or in the only one that knows it."""
+    """With its handle in the given session, or in the only one that has met it."""
     if session is None:
         members = store.query("member", {"object": head.id}, limit=2)
         if len(members) != 1:

@@ -98,7 +98,7 @@ def _described(
 
 
 def _note(store: Store, head: Head) -> str:
-    """What a version is, in a few words."""
+    """A short description of a version."""
     fields = head.fields
     match head.type:
         case "file":
@@ -194,8 +194,8 @@ def _diff(args: Namespace) -> int:
     elif lines:
         print("\n".join(map(_coloured_line, lines)))
     elif old.number == new.number:
-        told = f"Version {new.number} of {found.name} is compared with itself; `foredeck history`"
-        print(f"{told} lists the others, if there are any.", file=sys.stderr)
+        same = f"Version {new.number} of {found.name} is compared with itself; `foredeck history`"
+        print(f"{same} lists the others, if there are any.", file=sys.stderr)
     else:
         print(f"Versions {old.number} and {new.number} have the same text.", file=sys.stderr)
     return 0
@@ -233,7 +233,7 @@ def _place(version: Version) -> dict[str, Any]:
 
 
 def _chat(store: Store, version: Version) -> dict[str, Any]:
-    """What a chat is made of, beside its text."""
+    """The turns of a chat, and what they refer to."""
     from foredeck.hosts.pi.chat import chat_fields
 
     fields = version.head.fields
@@ -241,7 +241,7 @@ def _chat(store: Store, version: Version) -> dict[str, Any]:
 
 
 def _content(store: Store, found: Found, version: Version) -> str:
-    """The text of a version; a chat's is written from its turns. Raises `NoContent`."""
+    """The text of a version; that of a chat is rendered from its turns. Raises `NoContent`."""
     from foredeck.context.tools.versions import WHY_NO_CONTENT
     from foredeck.hosts.pi.chat import render_chat
     from foredeck.model.documents import Document
@@ -306,8 +306,8 @@ COMMANDS = {
         description=(
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
             "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
-            "from its turns, those of all branches; --json gives the turns too. Exit code 1 where\n"
-            "a version has no content (deleted, not text)."
+            "from the turns of all its branches; --json gives the turns too. Exit code 1 if the\n"
+            "version has no content (deleted, not text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,
@@ -316,7 +316,7 @@ COMMANDS = {
     "diff": Command(
         description=(
             "Show what changed between two versions of an object, as a unified diff. Exit code 0\n"
-            "whether they differ or not, 1 where one of them has no content."
+            "whether they differ or not, 1 if one of them has no content."
         ),
         example="foredeck diff src/main.ts 1 3",
         configure=_configure_diff,

@@ -223,11 +223,11 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Print exactly what the model saw at one call: system prompt, tools and messages, put\n"
-        "together again from the store. Messages that foredeck edited or added say so in their\n"
+        "Print exactly what the model saw at one call: system prompt, tools and messages, rebuilt\n"
+        "from the store. Messages that foredeck edited or added are marked in their\n"
         'heading. --json gives {"call", "system", "tools", "messages"}, messages in the\n'
         "shape that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not\n"
-        "missing. --branches lists the ways that the session has gone, abandoned ones among them."
+        "missing. --branches lists the branches of the session, abandoned ones included."
     ),
     example="foredeck show 0199 --call 12",
     configure=_configure,
