@@ -135,6 +135,7 @@ class SampleSession:
             assistant=assistant,
             toolcall_ids=[] if toolcall is None else [toolcall],
             user_turn=number,
+            extras={user: pack({"attachments": [f"{LONG}attached {number}"]}, blobs)},
         ).seal()
         record = self._record(number, [["a1", user], [None, assistant]], blobs)
         self.calls = number
