@@ -1,4 +1,4 @@
-"""What the model sees of what there is, and what that costs: the status line, `/foredeck cost`."""
+"""How much of the session the model sees, and what that costs: status line, `/foredeck cost`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def tokens_of(stats: CallStats, chars: int) -> int:
 
 
 def saved_so_far(record: CallRecord) -> str:
-    """What the branch has cost less than with nothing folded, in the host's currency; empty where
-    the model has no price, or it is less than a cent."""
+    """What folding has saved on the branch, in the host's currency; empty where the model has no
+    price, or where it is less than a cent."""
     plain, ours = spent(record)
     saved = (plain - ours) * price_of(record)
     if abs(saved) < 0.01:
@@ -72,8 +72,8 @@ def cost_so_far(session: Session) -> str:
         lines.append(f"At the model's prices: ${ours * price:.2f} instead of ${plain * price:.2f}.")
     decisions = [each.decision for each in chain]
     reasons = Counter(str(each.reason) for each in decisions if each.is_rebase)
-    told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-    lines.append(f"Rebases: {told or 'none'}.")
+    rebases = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+    lines.append(f"Rebases: {rebases or 'none'}.")
     reports, rate = record.stats.reports, record.stats.rate
     measured = f"measured over {reports} calls" if reports else "an estimate so far"
     lines.append(f"{rate:.2f} characters make a token, {measured}.")

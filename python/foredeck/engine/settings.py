@@ -18,7 +18,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
     """What the user can change about assembling."""
     rebase = config.rebase
     return AssemblySettings(
-        rules=RebaseSettings(
+        rebase=RebaseSettings(
             WaterMarks(rebase.high_water, rebase.low_water),
             RebaseThresholds(rebase.rent_factor, rebase.guard, rebase.closing_factor),
         ),

@@ -23,7 +23,7 @@ from foredeck.model.call_values import Decision, ReportedUsage
 class AssemblySettings:
     """What the user can change about assembling."""
 
-    rules: RebaseSettings = field(default_factory=RebaseSettings)
+    rebase: RebaseSettings = field(default_factory=RebaseSettings)
     cache_ttl_s: float | None = None
     """For how long the provider keeps a prompt, where the model does not say."""
     cache_rule: CacheRule | None = None

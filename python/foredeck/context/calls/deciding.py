@@ -62,7 +62,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         wire.thinking,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
-    rebase = Rebase(call.context, call.layout, costs, call.settings.rules)
+    rebase = Rebase(call.context, call.layout, costs, call.settings.rebase)
     call.decision = rebase.run(run.collapsible, find)
     return DecisionBasis(costs, run)
 
@@ -74,7 +74,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         window,
         call.gauge,
         call.session.frame.chars,
-        settings.rules.marks.low,
+        settings.rebase.marks.low,
         settings.summary_chars,
         call.request.time_ms,
         unseals=call.request.wire.thinking,

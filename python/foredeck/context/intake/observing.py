@@ -150,7 +150,7 @@ def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
 
 
 def _turn_ref(session: Session) -> str:
-    """The turn that the results in flight belong to, as far as can be told."""
+    """The turn that the results in flight belong to, as far as is known yet."""
     return f"turn:{session.id}:{session.turns + 1}"
 
 

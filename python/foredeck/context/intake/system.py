@@ -1,4 +1,4 @@
-"""What the host says before the chat: recorded as an object, never edited."""
+"""System prompt and tool definitions of the host: kept as an object, never edited."""
 
 from __future__ import annotations
 

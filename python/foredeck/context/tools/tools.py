@@ -1,8 +1,8 @@
 """The model's own tools: activate, deactivate, pin, unpin.
 
 Each returns the text that the model reads, and a decision. The decision travels in the result's
-details: the sets change by it now, and again wherever the result is met in a message list, so
-that they follow the branch and survive a crash.
+details: it changes the sets now, and again wherever the result stands in a message list, so that
+they follow the branch and survive a crash.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ContextTools:
         """The content, unless the very version can be read in the prompt already."""
         entry = wanted.entry
         if entry.type == "file":
-            # The tracker may lag behind: what is given out is what is there now, if it is whole.
+            # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
             look_again(self._session, [entry.object], PATIENCE_S)
         content = content_of(self._session, wanted)
         if wanted.slice is not None:
@@ -116,7 +116,7 @@ class ContextTools:
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
-        """The lines, turns or characters that were asked for, as far as one answer goes."""
+        """The turns or characters that were asked for, as many as fit into one answer."""
         whole = content.text or ""
         text = whole[: self._max_chars]
         if len(whole) > len(text):
@@ -158,7 +158,7 @@ class ContextTools:
         return content.text_hash in hashes or (entry.ordinal, content.text_hash) in (shown or ())
 
     def _name(self, entry: Entry, content: Content) -> str:
-        """What to call a visible content, so that the model finds it."""
+        """By which name the model finds a content that is in view."""
         conversation = self._session.branch.conversation
         for index in reversed(conversation.holders.get(entry.ordinal, [])):
             part = conversation.parts[index]

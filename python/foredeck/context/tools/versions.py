@@ -60,8 +60,8 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     if part.unit == "turn":
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
-        told = turns_of(chat, part.first, part.last, session.store.blob)
-        return Content(told, None, entry.pin.version)
+        turns = turns_of(chat, part.first, part.last, session.store.blob)
+        return Content(turns, None, entry.pin.version)
     whole = content_of(session, replace(wanted, slice=None))
     text = whole.text
     if chat is not None:
