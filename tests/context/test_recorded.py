@@ -118,7 +118,7 @@ def test_old_parts_stay_byte_for_byte(
     change: Callable[[Host, pytest.MonkeyPatch], None],
 ) -> None:
     before = rich(host)
-    forms = {row[1] for n in range(1, (before.call or 0) + 1) for row in _rows(host, n)}
+    forms = {row.form for n in range(1, (before.call or 0) + 1) for row in _rows(host, n)}
     assert forms >= {"full", "same", "diff", "reference", "note"}
     host.restart()
     change(host, monkeypatch)
