@@ -16,7 +16,7 @@ from context.working import Work
 from foredeck.context.tools.pins import pin_of
 from foredeck.hosts.pi.chat import chat_fields
 from foredeck.hosts.protocol import SessionEventParams
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import (
     ChatDocument,

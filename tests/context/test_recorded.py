@@ -30,7 +30,8 @@ from foredeck.context.rewriting import refresh
 from foredeck.context.state import gauge
 from foredeck.context.tools import tools
 from foredeck.context.window import compactions, fitting, sections, summary, transcript
-from foredeck.model.call_values import Decision, PartRow
+from foredeck.model.call_changes import PartRow
+from foredeck.model.call_values import Decision
 
 USERS = (
     anchored,

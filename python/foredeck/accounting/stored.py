@@ -16,7 +16,7 @@ from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import time_of, to_usage
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
-from foredeck.model.call_values import PartRow
+from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, unpack
 from foredeck.store.protocol import Head, Store

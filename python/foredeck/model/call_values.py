@@ -7,11 +7,10 @@ They are named tuples, since a session that is opened makes thousands of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 Stored = Mapping[str, Any]
-T = TypeVar("T")
 
 DecisionKind = Literal["append", "rebase", "host"]
 
@@ -258,107 +257,6 @@ class CachePrediction(NamedTuple):
 
 
 NO_PREDICTION = CachePrediction()
-
-
-Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
-"""`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
-copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
-left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
-
-
-_WITHOUT_SLOTS = 7
-
-
-class PartRow(NamedTuple):
-    """How a message was rendered (`context.messages.parts.Part`), as a record keeps it."""
-
-    message: int
-    """Its index."""
-    form: Form
-    packed: list[Any] | None
-    """Its recipe, long texts moved to blobs; None: as the host has it."""
-    subject: int | None = None
-    """Handle of the object whose content it carries."""
-    version: int | None = None
-    base: int | None = None
-    """Index of the earlier message that it refers to."""
-    text_hash: str | None = None
-    slots: tuple[int, ...] = ()
-    """The folded pieces of an assistant message."""
-
-    @classmethod
-    def from_row(cls, row: Sequence[Any]) -> PartRow:
-        """The inverse of `to_row`."""
-        if len(row) == _WITHOUT_SLOTS:
-            return cls(*row)
-        return cls(*row[:_WITHOUT_SLOTS], tuple(row[_WITHOUT_SLOTS]))  # type: ignore[call-arg]
-
-    def to_row(self) -> list[Any]:
-        """As a record keeps it: by position, `slots` only where there are some."""
-        row = list(self[:_WITHOUT_SLOTS])
-        return [*row, list(self.slots)] if self.slots else row
-
-
-class Delta(NamedTuple, Generic[T]):
-    """What has come into a set since the call before, and what has gone."""
-
-    added: Sequence[T] = ()
-    removed: Sequence[T] = ()
-
-    @classmethod
-    def of(cls, changes: Mapping[T, bool]) -> Delta[T]:
-        """Of the members that have come (True) or gone (False), each side sorted."""
-        ordered = sorted(changes.items())
-        added = tuple(each for each, new in ordered if new)
-        return cls(added, tuple(each for each, new in ordered if not new))
-
-    @classmethod
-    def from_record(cls, stored: Mapping[str, Sequence[T]], name: str = "") -> Delta[T]:
-        """What is stored as `name+` and `name-`."""
-        return cls(stored.get(name + "+", ()), stored.get(name + "-", ()))
-
-    def to_record(self, name: str = "") -> dict[str, list[T]]:
-        """The inverse of `from_record`; a side without members is left out."""
-        sides: Iterable[tuple[str, Sequence[T]]] = (("+", self.added), ("-", self.removed))
-        return {name + sign: list(members) for sign, members in sides if members}
-
-
-_NONE: Delta[Any] = Delta()
-
-
-class SetChanges(NamedTuple):
-    """How the sets of a branch have changed at a call: objects by handle, messages by index."""
-
-    pool: Delta[int] = _NONE
-    active: Delta[int] = _NONE
-    pinned: Delta[int] = _NONE
-    expired: Delta[int] = _NONE
-    """Messages whose content goes at the next rebase."""
-
-    @classmethod
-    def from_record(cls, stored: Mapping[str, Sequence[int]]) -> SetChanges:
-        """The inverse of `to_record`."""
-        if not stored:
-            return NO_CHANGES
-        return cls(*[_delta(stored, plus, minus) for plus, minus in _SIGNED])
-
-    def to_record(self) -> dict[str, list[int]]:
-        """As a record keeps them: `pool+`, `pool-`, `active+` and so on."""
-        deltas = (self.pool, self.active, self.pinned, self.expired)
-        pairs = zip(_SETS, deltas, strict=True)
-        return {key: value for name, d in pairs for key, value in d.to_record(name).items()}
-
-
-_SETS = ("pool", "active", "pinned", "expired")
-_SIGNED = [(name + "+", name + "-") for name in _SETS]
-NO_CHANGES = SetChanges()
-
-
-def _delta(stored: Mapping[str, Sequence[int]], plus: str, minus: str) -> Delta[int]:
-    # Most sets do not change at a call: thousands of records are read at once.
-    if plus in stored or minus in stored:
-        return Delta(stored.get(plus, ()), stored.get(minus, ()))
-    return _NONE
 
 
 class Ack(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
+from foredeck.model.call_changes import Delta, PartRow, SetChanges
 from foredeck.model.call_values import (
     Ack,
     BranchCost,
@@ -20,9 +21,6 @@ from foredeck.model.call_values import (
     CalledModel,
     CallStats,
     Decision,
-    Delta,
-    PartRow,
-    SetChanges,
 )
 from foredeck.model.documents import Document, Provenance
 from foredeck.model.messages import MessageKey

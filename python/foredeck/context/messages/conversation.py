@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next_tip
 from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
-from foredeck.model.call_values import Delta
+from foredeck.model.call_changes import Delta
 from foredeck.model.messages import MessageKey
 
 CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})

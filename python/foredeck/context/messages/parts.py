@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from foredeck.context.messages.items import Block, Item, block_chars
-from foredeck.model.call_values import Form, PartRow
+from foredeck.model.call_changes import Form, PartRow
 from foredeck.model.messages import pack, unpack
 
 SHOWING = frozenset({"full", "diff", "host"})

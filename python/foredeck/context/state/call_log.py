@@ -15,7 +15,8 @@ from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import ROOT_TIP, next_tip
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.state.sets import Sets
-from foredeck.model.call_values import REWRITTEN, BranchCost, Delta, PartRow
+from foredeck.model.call_changes import Delta, PartRow
+from foredeck.model.call_values import REWRITTEN, BranchCost
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
