@@ -21,7 +21,7 @@ def showing(*, results: int) -> Branch:
         blocks = [text_block(f"content {index}")]
         branch.conversation.append(Item(MessageKey(None, str(index)), "result", blocks))
         branch.conversation.render(index, Part("full", subject=OBJECT))
-        branch.conversation.watch(index, OBJECT)
+        branch.conversation.want(index, OBJECT)
     branch.sets.activate(OBJECT)
     return branch
 
@@ -56,11 +56,11 @@ def test_a_pinned_object_waits_once_its_content_is_gone() -> None:
     assert branch.sets.waiting == {OBJECT}
 
 
-def test_nobody_else_expires_an_object_or_stops_watching_a_message() -> None:
+def test_nobody_else_expires_an_object_or_stops_wanting_a_message() -> None:
     callers = {
         path.name
         for path in Path(foredeck.__file__).parent.joinpath("context").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and node.attr in ("expire", "unwatch")
+        if isinstance(node, ast.Attribute) and node.attr in ("expire", "unwant")
     }
     assert callers == {"branch.py"}

@@ -61,7 +61,7 @@ class Intake:
         )
         conversation = context.conversation
         if result.subject is not None and conversation.parts[index].form != "same":
-            conversation.watch(index, result.subject)
+            conversation.want(index, result.subject)
 
     def _was_folded(self, subject: int | None, index: int) -> bool:
         """Whether this branch has had an object and let it go, and nobody waits for it now."""

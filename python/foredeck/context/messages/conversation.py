@@ -1,7 +1,7 @@
-"""The message list of one branch as it stands now: items, their parts, and what is visible.
+"""The message list of one branch as it is now: items, their parts, and what can be read in them.
 
-Everything that a call needs is kept up to date by appending; only a change of branch or history
-walks the whole list, so the work of a call does not grow with the length of the session.
+Appending and rendering keep every look-up up to date; only a change of branch or history walks
+the whole list, so the work of a call does not grow with the length of the session.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
 
 @dataclass(slots=True)
 class Conversation:
-    """Items with their parts (`parts[i]` renders `items[i]`), and derived look-ups."""
+    """Items with their parts (`parts[i]` renders `items[i]`), and look-ups that follow from them.
+
+    Messages are named by their index in the list throughout, objects by their handles.
+    """
 
     items: list[Item] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
@@ -31,8 +34,8 @@ class Conversation:
     chars_sent: int = 0
     """Characters as the parts have it."""
     turn: int = 0
-    counted: dict[int, int] = field(default_factory=dict)
-    """User turn to the number of counted results in it."""
+    results_in_turn: dict[int, int] = field(default_factory=dict)
+    """User turn to the number of its results, those of `CONTEXT_TOOLS` left out."""
     holders: dict[int, list[int]] = field(default_factory=dict)
     """Ordinal of an object to the messages that show its content, in order."""
     texts: dict[str, set[int]] = field(default_factory=dict)
@@ -50,12 +53,12 @@ class Conversation:
     savings: dict[int, int] = field(default_factory=dict)
     """Characters that folding a message would save, as far as that was computed."""
     superseded: dict[int, frozenset[int]] = field(default_factory=dict)
-    """Of the messages that show an object those that newer ones make needless, as far as that
-    was looked for."""
+    """By object, the messages that show it for which newer ones stand in, as far as that was
+    looked for."""
     piece_savings: dict[int, tuple[frozenset[int], dict[PieceRef, int]]] = field(
         default_factory=dict
     )
-    """For which pieces of a message that was computed last, and what folding each would save."""
+    """By message: the pieces for which that was computed last, and what folding each would save."""
     names: dict[int, frozenset[str]] = field(default_factory=dict)
     """Identifiers in messages as the host has them, as far as they were looked for."""
     kept_names: dict[int, str] = field(default_factory=dict)
@@ -63,9 +66,9 @@ class Conversation:
     rendered_anew: set[int] = field(default_factory=set)
     """Messages whose part has changed since `Uses` has looked last."""
     _sums: list[int] = field(default_factory=lambda: [0])
-    """Characters that go out before each message, as far as that is known to hold."""
+    """Characters that go out before each message; cut off where a message is rendered again."""
     _pictured: list[int] = field(default_factory=list)
-    """Messages with images."""
+    """Messages with images, so that none needs to be looked for."""
     _collapsible_changes: dict[PieceRef, bool] = field(default_factory=dict)
     _touched: set[int] = field(default_factory=set)
     """Messages whose part, or whose being wanted, has changed since the last call record."""
@@ -110,7 +113,7 @@ class Conversation:
         changes."""
         self.render(index, replace(self.parts[index], subject=subject, version=version))
         if index in self.wanted:
-            self.watch(index, subject)
+            self.want(index, subject)
 
     def chars_before(self, index: int) -> int:
         """Characters that go out of the messages before `index`."""
@@ -142,25 +145,25 @@ class Conversation:
         """The last message in which a text of that hash can be read, if there is one."""
         return max(self.texts.get(text_hash or "", ()), default=None)
 
-    def watch(self, index: int, ordinal: int) -> None:
+    def want(self, index: int, ordinal: int) -> None:
         """Offer a message's content to the policy from now on."""
         self.wanted[index] = ordinal
         self._touched.add(index)
 
-    def unwatch(self, index: int) -> None:
-        """The opposite of `watch`, for `Branch.release` alone: it keeps the sets in step."""
+    def unwant(self, index: int) -> None:
+        """The opposite of `want`, for `Branch.release` alone: it keeps the sets in step."""
         if self.wanted.pop(index, None) is not None:
             self._touched.add(index)
 
     def refer(self, base: int, index: int) -> None:
-        """Message `index` counts as a use of the content at `base`, which lives on."""
+        """Message `index` says that its content is that of `base`: a use, so `base` is wanted."""
         self.referred_at[base] = max(index, self.referred_at.get(base, base))
         subject = self.parts[base].subject
         if subject is not None and base not in self.wanted:
-            self.watch(base, subject)
+            self.want(base, subject)
 
     def mark_restored(self, expired: AbstractSet[int]) -> None:
-        """The parts stand as the call records have them, which say that these are expired."""
+        """The parts are what the call records say, and these messages are expired by them."""
         self.expired, self._touched = set(expired), set()
         self.find_references()
 
@@ -175,10 +178,11 @@ class Conversation:
         return self.referred_at.get(index, index)
 
     def take_expired(self) -> Delta[int]:
-        """Changes of what is collapsible since the last call.
+        """Changes since the last call of which messages nobody wants.
 
-        A message that carries an object's content is taken for wanted where no record says
-        otherwise, so each that is not is named, however that came about.
+        Restoring a branch takes each message that carries an object's content for wanted unless a
+        record says otherwise, so every one that is not wanted must be named here once, for
+        whatever reason.
         """
         carrying = {index for index in self._touched if self.parts[index].carries}
         self._touched = set()
@@ -203,7 +207,8 @@ class Conversation:
         return Delta.of(changes)
 
     def last_assistant(self) -> int:
-        """Index of the newest assistant message that counts, -1 where there is none."""
+        """The newest assistant message that was not aborted, -1 where there is none: results
+        after it are in flight, the model has not seen them yet."""
         for index in range(len(self.items) - 1, -1, -1):
             item = self.items[index]
             if item.kind == "assistant" and not item.void:
@@ -218,9 +223,9 @@ class Conversation:
         if item.kind == "result" and item.call_id in self._calls:
             item.arguments = self._calls[item.call_id].arguments
         item.turn = self.turn
-        item.rank = self.counted.get(self.turn, 0)
+        item.rank = self.results_in_turn.get(self.turn, 0)
         if item.kind == "result" and item.tool not in CONTEXT_TOOLS:
-            self.counted[self.turn] = item.rank + 1
+            self.results_in_turn[self.turn] = item.rank + 1
 
     def _remember(self, index: int) -> None:
         part = self.parts[index]

@@ -74,7 +74,7 @@ def ask(
 def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[ActiveContent]:
     """Contents that at least one call has seen, oldest first; those that are pinned left out."""
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
-    items, parts, counted = conversation.items, conversation.parts, conversation.counted
+    items, parts, counted = conversation.items, conversation.parts, conversation.results_in_turn
     turn, last_use = conversation.turn, conversation.referred_at.get
     for index, ordinal in sorted(conversation.wanted.items()):
         if index > flight or ordinal in pinned:

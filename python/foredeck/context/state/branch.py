@@ -96,7 +96,7 @@ class Branch:
         """
         if subject is None:
             subject = self.conversation.parts[index].subject
-        self.conversation.unwatch(index)
+        self.conversation.unwant(index)
         if subject is not None and subject not in self.conversation.wanted.values():
             self.sets.expire(subject)
 
@@ -104,7 +104,7 @@ class Branch:
         """Let go of all messages that carry an object's content: it becomes inactive."""
         live = self.conversation.wanted
         for index in [index for index, subject in live.items() if subject == ordinal]:
-            self.conversation.unwatch(index)
+            self.conversation.unwant(index)
         self.sets.expire(ordinal)
 
     def without_rendering(self) -> Branch:
