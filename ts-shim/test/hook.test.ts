@@ -153,10 +153,10 @@ test("if every engine dies over it, the edited prefix goes out and the next engi
   const after = harness.requests("context/assemble").at(-1);
   assert.equal(after?.params.keep, 0);
   assert.deepEqual(after?.params.messages, third);
-  const told = outcomes(3);
-  assert.deepEqual(told[0], { call: 1, kind: "applied" });
-  assert.equal(told[1]?.kind, "fallback");
-  const { call, edited, messages, reason } = told[1] ?? {};
+  const reported = outcomes(3);
+  assert.deepEqual(reported[0], { call: 1, kind: "applied" });
+  assert.equal(reported[1]?.kind, "fallback");
+  const { call, edited, messages, reason } = reported[1] ?? {};
   assert.deepEqual([call, edited, messages, reason], [1, 3, 5, "away"]);
 });
 
