@@ -4,11 +4,11 @@
      java -cp JARS:src clojure.main -m foredeck.node.build CLASSES
 
   XTDB loads its modules by name when a node starts, so they are compiled here by name. None of
-  them may be loaded before: what is loaded already is not compiled again, and its protocols
-  would be missing from the output.")
+  them may be loaded earlier: a namespace that is loaded already is not compiled again, and its
+  protocols would be missing from the output.")
 
 (def namespaces
-  "In one go, each with all that it requires."
+  "Compiled in this order, each with everything that it requires."
   '[foredeck.node.main
     xtdb.rocksdb
     xtdb.kv.document-store

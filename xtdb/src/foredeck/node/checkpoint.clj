@@ -1,7 +1,7 @@
 (ns foredeck.node.checkpoint
-  "A copy of log and documents while the node goes on: a checkpoint of the RocksDB that holds both,
-  which is made of hard links and so costs neither time nor space. The index is left out, it is
-  rebuilt from the two."
+  "Copies log and documents while the node keeps running: a checkpoint of the RocksDB that holds
+  both. It consists of hard links, so it takes neither time nor space. The index is left out,
+  since it can be rebuilt from the two."
   (:require [clojure.java.io :as io]
             [xtdb.api :as xt]
             [xtdb.checkpoint :as cp]
@@ -23,9 +23,9 @@
       log)))
 
 (defn save
-  "Write a checkpoint into the folder `dir`, in place of an older one: {:tx-id N}, where the copy
-  holds the log up to N at least (nil: nothing was in it). nil where log and documents do not lie
-  in one RocksDB."
+  "Write a checkpoint into the folder `dir`, replacing an older one. Returns {:tx-id N}: the copy
+  holds the log at least up to N (nil if the log was empty). Returns nil where log and documents
+  are not in one RocksDB."
   [node ^File dir]
   (when-let [store (shared-store node)]
     (let [latest (::xt/tx-id (xt/latest-submitted-tx node))]

@@ -1,5 +1,5 @@
 (ns foredeck.node.codec
-  "Bodies: JSON and EDN, written as XTDB's own HTTP server writes them.
+  "JSON and EDN bodies, written as XTDB's own HTTP server writes them.
 
   In JSON, document keys keep their namespace (\"xt/id\"), keys of the API's own maps are in camel
   case without one (\"txId\"), times have seconds only, keywords are strings."
@@ -28,7 +28,7 @@
     (apply str head (map str/capitalize more))))
 
 (defn camel-case-keys
-  "A map of the API with its keys as JSON has them; anything else as it is."
+  "A map of the API with its keys as JSON has them; anything else unchanged."
   [m]
   (if (map? m) (update-keys m camel-case) m))
 
@@ -66,7 +66,7 @@
                   :default-write-fn (fn [x out _] (json/write (str x) out))))
 
 (defn write-edn
-  "`v` as EDN text, whole, whatever the printer's limits are."
+  "`v` as EDN text in full, whatever the printer's limits are."
   ^String [v]
   (binding [*print-length* nil
             *print-level* nil
@@ -80,7 +80,7 @@
            {::malformed true} cause))
 
 (defn malformed?
-  "Whether `e` says that a request could not be read."
+  "Whether `e` was thrown because a request could not be read."
   [e]
   (::malformed (ex-data e)))
 
@@ -112,7 +112,7 @@
    "fn" ::xt/fn})
 
 (def ^:private times-from
-  "Where an operation's valid times begin."
+  "The index of an operation's first valid time."
   {::xt/put 2, ::xt/delete 2, ::xt/match 3, ::xt/cas 3})
 
 (defn- read-time [v]
@@ -135,11 +135,11 @@
       op)))
 
 (defn tx-ops
-  "Transaction operations from a body in either format, as `submit-tx` takes them; whether they are
-  any is for that to say. Throws `xtdb.IllegalArgumentException` for what is no vector, and for
-  transaction functions other than the node's own."
+  "Transaction operations from a body in either format, as `submit-tx` takes them, which also
+  validates them. Throws `xtdb.IllegalArgumentException` for an operation that is not a vector,
+  and for transaction functions other than the node's own."
   [body]
-  ;; Mostly they all have the same time.
+  ;; Usually all of them have the same time: it is parsed once.
   (let [read-time (memoize read-time)]
     (mapv (fn [op]
             (if (vector? op) (known-operation op read-time) (conform/conform-tx-op op)))

@@ -1,12 +1,13 @@
 (ns foredeck.node.commit
-  "A transaction function that gives a commit its place while the transaction is indexed.
+  "A transaction function that orders a commit while its transaction is indexed.
 
-  Stores order their transactions by a document, the clock. Who matches the clock loses to whoever
-  was quicker, so that many writers mostly lose. This function reads the clock and moves it on at
-  a moment when nobody can come between. It writes exactly what a commit that matches the clock
-  writes; both kinds can follow each other in any order. A transaction of another store brings its
-  own time (`at`); it is refused where a version is there that is not older. Where it is not later
-  than all that came before it, its versions are marked as irregular.
+  A document, the clock, orders the transactions of a store. A commit that matches the clock it was
+  planned on fails when another one was faster, so with many writers most commits fail. This
+  function reads and advances the clock during indexing, where nobody can come in between. It
+  writes exactly what a commit that matches the clock writes, so both kinds can be mixed. A
+  transaction copied from another store brings its own time (`at`). It is refused if any of its
+  documents has a version that is not older; if it is not later than every transaction before it,
+  its versions are marked as irregular.
 
   Invoked as [\"fn\" \"foredeck/commit/2\" {...}], see foredeck's stamping.py. The id ends in the
   number of its version: what it does must never differ between two nodes."
@@ -15,7 +16,7 @@
 (def id "foredeck/commit/2")
 
 (def document
-  "The function, as every node of a cluster must have it: a form that needs nothing of this file."
+  "The function as every node of a cluster must have it: a form that depends on nothing here."
   {:xt/id id
    :xt/fn
    '(fn [ctx {:keys [namespace now at unless expect record puts]}]

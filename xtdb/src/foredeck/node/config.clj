@@ -1,5 +1,5 @@
 (ns foredeck.node.config
-  "What a node is made of: an EDN file with two tags for what differs between machines.
+  "The configuration of a node: an EDN file with two tags for what differs between machines.
 
      #foredeck/path \"index\"             a folder below the data folder
      #foredeck/env [\"NAME\" \"default\"]   an environment variable; without a default it must be set
@@ -17,7 +17,7 @@
   "Limits of the HTTP side. Sizes in bytes, times in milliseconds.
 
   :max-body-size    a longer request is answered with 413
-  :threads          requests that are worked on at once
+  :threads          requests that are served at once
   :queue-size       requests that may wait for a thread; further ones are answered with 503
   :request-timeout  the longest that a request waits for a transaction to be indexed
   :stop-timeout     how long a stopping node waits for requests that are being answered"
@@ -63,6 +63,6 @@
   (parse (slurp (io/file file) :encoding "UTF-8") options))
 
 (defn topology
-  "What `xtdb.api/start-node` is given: :xtdb, and the modules that it refers to."
+  "The argument of `xtdb.api/start-node`: :xtdb, and the modules that it refers to."
   [config]
   (merge (dissoc config :http :xtdb) (:xtdb config)))

@@ -1,5 +1,5 @@
 (ns foredeck.node.guard
-  "What is checked before a request is worked on: the bearer token, and the size of the body."
+  "Checks on a request before it is served: the bearer token, and the size of the body."
   (:require [clojure.java.io :as io]
             [clojure.string :as str])
   (:import (com.sun.net.httpserver HttpExchange)
@@ -20,7 +20,7 @@
        (some open-to-others (Files/getPosixFilePermissions path (make-array LinkOption 0)))))
 
 (defn read-token
-  "The token in a file that nobody but its owner can read; throws where others can."
+  "The token in a file. Throws if anybody but its owner can read the file."
   [file]
   (let [path (.toPath (io/file file))]
     (when (readable-by-others? path)
@@ -34,11 +34,12 @@
   (.getBytes s StandardCharsets/UTF_8))
 
 (defn authorized?
-  "Whether the request carries the token; always true where there is none to be asked for."
+  "Whether the request carries the token; always true if `token` is nil."
   [^String token ^HttpExchange exchange]
   (or (nil? token)
       (let [header (.getFirst (.getRequestHeaders exchange) "Authorization")]
-        ;; Takes the same time wherever the first difference is.
+        ;; Takes the same time wherever the first difference is, so that a token cannot be guessed
+        ;; byte by byte.
         (MessageDigest/isEqual (utf-8 (str "Bearer " token)) (utf-8 (or header ""))))))
 
 (defn- declared-length ^long [^HttpExchange exchange]

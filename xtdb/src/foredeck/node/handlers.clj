@@ -1,10 +1,10 @@
 (ns foredeck.node.handlers
-  "The part of XTDB 1's HTTP API that foredeck uses: a function of request for each path.
+  "The part of XTDB 1's HTTP API that foredeck uses: one function per path.
 
   A request is {:method :params :body :content-type}, an answer {:status :body}, where :body is
   data, :api? marks a map of the API (its keys are in camel case in JSON) and :entries? a list of
-  them. What a handler throws is turned into an answer by `answer`, with the statuses and bodies
-  of XTDB's own server."
+  such maps. `answer` turns what a handler throws into an answer, with the statuses and bodies of
+  XTDB's own server."
   (:require [clojure.string :as str]
             [foredeck.node.checkpoint :as checkpoint]
             [foredeck.node.codec :as codec]
@@ -37,7 +37,7 @@
   ^Duration [{:keys [request-timeout]} asked]
   (Duration/ofMillis (min request-timeout (or asked request-timeout))))
 
-;; What is read
+;; Reading
 
 (defn- basis [{:keys [valid-time tx-time tx-id]}]
   (cond-> {}
@@ -109,7 +109,7 @@
       (ok (vec (apply xt/q snapshot query in-args))))))
 
 (defn status
-  "Versions, sizes and whether indexing has failed; and the transaction function that is taken."
+  "Versions, sizes, whether indexing has failed, and the one transaction function that is accepted."
   [{:keys [node]} _]
   (api-map (assoc (xt/status node) :commit-function commit/id)))
 
@@ -121,8 +121,8 @@
 ;; Transactions
 
 (defn- outcome
-  "Whether a transaction has committed, where the request waits for that; nothing where it takes
-  too long. It is in the log already: no trouble in here may look as if it was not."
+  "Whether a transaction has committed, if the request waits for that; nil if it takes too long.
+  The transaction is in the log already, so no error in here may look as if it was not."
   [{:keys [node limits]} tx {:keys [await-tx-timeout]}]
   (when await-tx-timeout
     (try
@@ -132,7 +132,7 @@
 
 (defn submit-tx
   "Append a transaction to the log; whether its matches hold is decided when it is indexed. With
-  `await-tx-timeout` the answer waits for that and tells it."
+  `await-tx-timeout` the answer waits for that and says so."
   [{:keys [node] :as context} {:keys [body content-type params]}]
   (let [read (if (str/includes? (or content-type "") "edn") codec/read-edn codec/read-json)
         ops (codec/tx-ops (read body))]
@@ -149,7 +149,7 @@
                         (wait-time limits (:timeout params)))))
 
 (defn sync-node
-  "Wait until what is in the log now is indexed here."
+  "Wait until everything in the log now is indexed here."
   [{:keys [node limits]} {:keys [params]}]
   (api-map {::xt/tx-time (xt/sync node (wait-time limits (:timeout params)))}))
 
@@ -176,7 +176,7 @@
   [{:keys [node]} _]
   (latest (xt/latest-submitted-tx node) "latest-submitted-tx"))
 
-;; What XTDB's own server does not have
+;; Beyond XTDB's own server
 
 (defn save-checkpoint
   "Copy log and documents into the node's own folder, from where they are backed up."
@@ -203,7 +203,7 @@
 ;; Answers
 
 (defn- spec-problem
-  "Which part of a query does not conform, as text: the deepest place that the spec complains of."
+  "Where a query does not conform, as text: the deepest place that the spec complains about."
   [e]
   (when-let [problems (seq (get-in (ex-data e) [:explain :clojure.spec.alpha/problems]))]
     (let [{:keys [in val]} (apply max-key (comp count :in) problems)]
@@ -234,7 +234,7 @@
   (and (instance? clojure.lang.ExceptionInfo e) (:clojure.spec.alpha/problems (ex-data e))))
 
 (defn answer
-  "What a request is answered with; never throws. :cause holds what deserves a line in the log."
+  "The answer to a request. Never throws; an unexpected exception is in :cause, for the log."
   [context {:keys [method path] :as request}]
   (let [methods (routes path)
         handler (get methods method)]

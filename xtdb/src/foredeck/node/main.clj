@@ -1,11 +1,11 @@
 (ns foredeck.node.main
-  "Starts a node and serves it until it is told to stop.
+  "Starts a node and serves it until it is stopped.
 
      java -cp ... foredeck.node.main --config FILE [--data-dir DIR] [--port N]
           [--token-file FILE] [--ready-file FILE] [--until-eof true]
 
   --ready-file is written once requests are answered: {\"port\": N, \"pid\": N}. With --until-eof
-  the node stops when its standard input ends, so with whoever has started it."
+  the node stops when its standard input ends, that is, when the process that started it ends."
   (:require [clojure.java.io :as io]
             [clojure.string :as str]
             [clojure.tools.logging :as log]
@@ -34,7 +34,7 @@
         (partition-all 2 args)))
 
 (defn- write-ready-file
-  "Written beside its place and moved there: whoever waits for it never reads half of it."
+  "Writes a draft and renames it, so that whoever waits for the file never reads half of it."
   [file port]
   (let [target (io/file file)
         draft (File. (str target ".new"))]

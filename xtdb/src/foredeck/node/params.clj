@@ -1,5 +1,5 @@
 (ns foredeck.node.params
-  "Query parameters: in kebab or camel case, each read as the type that its name stands for."
+  "Query parameters: in kebab or camel case, each read as the type that its name implies."
   (:require [clojure.instant :as instant]
             [clojure.string :as str]
             [foredeck.node.codec :as codec]

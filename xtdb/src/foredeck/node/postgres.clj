@@ -2,10 +2,10 @@
   "XTDB's log and documents in Postgres, in fewer steps than xtdb-jdbc takes. Tables and contents
   are the same, so that nodes with either can share a database.
 
-  xtdb-jdbc asks for each document whether it is there before it inserts it, one after the other
-  in one transaction; meanwhile nobody can append to the log, which locks the table. Here all
-  documents are one statement. And it looks for new transactions ten times a second, whatever it
-  is told, which is what a commit then mostly waits for."
+  xtdb-jdbc checks for each document whether it is there and then inserts it, one after the other in
+  one transaction. Meanwhile nobody can append to the log, because that locks the table. Here all
+  documents take one statement. Also, xtdb-jdbc polls for new transactions ten times a second,
+  whatever its configuration says, and a commit spends most of its time waiting for that."
   (:require [juxt.clojars-mirrors.nextjdbc.v1v2v674.next.jdbc :as jdbc]
             [juxt.clojars.mirrors.nippy.v3v4v2.taoensso.nippy :as nippy]
             [xtdb.codec :as c]
@@ -33,8 +33,8 @@
       (.executeUpdate statement))))
 
 (defn- replaces?
-  "Whether a document takes the place of one with the same hash: what is evicted, and what a
-  transaction function was called with."
+  "Whether a document replaces one with the same hash: evicted documents, and the arguments of
+  transaction functions."
   [[_ doc]]
   (or (c/evicted-doc? doc)
       (some #(and (keyword? %) (= "crux.db.fn" (namespace %))) (keys doc))))
@@ -69,7 +69,7 @@
      this after-tx-id {:poll-sleep-duration poll-sleep-duration} f)))
 
 (defn ->tx-log
-  "As `xtdb.jdbc/->tx-log`, with :poll-sleep-duration between two looks for new transactions."
+  "As `xtdb.jdbc/->tx-log`, with :poll-sleep-duration between two polls for new transactions."
   {::sys/deps {:connection-pool `xtdb-jdbc/->connection-pool}
    ::sys/args {:poll-sleep-duration {:spec ::sys/duration, :default "PT0.02S", :required? true}}}
   [{:keys [connection-pool poll-sleep-duration]}]

@@ -89,7 +89,8 @@
         (Thread. task (str "http-" (.incrementAndGet number)))))))
 
 (defn- executor ^ThreadPoolExecutor [{:keys [threads queue-size]}]
-  ;; Beyond twice the queue's size connections are dropped unread; below, 503 is answered.
+  ;; Requests beyond the queue's size are answered with 503; for that they need a thread, hence
+  ;; twice the size. Connections beyond it are dropped unread.
   (ThreadPoolExecutor. (int threads) (int threads) 0 TimeUnit/MILLISECONDS
                        (ArrayBlockingQueue. (* 2 queue-size))
                        (thread-factory)))
@@ -107,12 +108,12 @@
     (let [{:keys [stopping in-flight limits]} context]
       (reset! stopping true)
       (wait-until-idle in-flight (:stop-timeout limits))
-      ;; The JDK's own delay would be waited for in full, also by an idle server.
+      ;; The JDK waits for its whole delay, even if the server is idle.
       (.stop http 0)
       (.shutdown executor))))
 
 (defn start
-  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is asked for),
+  "Serve `node`. Options: :limits (the configuration's :http), :token (nil: none is required),
   :checkpoint-dir (a File, where copies for backups go; nil: none are made).
   Returns a closeable map with the :port that it listens on."
   [node {:keys [limits token checkpoint-dir]}]

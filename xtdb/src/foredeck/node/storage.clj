@@ -1,9 +1,9 @@
 (ns foredeck.node.storage
-  "Documents and log in one RocksDB, so that one wait for the disk is enough for both.
+  "Documents and log in one RocksDB, so that one fsync serves both.
 
-  A transaction's documents are written before its place in the log. RocksDB keeps one journal for
-  all that it holds, in the order in which it was written, and waiting for its end waits for all
-  of it. So the documents of a transaction that is being submitted need no wait of their own."
+  A transaction's documents are written before its log entry. RocksDB has one write-ahead log for
+  everything, in the order of writing, so syncing the entry also syncs the documents before it.
+  The documents of a transaction that is being submitted therefore need no fsync of their own."
   (:require [xtdb.kv :as kv]
             [xtdb.system :as sys])
   (:import (org.rocksdb WriteOptions)))
@@ -11,16 +11,16 @@
 (set! *warn-on-reflection* true)
 
 (def ^:dynamic *log-follows*
-  "Whether what is written now is followed by an entry in the log, which waits for the disk. It is
-  not while a transaction function is indexed: its documents wait by themselves."
+  "Whether documents written now are followed by a log entry that is synced. While a transaction
+  function is indexed they are not, and are synced by themselves."
   false)
 
 (defn ->documents
-  "What the document store uses of a `kv-store` that also holds the log, and waits for the disk."
+  "The document store's view of a `kv-store` that also holds the log and syncs its writes."
   {::sys/deps {:kv-store 'xtdb.rocksdb/->kv-store}}
   [{:keys [kv-store]}]
   (let [unsynced (assoc kv-store :write-options (WriteOptions.))]
-    ;; Not closeable: the store that is shared is closed by itself, once.
+    ;; Not closeable: XTDB closes the shared store itself, once.
     (reify kv/KvStore
       (new-snapshot [_] (kv/new-snapshot kv-store))
       (store [_ kvs] (kv/store (if *log-follows* unsynced kv-store) kvs))
