@@ -84,5 +84,5 @@ class CallInProgress:
 def rendering_of(session: Session, settings: AssemblySettings, gauge: Gauge) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
     context = render_context(session, settings.min_saving_chars, settings.digests, gauge)
-    context.aside = lambda item: compact_message(session, item, settings.summary_chars)
+    context.as_object = lambda item: compact_message(session, item, settings.summary_chars)
     return context

@@ -30,8 +30,8 @@ OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
 Label = Callable[[str], int | None]
 """The handle of a tool call, by the provider's id of it."""
 
-Aside = Callable[[Item], tuple[int, int]]
-"""Keeps a message as an object: its handle, and the number of its turn there."""
+AsObject = Callable[[Item], tuple[int, int]]
+"""Makes an object of a message: its handle, and the number of its turn there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ def pieces_of(item: Item) -> list[Piece]:
 
 
 def folded_blocks(
-    item: Item, slots: Collection[int], label: Label, aside: Aside | None = None
+    item: Item, slots: Collection[int], label: Label, as_object: AsObject | None = None
 ) -> list[Block] | None:
     """The recipe of a message with these pieces folded, `SEALED` for all its reasoning.
 
     None where it may not be: nothing would be left, or a call has no handle to name. Without
-    `aside` texts stay as they are: enough to see whether the rest may fold.
+    `as_object` texts stay as they are: enough to see whether the rest may fold.
     """
     recipe: list[Block] = []
     slot = 0
@@ -101,7 +101,7 @@ def folded_blocks(
             recipe.append(changed if folder.folded else {"keep": number})
         elif _is_long(item, block):
             slot += 1
-            cut = _without_middle(item, block, aside) if aside and slot in slots else None
+            cut = _without_middle(item, block, as_object) if as_object and slot in slots else None
             recipe.append(cut or {"keep": number})
         else:
             recipe.append({"keep": number})
@@ -113,10 +113,10 @@ def _is_long(item: Item, block: Block) -> bool:
     return bool(least) and block.get("type") == "text" and len(str(block.get("text"))) >= least
 
 
-def _without_middle(item: Item, block: Block, aside: Aside) -> Block:
+def _without_middle(item: Item, block: Block, as_object: AsObject) -> Block:
     """A long text with its beginning, its end, and where the rest is to be had."""
     text, (_, kept) = str(block["text"]), LONG_TEXTS[item.kind]
-    ordinal, turn = aside(item)
+    ordinal, turn = as_object(item)
     return text_block(text[:kept] + folded_text(ordinal, turn, len(text) - 2 * kept) + text[-kept:])
 
 

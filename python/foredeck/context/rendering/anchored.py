@@ -62,10 +62,10 @@ class Anchored:
             context.branch.release_object(placed.subject or 0)
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
-        """References take the place of content and of words that it stands above; differences to it
-        become content."""
+        """Put reference lines in the place of contents. What referred to one of them is rendered so
+        that it needs nothing above it: a difference in full, the rest as a reference line."""
         conversation = context.conversation
-        leaning = [
+        referring = [
             index
             for index, part in enumerate(conversation.parts)
             if part.base in indexes and index not in indexes
@@ -81,7 +81,7 @@ class Anchored:
                 )
             held |= identifiers(digest_text)
             context.render(index, folded_part(context, index, digest_text))
-        for index in leaning:
+        for index in referring:
             _stand_alone(context, index)
 
     def inserts(
@@ -160,7 +160,7 @@ class Anchored:
 
 
 def _stand_alone(context: RenderContext, index: int) -> None:
-    """What spoke of content above that is folded now says what it says without it."""
+    """Render what referred to content above, which is folded now, so that it needs none."""
     part, item = context.conversation.parts[index], context.conversation.items[index]
     if part.form == "diff":
         placed = NewResult(index, part.subject, part.version, part.text_hash)

@@ -72,8 +72,8 @@ class RenderContext:
     """Messages whose part was set in this call."""
     attributed: set[int] = field(default_factory=set)
     """Messages that belong to another object since this call, with the bytes that they had."""
-    aside: Callable[[Item], tuple[int, int]] | None = None
-    """Keeps a message as an object: its handle, and the number of its turn there."""
+    as_object: Callable[[Item], tuple[int, int]] | None = None
+    """Makes an object of a message: its handle, and the number of its turn there."""
 
     @property
     def conversation(self) -> Conversation:

@@ -73,7 +73,7 @@ def unseal(context: RenderContext, first: int) -> None:
 def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
     """Render a message without these pieces, if a message can go without them."""
     item = context.conversation.items[index]
-    blocks = folded_blocks(item, slots, context.label, context.aside)
+    blocks = folded_blocks(item, slots, context.label, context.as_object)
     if blocks is None:
         return False
     context.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
