@@ -113,7 +113,7 @@ class Assembler:
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
         intake = Intake(self.session, call.context, call.layout)
         intake.take_in(call.items, call.first_new)
-        follow_renames(self.session, call.context)
+        follow_renames(self.session, call.context, continued=call.alignment.continued)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

@@ -31,7 +31,7 @@ class _NewCall:
     """What a record says of a call, beside what the session and its branch hold."""
 
     changed: list[int]
-    """Messages whose part is new."""
+    """Messages whose part is new, or shows another object now."""
     changed_from: int
     """The first message from which on `edits` replace earlier ones."""
     edits: ListEdits
@@ -53,7 +53,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
     session, request = call.session, call.request
     changed_from = call.first_changed_insert if call.keeps_bytes else 0
     new = _NewCall(
-        changed=sorted(call.context.changed),
+        changed=sorted(call.context.changed | call.context.attributed),
         changed_from=changed_from,
         edits=session.branch.edits.since(changed_from),
         decision=call.decision,

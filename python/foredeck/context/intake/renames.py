@@ -8,14 +8,16 @@ from foredeck.context.state.session import Session
 from foredeck.model.records import member_id
 
 
-def follow_renames(session: Session, context: RenderContext) -> None:
+def follow_renames(session: Session, context: RenderContext, *, continued: bool) -> None:
     """Let the new names of renamed files take their place in the branch, before it is decided
     what stays in view: in pool, active and pinned set, and as what the messages show.
 
     Sets belong to a branch and change with a call only, so a watcher leaves it to this.
+    `continued`: the branch goes on from the call before, which has followed all older renames.
     """
     notices, targets = session.pending.notices, set[int]()
-    for ordinal in sorted({*notices.moved(), *_gone_in_view(session)}):
+    older = [] if continued else _gone_in_view(session)
+    for ordinal in sorted({*notices.moved(), *older}):
         old = session.index.entries.get(ordinal)
         new = None if old is None else renamed(session, old)
         if old is None or new is None:
