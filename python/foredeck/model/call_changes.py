@@ -1,5 +1,6 @@
-"""What changes from one call to the next: the parts rendered anew, and the sets, with their stored
-form. They are named tuples, since a session that is opened makes thousands of them.
+"""What changes from one call to the next, with its stored form: rendered parts, and sets.
+
+They are named tuples, since a session that is opened makes thousands of them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 
 Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
-"""`host`: untouched. `full`: the content with its handle. `same` and `diff`: told by means of a
-copy that stands earlier. `reference`: folded to a line. `note`: a tool's short answer. `dropped`:
-left out, with no blocks at all. `folded`: an assistant message without some of its pieces."""
+"""`host`: as the host has it. `full`: the content with its handle. `same` and `diff`: said by
+reference to an earlier copy. `reference`: folded to a line. `note`: a tool's short answer.
+`dropped`: left out, with no blocks at all. `folded`: an assistant message without some pieces."""
 
 
 _WITHOUT_SLOTS = 7
@@ -29,6 +30,7 @@ class PartRow(NamedTuple):
     subject: int | None = None
     """Handle of the object whose content it carries."""
     version: int | None = None
+    """Which version of the object, by its ordinal in the session."""
     base: int | None = None
     """Index of the earlier message that it refers to."""
     text_hash: str | None = None
