@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from foredeck_bench.scripted import Request, ToolCall, call
+from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from harness import Pi, one_version
 from observed import answered, assert_stable, handle, messages, results
 
@@ -45,7 +45,7 @@ def test_a_persons_rename_between_two_calls_is_announced_as_one(pi: Pi) -> None:
 def test_the_agents_own_mv_is_announced_as_a_rename(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
 
-    def pinned(_: Request) -> ToolCall:
+    def pinned(_: ModelRequest) -> ToolCall:
         return call("pin", id=handle(pi, "/a.txt"))
 
     move = call("bash", command="mkdir lib && mv a.txt lib/")
