@@ -8,10 +8,10 @@ import random
 from foredeck.model.documents import (
     Document,
     FileDocument,
-    FilesystemSource,
     Provenance,
     identity_hash,
 )
+from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import Batch
 
 _PROVENANCE = Provenance(origin="bench", generator="tool")

@@ -15,8 +15,10 @@ from context.messages import lines, user
 from context.scenes import ask, bash
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.derived import read_derived, write_derived
+from foredeck.store.protocol import Batch
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
@@ -155,6 +157,22 @@ def test_a_fork_keeps_the_calls_that_it_continues(
     capsys.readouterr()
     assert main(["show", "fourth", "--home", str(home)]) == 0
     assert capsys.readouterr().out == before
+
+
+@pytest.mark.parametrize("form", ["", "session:"])
+def test_a_forgotten_fork_takes_nothing_of_its_parent_along(home: Path, form: str) -> None:
+    parent = Host(home, session="third")
+    ask(parent)
+    ids = ["chat:third", "system_prompt:third"]
+    documents = [parent.store.get(id, kind_of(id.partition(":")[0])) for id in ids]
+    named = [d.model_copy(update={"session_ref": f"{form}third"}).seal() for d in documents if d]
+    parent.store.commit(Batch(puts=named))
+    fork = parent.fork("fourth")
+    ask(fork)
+    fork.close()
+    assert forget(home, "fourth", "--yes") == 0
+    assert parent.store.heads(ids).keys() == set(ids)
+    parent.close()
 
 
 def test_a_forgotten_session_can_begin_again(home: Path) -> None:

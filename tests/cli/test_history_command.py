@@ -17,8 +17,9 @@ from stored_session import FIRST, SECOND, SESSION, START_MS, copy_home, make_hom
 from foredeck.cli.main import main
 from foredeck.model.calls import CallDocument
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import FileDocument, FilesystemSource, Provenance, identity_hash
+from foredeck.model.documents import ChatDocument, FileDocument, Provenance, identity_hash
 from foredeck.model.records import MemberDocument, call_id, member_id
+from foredeck.model.sources import FilesystemSource
 from foredeck.sources import DiskSource, FilesystemMap
 from foredeck.store.protocol import Batch, Origin, Token
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -332,7 +333,7 @@ def test_a_chat_is_written_as_markdown_from_its_turns(
 
 def test_a_chat_as_data_has_its_turns(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chat = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json"))
-    assert chat["session_ref"] == SESSION
+    assert chat["session_ref"] == f"session:{SESSION}"
     assert chat["turn_count"] == len(chat["turns"]) == 4
     assert chat["toolcall_refs"] == ["toolu_a", "toolu_b", "toolu_c", "toolu_d"]
     first, second, *_ = chat["turns"]
@@ -342,6 +343,19 @@ def test_a_chat_as_data_has_its_turns(home: Path, capsys: pytest.CaptureFixture[
     assert [turn["toolcall_ids"] for turn in chat["turns"][:2]] == [["toolu_a"], ["toolu_b"]]
     older = json.loads(run(capsys, home, "cat", f"chat:{SESSION}", "--json", "--at", "2"))
     assert older["turns"] == chat["turns"][:1]
+
+
+def test_a_chat_that_names_its_session_as_before_is_read_alike(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, id = copy_home(home, tmp_path / "copy"), f"chat:{SESSION}"
+    shown = cat_bytes(place, id), json.loads(run(capsys, place, "cat", id, "--json"))["turns"]
+    with closing(open_sqlite(place / "foredeck.db")) as store:
+        chat = store.get(id, ChatDocument)
+        assert chat is not None
+        store.commit(Batch(puts=[chat.model_copy(update={"session_ref": SESSION}).seal()]))
+    again = cat_bytes(place, id), json.loads(run(capsys, place, "cat", id, "--json"))["turns"]
+    assert again == shown
 
 
 def test_diff_shows_what_changed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

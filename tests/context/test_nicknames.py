@@ -13,11 +13,11 @@ from foredeck.errors import ToolError
 from foredeck.model.documents import (
     ChatDocument,
     FileDocument,
-    FilesystemSource,
     Provenance,
     identity_hash,
 )
 from foredeck.model.records import nickname_id
+from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 

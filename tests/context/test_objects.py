@@ -27,7 +27,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import load_message
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument, call_id
-from foredeck.store.protocol import Token
+from foredeck.store.protocol import Batch, Token
 
 TEXT = lines(30)
 
@@ -202,7 +202,7 @@ def test_the_chat_counts_its_turns_and_is_locked(host: Host) -> None:
     ask(host)
     chat = host.store.get("chat:s", ChatDocument)
     assert chat is not None
-    assert (chat.turn_count, chat.locked, chat.session_ref) == (2, True, "s")
+    assert (chat.turn_count, chat.locked, chat.session_ref) == (2, True, "session:s")
 
 
 def test_no_turn_is_written_twice(host: Host) -> None:
@@ -329,6 +329,18 @@ def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
     bash(host, "c1")
     host.restart()
     bash(host, "c2")
+    assert len(host.store.history("system_prompt:s")) == written
+
+
+def test_a_system_prompt_of_before_needs_no_new_version(host: Host) -> None:
+    ask(host)
+    old = host.store.get("system_prompt:s", SystemPromptDocument)
+    assert old is not None
+    assert old.session_ref == "session:s"
+    host.store.commit(Batch(puts=[old.model_copy(update={"session_ref": "s"}).seal()]))
+    written = len(host.store.history("system_prompt:s"))
+    host.restart()
+    bash(host, "c1")
     assert len(host.store.history("system_prompt:s")) == written
 
 

@@ -15,7 +15,6 @@ from foredeck.model.documents import (
     HASHES,
     Document,
     FileDocument,
-    FilesystemSource,
     Provenance,
     ToolcallDocument,
     chat_id,
@@ -26,6 +25,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.kinds import KINDS, kind_of
 from foredeck.model.records import MemberDocument, Pin, call_id, member_id, nickname_id
+from foredeck.model.sources import FilesystemSource
 
 from .strategies import JSON, TEXT
 

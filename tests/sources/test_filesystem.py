@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foredeck.model.documents import FilesystemSource, identity_hash
+from foredeck.model.documents import identity_hash
+from foredeck.model.sources import FilesystemSource
 from foredeck.sources import FilesystemMap, Mount, file_id
 
 BASE = "b" * 64

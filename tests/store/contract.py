@@ -17,7 +17,7 @@ from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
 
-from .documents import AWKWARD, AWKWARD_IDS, PROVENANCE, batch, file, note
+from .documents import AWKWARD, AWKWARD_IDS, PROVENANCE, batch, file, foreign_file, note
 from .factory import StoreFactory
 
 
@@ -183,6 +183,15 @@ class VersionContract:
         assert [head.id for head in store.query("note", {"nickname": text})] == [put.id]
         assert list(store.heads([put.id])) == [put.id]
         assert [change.id for change in store.changes_since(None)] == [put.id]
+
+    def test_a_source_of_a_newer_version_is_kept_as_given(self, store: Store) -> None:
+        put = foreign_file()
+        store.commit(batch(put))
+        assert store.get(put.id, FileDocument) == put
+        head = store.head(put.id)
+        assert head is not None
+        assert head.fields["source"] == put.model_dump()["source"]
+        assert [head.id for head in store.query("file", {"source.path": "/a.py"})] == [put.id]
 
     def test_awkward_ids_stay_apart(self, store: Store) -> None:
         tokens = [

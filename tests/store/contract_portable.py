@@ -23,7 +23,7 @@ from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocumen
 from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 
-from .documents import batch, file, note
+from .documents import batch, file, foreign_file, note
 from .sessions import LONG, SampleSession, dump, write_sample
 
 SESSION = SampleSession.id
@@ -264,6 +264,23 @@ class AsNewContract:
         import_file(third, lines_of(text))
         assert exported(third, copy) == text
         assert SESSION not in {row[2] for row in dump(third)}
+
+    def test_sources_of_a_newer_version_travel_along(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session = SampleSession(source)
+        session.begin()
+        session.call("toolu_1", foreign_file())
+        text = exported(source)
+        import_file(target, lines_of(text))
+        assert exported(target) == text
+
+    @pytest.mark.parametrize("form", ["", "session:"])
+    def test_a_copy_refers_to_its_own_session(self, make_store: MakeStore, form: str) -> None:
+        source, target = make_store(), make_store()
+        SampleSession(source, session_ref=form + SESSION).begin()
+        copy = import_file(target, lines_of(exported(source)), as_new=True).session
+        heads = [target.head(f"{type}:{copy}") for type in ("chat", "system_prompt")]
+        assert [head.fields["session_ref"] for head in heads if head] == [form + copy] * 2
 
     def test_names_stay_with_the_originals(self, make_store: MakeStore) -> None:
         store = make_store()

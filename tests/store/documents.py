@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.model.documents import Document, FileDocument, FilesystemSource, Provenance
+from foredeck.model.documents import Document, FileDocument, Provenance
 from foredeck.model.documents import identity_hash as identity
+from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import Batch
 
 PROVENANCE = Provenance(origin="test", generator="tool")
@@ -69,6 +70,19 @@ def file(
         content=content,
         provenance=PROVENANCE,
         **fields,
+    ).seal()
+
+
+def foreign_file(content: str | None = "text") -> FileDocument:
+    """A file that a newer version has bound to something that this one does not know."""
+    source = {"type": "git", "repository": "https://host/r.git", "path": "/a.py", "n": [1, None]}
+    return FileDocument.model_validate(
+        {
+            "id": identity("file", source),
+            "source": source,
+            "content": content,
+            "provenance": PROVENANCE,
+        }
     ).seal()
 
 

@@ -59,18 +59,21 @@ class SampleSession:
     parent_call: str | None = None
     calls: int = 0
     members: int = 0
+    session_ref: str = ""
+    """How its documents name it, where that is not as in every new one."""
 
     def begin(self) -> Token:
         """The documents that every session has."""
         origin = Provenance(origin=self.id, generator="system")
+        own = self.session_ref or session_object_id(self.id)
         prompt = SystemPromptDocument(
             id=system_prompt_id(self.id),
-            session_ref=self.id,
+            session_ref=own,
             content="You are an agent. " * 40,
             tools=[{"name": "read"}],
             provenance=origin,
         ).seal()
-        chat = ChatDocument(id=chat_id(self.id), session_ref=self.id, provenance=origin).seal()
+        chat = ChatDocument(id=chat_id(self.id), session_ref=own, provenance=origin).seal()
         wrapper = SessionDocument(
             id=session_object_id(self.id),
             session_id=self.id,

@@ -19,6 +19,7 @@ from pathlib import PurePath
 from foredeck.cli.stored import NotFound
 from foredeck.model.documents import session_object_id
 from foredeck.model.records import member_id, nickname_id
+from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store
 
 OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
@@ -43,8 +44,7 @@ class Found:
     @property
     def path(self) -> str | None:
         """Where a file is, None for any other object."""
-        source = self.head.fields.get("source")
-        return source["path"] if source else None
+        return path_of(self.head.fields)
 
     @property
     def name(self) -> str:
@@ -177,7 +177,7 @@ def _nothing_like(store: Store, text: str) -> str:
 
 
 def _path(head: Head) -> str:
-    return str((head.fields.get("source") or {}).get("path") or "")
+    return path_of(head.fields) or ""
 
 
 def _named(head: Head) -> str:

@@ -99,12 +99,14 @@ def _described(
 
 def _note(store: Store, head: Head) -> str:
     """A short description of a version."""
+    from foredeck.model.sources import path_of
+
     fields = head.fields
     match head.type:
         case "file":
             if fields.get("moved_to"):
                 target = store.head(fields["moved_to"])
-                path = (target.fields.get("source") or {}).get("path") if target else None
+                path = path_of(target.fields) if target else None
                 return f"moved to {path or fields['moved_to'][:12]}"
             size = counted(fields.get("char_count") or 0, "character")
             return size if fields.get("state") == "text" else str(fields.get("state"))
@@ -235,20 +237,22 @@ def _place(version: Version) -> dict[str, Any]:
 def _chat(store: Store, version: Version) -> dict[str, Any]:
     """The turns of a chat, and what they refer to."""
     from foredeck.hosts.pi.chat import chat_fields
+    from foredeck.model.documents import session_of
 
     fields = version.head.fields
-    return chat_fields(store, fields["session_ref"], fields["turn_count"])
+    return chat_fields(store, session_of(fields["session_ref"]), fields["turn_count"])
 
 
 def _content(store: Store, found: Found, version: Version) -> str:
     """The text of a version; that of a chat is rendered from its turns. Raises `NoContent`."""
     from foredeck.context.tools.versions import WHY_NO_CONTENT
     from foredeck.hosts.pi.chat import render_chat
-    from foredeck.model.documents import Document
+    from foredeck.model.documents import Document, session_of
 
     head = version.head
     if head.type == "chat":
-        return render_chat(store, head.fields["session_ref"], head.fields["turn_count"])
+        session = session_of(head.fields["session_ref"])
+        return render_chat(store, session, head.fields["turn_count"])
     document = store.get(found.id, Document, head.token)
     if document is not None and document.content is not None:
         return document.content

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from foredeck.context.state.session import Session
-from foredeck.model.documents import FilesystemSource
+from foredeck.model.sources import filesystem_source
 from foredeck.sources import FilesystemMap, ToolEvent
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.tracking import FileTracker
@@ -128,9 +128,9 @@ class SessionWatch:
 
     def _follow(self, object_id: str, *, resumed: bool) -> None:
         head = self._session.store.head(object_id)
-        if head is None or head.fields.get("state") == "listed" or not head.fields.get("source"):
+        if head is None or head.fields.get("state") == "listed":
             return
-        source = FilesystemSource.model_validate(head.fields["source"])
-        local = self._filesystems.local_path(source)
+        source = filesystem_source(head.fields)
+        local = None if source is None else self._filesystems.local_path(source)
         if local is not None:
             self._tracker.track(object_id, local, resumed=resumed)

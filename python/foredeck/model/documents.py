@@ -14,21 +14,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.canonical import hash_text, hash_value
+from foredeck.model.sources import Source
 
 Fields = Mapping[str, Any]
 """The fields of a document as a store hands them out, by name."""
 
 Generator = Literal["human", "agent", "tool", "system"]
-
-
-class FilesystemSource(BaseModel):
-    """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    type: Literal["filesystem"] = "filesystem"
-    filesystemId: str  # noqa: N815  (the name in stored documents)
-    path: str
 
 
 class Provenance(BaseModel):
@@ -58,7 +49,7 @@ class Document(BaseModel):
 
     id: str
     type: str
-    source: FilesystemSource | None = None
+    source: Source | None = None
     identity_hash: str = ""
 
     content: str | None = None
@@ -97,15 +88,15 @@ class Document(BaseModel):
 
 def _field(fields: Mapping[str, Any], name: str) -> Any:
     if name == "path" and fields.get("source"):
-        return fields["source"]["path"]
+        return fields["source"].get("path")
     return fields.get(name)
 
 
-def identity_hash(type_: str, source: Mapping[str, Any] | FilesystemSource | None) -> str:
+def identity_hash(type_: str, source: Mapping[str, Any] | Source | None) -> str:
     """SHA-256 of the immutable envelope `{type, source}`: the id of every sourced object."""
     if source is None:
         return _unsourced_identity(type_)
-    binding = source.model_dump() if isinstance(source, FilesystemSource) else source
+    binding = source.model_dump() if isinstance(source, BaseModel) else source
     return hash_value({"type": type_, "source": binding})
 
 
@@ -175,6 +166,7 @@ class ChatDocument(Document):
     type: str = "chat"
     locked: bool = True
     session_ref: str
+    """Id of the session's own object; in documents of before, the session's (`session_of`)."""
     turn_count: int = 0
 
 
@@ -186,6 +178,7 @@ class SystemPromptDocument(Document):
     type: str = "system_prompt"
     locked: bool = True
     session_ref: str = ""
+    """As in `ChatDocument`."""
     messages: list[Any] = Field(default_factory=list)
     """The host's system messages as given."""
     tools: list[Any] = Field(default_factory=list)
@@ -224,6 +217,12 @@ def chat_id(session: str) -> str:
 def session_object_id(session: str) -> str:
     """Id of a session's own object."""
     return f"session:{session}"
+
+
+def session_of(session_ref: str) -> str:
+    """The session that a `session_ref` means, whether it is its object's id or, as in documents of
+    before, its own."""
+    return session_ref.removeprefix("session:")
 
 
 def system_prompt_id(session: str) -> str:

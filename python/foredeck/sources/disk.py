@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import FilesystemSource, Generator
+from foredeck.model.documents import Generator
+from foredeck.model.sources import FilesystemSource
 from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.indexing import (
@@ -183,7 +184,7 @@ class DiskSource:
                 if known[named.object_id].exists:
                     yield named, known[named.object_id]
                 yield real, known[real.object_id]
-            elif known[target].exists:
+            elif known[target].is_on_filesystem:
                 yield location_of(target, known[target], self._filesystems), known[target]
 
     def _sight(

@@ -31,7 +31,8 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.model.documents import FilesystemSource, identity_hash
+from foredeck.model.documents import identity_hash
+from foredeck.model.sources import FilesystemSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from foredeck.model.documents import Document, FileDocument, FilesystemSource
+from foredeck.model.documents import Document, FileDocument
+from foredeck.model.sources import FilesystemSource, path_of
 from foredeck.store.protocol import Head, Store
 
 Role = Literal["read", "written", "listed", "mentioned"]
@@ -135,6 +136,11 @@ class Known:
     def state(self) -> str:
         """`FileDocument.state` of the newest version, empty for an unknown object."""
         return str(self.fields.get("state", ""))
+
+    @property
+    def is_on_filesystem(self) -> bool:
+        """Whether the object is known, and bound to a place that can be looked at."""
+        return self.exists and path_of(self.fields) is not None
 
     @property
     def has_content(self) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import FileDocument, FilesystemSource, Generator
+from foredeck.model.documents import FileDocument, Generator
+from foredeck.model.sources import FilesystemSource
 from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.filesystem import FilesystemMap, Location
 from foredeck.sources.indexing import (
@@ -111,7 +112,7 @@ class RecordedSource:
         return [
             _as_known(location_of(id, found), "mentioned", found)
             for id, found in known.items()
-            if found.exists
+            if found.is_on_filesystem
         ]
 
     def _reported(

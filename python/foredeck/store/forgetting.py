@@ -13,7 +13,7 @@ from itertools import islice
 
 from foredeck.config import Config
 from foredeck.errors import UnknownSession
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import session_object_id, session_of
 from foredeck.model.records import ForgottenDocument, forgotten_id, nickname_id
 from foredeck.store.derived import drop_derived
 from foredeck.store.portable.scope import documents_of
@@ -164,7 +164,10 @@ def _needed_by_forks(store: Store, sessions: Collection[str]) -> set[str]:
 def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
     """Whether no session but these, and such as are gone, uses a document."""
     fields = head.fields
-    owner = fields.get("session") or fields.get("session_id") or fields.get("session_ref")
+    reference = fields.get("session_ref")
+    owner = (
+        fields.get("session") or fields.get("session_id") or (reference and session_of(reference))
+    )
     if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):
         return owner is None or owner in sessions or store.head(session_object_id(owner)) is None
     # A session lists an object once: not more are read than it takes to find somebody else.

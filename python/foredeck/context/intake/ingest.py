@@ -22,9 +22,16 @@ from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import ChatDocument, Provenance, ToolcallDocument, chat_id
+from foredeck.model.documents import (
+    ChatDocument,
+    Provenance,
+    ToolcallDocument,
+    chat_id,
+    session_object_id,
+)
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION, TurnDocument
+from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
 
@@ -131,7 +138,7 @@ class Ingest:
             return
         chat = ChatDocument(
             id=chat_id(session.id),
-            session_ref=session.id,
+            session_ref=session_object_id(session.id),
             turn_count=session.turns,
             provenance=Provenance(origin=session.id, generator="system"),
         )
@@ -234,8 +241,7 @@ class Ingest:
         for object_id in head.fields.get("file_refs") or ():
             file = session.store.head(object_id, at)
             if file is not None:
-                source = file.fields.get("source") or {}
-                files[object_id] = session.see_head(file, source.get("path") or "")
+                files[object_id] = session.see_head(file, path_of(file.fields) or "")
                 newest = session.store.head(object_id)
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:

@@ -6,6 +6,7 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.records import member_id
+from foredeck.model.sources import path_of
 
 
 def follow_renames(session: Session, context: RenderContext, *, continued: bool) -> None:
@@ -71,5 +72,4 @@ def renamed(session: Session, old: Entry) -> Entry | None:
         if found is None:
             return None if entry is old else entry
         seen.add(found.id)
-        source = found.fields.get("source") or {}
-        entry = session.see_head(found, source.get("path") or "")
+        entry = session.see_head(found, path_of(found.fields) or "")

@@ -6,7 +6,13 @@ from typing import Any
 
 from foredeck.context.messages.items import value_chars
 from foredeck.context.state.session import Session
-from foredeck.model.documents import Provenance, SystemPromptDocument, system_prompt_id
+from foredeck.model.documents import (
+    Fields,
+    Provenance,
+    SystemPromptDocument,
+    session_object_id,
+    system_prompt_id,
+)
 from foredeck.model.messages import pack
 
 
@@ -25,7 +31,7 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
     blobs = session.workspace.blobs
     document = SystemPromptDocument(
         id=system_prompt_id(session.id),
-        session_ref=session.id,
+        session_ref=session_object_id(session.id),
         content="\n\n".join(text for message in frame.messages if (text := message_text(message))),
         messages=pack(frame.messages, blobs),
         tools=pack(frame.tools, blobs),
@@ -33,9 +39,14 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
     ).seal()
     frame.chars = len(document.content or "") + value_chars(frame.tools)
     head = session.workspace.head(document.id)
-    if head is None or head.fields.get("content_hash") != document.content_hash:
+    if head is None or _given(head.fields) != _given(document.model_dump()):
         session.workspace.put(document)
         frame.pin = session.see_document(document).pin
+
+
+def _given(fields: Fields) -> tuple[Any, ...]:
+    """What of a version is the host's: a document of before calls its session otherwise."""
+    return fields.get("text_hash"), fields.get("messages"), fields.get("tools")
 
 
 def message_text(message: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.records import nickname_id
+from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
@@ -108,8 +109,8 @@ def _stored(session: Session, name: str) -> Entry | None:
     head = _claimed(session, name) or store.head(name) or store.head(_identity(session, name))
     if head is None or head.type not in ("file", "toolcall"):
         return None
-    source = head.fields.get("source") or {}
-    return session.see_head(head, source.get("path") or head.fields.get("provider_call_id") or "")
+    label = path_of(head.fields) or head.fields.get("provider_call_id") or ""
+    return session.see_head(head, label)
 
 
 def _absolute(session: Session, name: str) -> str:

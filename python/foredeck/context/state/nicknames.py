@@ -9,6 +9,7 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import NicknameDocument, nickname_id
+from foredeck.model.sources import path_of
 from foredeck.sources import Sighting
 from foredeck.store.protocol import Batch, Head, Store
 
@@ -39,7 +40,7 @@ def give_nickname(store: Store, object: Head, name: str) -> bool:
 def _called(store: Store, id: str) -> str:
     """An object's path where it has one, else its id."""
     head = store.head(id)
-    return str(((head.fields if head else {}).get("source") or {}).get("path") or id)
+    return (path_of(head.fields) if head else None) or id
 
 
 def _give(store: Store, id: str, name: str) -> bool:

@@ -103,13 +103,14 @@ def _begin(
     session: Session, host_file: str | None, parent: str | None, started_by: str | None
 ) -> None:
     """The documents that every session has; a fork inherits its parent's index."""
+    own_id = session_object_id(session.id)
     origin = Provenance(origin=session.id, generator="system")
     prompt = SystemPromptDocument(
-        id=system_prompt_id(session.id), session_ref=session.id, provenance=origin
+        id=system_prompt_id(session.id), session_ref=own_id, provenance=origin
     ).seal()
-    chat = ChatDocument(id=chat_id(session.id), session_ref=session.id, provenance=origin).seal()
+    chat = ChatDocument(id=chat_id(session.id), session_ref=own_id, provenance=origin).seal()
     wrapper = SessionDocument(
-        id=session_object_id(session.id),
+        id=own_id,
         session_id=session.id,
         chat_ref=chat.id,
         system_prompt_ref=prompt.id,

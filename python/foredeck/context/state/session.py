@@ -12,8 +12,9 @@ from foredeck.context.state.index import Entry, Seen, SessionIndex
 from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import Document, Fields, FilesystemSource
+from foredeck.model.documents import Document, Fields
 from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
+from foredeck.model.sources import filesystem_source
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
 
@@ -98,10 +99,8 @@ class Session:
     def name_of(self, entry: Entry) -> str:
         """What the model calls an object: a file's path as its tools have it, else the label."""
         head = self.workspace.head(entry.object) if entry.type == "file" else None
-        source = None if head is None else head.fields.get("source")
-        if source is None:
-            return entry.label
-        return self.source.agent_path(FilesystemSource.model_validate(source))
+        source = None if head is None else filesystem_source(head.fields)
+        return entry.label if source is None else self.source.agent_path(source)
 
     def see_document(self, document: Document, label: str = "") -> Entry:
         """Meet a document of this very transaction."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.hosts.pi.messages import Message
+from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.store.protocol import Head, Store
 
@@ -39,7 +40,7 @@ def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
     heads = store.heads(ids)
     found = [_turn(store, heads[id]) for id in ids if id in heads]
     return {
-        "session_ref": session,
+        "session_ref": session_object_id(session),
         "turn_count": turns,
         "toolcall_refs": [call for turn in found for call in turn["toolcall_ids"]],
         "turns": found,

@@ -19,6 +19,7 @@ from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import KINDS
 from foredeck.model.messages import is_digest
+from foredeck.model.sources import FilesystemSource
 from foredeck.store.portable.lines import (
     FORMAT,
     VERSION,
@@ -184,7 +185,8 @@ class _Checker:
         if document.source is not None:
             if document.id != document.identity_hash:
                 raise ValueError(f"{document.id!r} is not the id that its source gives")
-            paths.append(document.source.path)
+            if isinstance(document.source, FilesystemSource):
+                paths.append(document.source.path)
         for path in paths:
             good = isinstance(path, str) and _ABSOLUTE.match(path) and "\0" not in path
             if not good or _DOTS.search(path) or len(path) > self._limits.path_length:
