@@ -235,12 +235,18 @@ class Host(SimulatedHost):
             "isError": False,
         }
 
-    def observe(self, message: Message, tool_input: dict[str, Any]) -> None:
-        """Tell the engine that a tool has run, before its result is in the list."""
+    def observe(
+        self, message: Message, tool_input: dict[str, Any], parent: str | None = None
+    ) -> None:
+        """Tell the engine that a tool has run, before its result is in the list.
+
+        `parent`: the call inside which it ran; no list will have its result.
+        """
         self.engine.observe(
             ToolObservedParams(
                 session=self.session,
                 id=message["toolCallId"],
+                parent=parent,
                 tool=message["toolName"],
                 input=tool_input,
                 content=message["content"],

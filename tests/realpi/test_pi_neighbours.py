@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,17 @@ from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.pi_process import VERSIONS
-from harness import Pi, one_version
-from observed import answered, assert_stable, calls_of, notified, results, session_of, stored
+from harness import Asked, Pi, one_version
+from observed import (
+    answered,
+    assert_stable,
+    calls_of,
+    handle,
+    notified,
+    results,
+    session_of,
+    stored,
+)
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 SMALL = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 2000}}
@@ -227,12 +237,16 @@ def test_searching_tools_list_and_leave_content_alone(pi: Pi) -> None:
         assert len(store.history(file.id)) == 1
 
 
+def _needs_code_mode(pi: Pi) -> None:
+    if not (Path(pi.install.command[1]).parents[3] / "node_modules" / "quickjs-wasi").is_dir():
+        pytest.skip("what runs the scripts of code mode is not installed: run scripts/setup")
+
+
 @pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
 def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
     """A script gets the text of a tool as it is, also where the model would see a line of ours.
     What it edits is the agent's own doing."""
-    if not (Path(pi.install.command[1]).parents[3] / "node_modules" / "quickjs-wasi").is_dir():
-        pytest.skip("what runs the scripts of code mode is not installed: run scripts/setup")
+    _needs_code_mode(pi)
     (pi.repo / "a.txt").write_text(TEXT)
     script = (
         "const a = await tools.read({ path: 'a.txt' }); "
@@ -260,3 +274,37 @@ def test_nested_calls_of_code_mode_change_no_script(pi: Pi) -> None:
         (file,) = store.query("file")
         origins = [head.fields["provenance"]["origin"] for head in store.history(file.id)]
     assert origins == ["disk", "edit"]
+
+
+@pytest.mark.parametrize("pi", VERSIONS[1:], indirect=True)
+def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Asked) -> None:
+    """No message list has them; the model finds them by their files, the user under their call."""
+    _needs_code_mode(pi)
+    (pi.repo / "a.txt").write_text(TEXT)
+    script = (
+        "const a = await tools.read({ path: 'a.txt' }); "
+        "await tools.write({ path: 'b.txt', content: a }); return 'copied';"
+    )
+    model = pi.serve(
+        [call("codemode", code=script), [call("activate", id="a.txt")], "done"],
+    )
+    rpc = pi.rpc(foredeck=True, arguments=["--tools", "+codemode"])
+    rpc.prompt("run it")
+    rpc.command("/foredeck list")
+    assert model.violations == []
+    at = handle(pi, "/a.txt")
+    assert results(model.requests[-1])[1] == f"{at}\n{TEXT}"
+    listed = notified(rpc)[-1]
+    assert re.search(r"inactive  read a\.txt$", listed, re.MULTILINE)
+    assert re.search(r"inactive  write b\.txt", listed, re.MULTILINE)
+    with stored(pi) as store:
+        (session,) = store.query("session")
+        (parent,) = [h for h in store.query("toolcall") if h.fields["tool"] == "codemode"]
+        nested = [h for h in store.query("toolcall") if h.fields["parent_ref"] == parent.id]
+    assert [(h.fields["tool"], h.fields["position"]) for h in nested] == [("read", 0), ("write", 1)]
+    assert {h.fields["turn_ref"] for h in nested} == {parent.fields["turn_ref"]}
+    target = pi.workspace.root / "session.jsonl"
+    asked("export", session.fields["session_id"], str(target))
+    exported = target.read_text()
+    assert all(f'"id":"{head.id}"' in exported for head in nested)
+    assert exported.count('"path":"' + str(pi.repo / "b.txt")) == 1

@@ -30,7 +30,13 @@ from foredeck.errors import Conflict, OutOfSync, StoreDamaged, ToolError
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
-from foredeck.hosts.pi.requests import to_blocks, to_compaction_request, to_request, to_tool_event
+from foredeck.hosts.pi.requests import (
+    to_blocks,
+    to_compaction_request,
+    to_nesting,
+    to_request,
+    to_tool_event,
+)
 from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
     AssembleParams,
@@ -193,7 +199,7 @@ class Engine:
         with self._current.use(params.session) as opened:
             event = to_tool_event(params, opened.session.cwd)
             blocks, output = to_blocks(params), full_output(event.details)
-            observe(opened.session, event, params.id, blocks, output)
+            observe(opened.session, event, params.id, blocks, output, to_nesting(params))
         opened.watch.release(params.id)
         self._current.follow()
 

@@ -145,7 +145,9 @@ class ToolcallDocument(Document):
     turn_ref: str | None = None
     """Id of the turn that asked for it."""
     position: int | None = None
-    """Which of that turn's calls it is, from 0."""
+    """Which of that turn's calls it is, from 0; of its parent's, where it has one."""
+    parent_ref: str | None = None
+    """Id of the tool call inside which it ran, such as a script of code mode."""
     file_refs: list[str] = Field(default_factory=list)
     file_pin: dict[str, Any] | None = None
     """For `read`: the version of the file that was current, and the lines asked for."""

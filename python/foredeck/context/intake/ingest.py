@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.intake.context_tools import apply_decision, recorded_decision
+from foredeck.context.intake.nested import list_nested
 from foredeck.context.intake.notices import store_notices
 from foredeck.context.intake.toolcalls import (
+    CallPlace,
     make_toolcall,
     meet_file,
     objects_among,
+    put_in_place,
     shows_file,
 )
 from foredeck.context.intake.toolround import ToolRound
@@ -22,15 +25,9 @@ from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import (
-    ChatDocument,
-    Provenance,
-    ToolcallDocument,
-    chat_id,
-    session_object_id,
-)
+from foredeck.model.documents import ChatDocument, Provenance, chat_id, session_object_id
 from foredeck.model.messages import pack
-from foredeck.model.records import SAME_TRANSACTION, TurnDocument
+from foredeck.model.records import TurnDocument
 from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
@@ -121,6 +118,7 @@ class Ingest:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
+        list_nested(session, item, object_id, self._turn_id(session.turns))
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
         sets = session.branch.sets
@@ -204,8 +202,7 @@ class Ingest:
             call,
             object_id,
             sightings,
-            turn_ref=self._turn_id(session.turns),
-            position=self._round.position(call),
+            CallPlace(self._turn_id(session.turns), self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
         )
@@ -252,29 +249,12 @@ class Ingest:
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
     def _in_its_place(self, head: Head, call: ToolUse, *, is_ours: bool) -> Entry:
-        """A stored result's entry, once its turn and its position in it are right.
-
-        They were guesses when the tool ran (`observing`). Everything else stands as it is stored.
-        """
-        session, position = self._session, self._round.position(call)
-        if not is_ours or self._is_in_place(head, position):
+        """A stored result's entry; one of this turn gets its place in it."""
+        session = self._session
+        if not is_ours:
             return session.see_head(head, call.id)
-        document = session.store.get(head.id, ToolcallDocument)
-        if document is None:
-            return session.see_head(head, call.id)
-        document.turn_ref, document.position = self._turn_id(session.turns), position
-        if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
-            document.file_pin["token"] = head.token
-        session.workspace.put(document.seal())
-        return session.see_document(document, call.id)
-
-    def _is_in_place(self, head: Head, position: int | None) -> bool:
-        """Whether the object needs no new version; one of another session's never does."""
-        fields = head.fields
-        if fields.get("chat_ref") != chat_id(self._session.id):
-            return True
-        is_there = fields.get("turn_ref") == self._turn_id(self._session.turns)
-        return bool(is_there and fields.get("position") == position)
+        place = CallPlace(self._turn_id(session.turns), self._round.position(call))
+        return put_in_place(session, head, call.id, place)
 
     def _turn_id(self, ordinal: int) -> str:
         return f"turn:{self._session.id}:{ordinal}"

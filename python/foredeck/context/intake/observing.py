@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from foredeck.context.intake.ingest import Ingest
+from foredeck.context.intake.nested import Nesting, index_nested, nested_object_id
 from foredeck.context.intake.notices import change_of, store_notices
-from foredeck.context.intake.toolcalls import make_toolcall, objects_among, same_call
+from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.pending import Observation
@@ -33,6 +34,10 @@ class _ToolRun:
     item: Item
     """Its result as the message that it will be."""
     look: Callable[[], list[Sighting]]
+    object_id: str
+    """The id that its object gets, unless that is stored already."""
+    place: CallPlace
+    """Its turn and position are guesses, corrected when the list tells."""
     full_output: bytes | None = None
     """All that it wrote, where the host has cut the result."""
 
@@ -43,13 +48,22 @@ def observe(
     call_id: str,
     blocks: list[Block],
     full_output: bytes | None = None,
+    nesting: Nesting | None = None,
 ) -> None:
     """Store a tool's result and the files that it touched; committed before this returns.
 
-    `full_output`: all that it wrote, where the host has cut the result.
+    `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
+    inside another call.
     """
-    look = partial(session.source.after_tool, event)
-    _store(session, _ToolRun(event, _item(event, call_id, blocks), look, full_output))
+    item, look = _item(event, call_id, blocks), partial(session.source.after_tool, event)
+    if nesting is None:
+        run = _ToolRun(event, item, look, call_id, _own_place(session), full_output)
+        session.pending.observations[call_id] = _store(session, run)
+        return
+    place = CallPlace(_turn_ref(session), nesting.position, nesting.parent)
+    object_id = nested_object_id(session, event, call_id, place)
+    stored = _store(session, _ToolRun(event, item, look, object_id, place, full_output))
+    index_nested(session, object_id, call_id, stored.sightings, stored.token)
 
 
 def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
@@ -69,13 +83,15 @@ def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
             continue
         tool, cwd = item.tool or call.tool, session.cwd
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
-        run = _ToolRun(event, item, partial(session.source.after_unobserved, event))
-        found = _store(session, run)
-        session.pending.stale.update(s.object_id for s in found if s.role in ("read", "written"))
+        look = partial(session.source.after_unobserved, event)
+        found = _store(session, _ToolRun(event, item, look, item.call_id, _own_place(session)))
+        session.pending.observations[item.call_id] = found
+        stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
+        session.pending.stale.update(stale)
 
 
-def _store(session: Session, run: _ToolRun) -> list[Sighting]:
-    """Look at the files, and commit what was seen with the result; returns what was seen.
+def _store(session: Session, run: _ToolRun) -> Observation:
+    """Look at the files, and commit what was seen with the result.
 
     Looks again where another engine has stored a version of one of them in between: the same
     bytes would become two versions.
@@ -92,34 +108,31 @@ def _store(session: Session, run: _ToolRun) -> list[Sighting]:
     return _try_to_store(session, run)
 
 
-def _try_to_store(session: Session, run: _ToolRun) -> list[Sighting]:
-    workspace, call_id, sightings = session.workspace, run.item.call_id, run.look()
-    found = objects_among(sightings)
+def _try_to_store(session: Session, run: _ToolRun) -> Observation:
+    workspace, found = session.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     for sighting in found:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
-        _note_change(session, sighting)
+        _note_change(session, sighting, run)
     for claim, before in moved_claims(session.store, found):
         workspace.put_over(claim, before)
-    is_new = workspace.head(call_id) is None
+    is_new = workspace.head(run.object_id) is None
     if is_new:
         workspace.put(
             make_toolcall(
                 session,
                 run.item,
-                ToolUse(call_id, run.event.tool, dict(run.event.input)),
-                call_id,
+                ToolUse(run.item.call_id, run.event.tool, dict(run.event.input)),
+                run.object_id,
                 found,
-                turn_ref=_turn_ref(session),
-                position=0,  # as most are; corrected when the list tells
+                run.place,
                 full_output=full,
             )
         )
     store_notices(session)
     token = None if workspace.empty else workspace.commit()
-    session.pending.observations[call_id] = Observation(found, token, full, is_new)
-    return sightings
+    return Observation(found, token, full, is_new)
 
 
 def take_answer(session: Session, item: Item) -> None:
@@ -149,17 +162,24 @@ def _is_stored(session: Session, call: ToolUse, item: Item) -> bool:
     return head is not None and same_call(session, head, call, item, _turn_ref(session))
 
 
+def _own_place(session: Session) -> CallPlace:
+    """The place of a call of the model's: most are the only one of their turn."""
+    return CallPlace(_turn_ref(session), 0)
+
+
 def _turn_ref(session: Session) -> str:
     """The turn that the results in flight belong to, as far as is known yet."""
     return f"turn:{session.id}:{session.turns + 1}"
 
 
-def _note_change(session: Session, sighting: Sighting) -> None:
-    """The agent knows what it reads and writes, but not what other tools of its do to a file."""
+def _note_change(session: Session, sighting: Sighting, run: _ToolRun) -> None:
+    """The agent knows what it reads and writes, but not what other tools of its do to a file, nor
+    what a script of its has read."""
     ordinal = session.index.by_object.get(sighting.object_id)
     if ordinal is None:
         return
-    if sighting.role in ("read", "written"):
+    nested = run.place.parent_ref is not None
+    if sighting.role == "written" or (sighting.role == "read" and not nested):
         session.pending.notices.withdraw(ordinal)
     elif sighting.document is not None:
         session.pending.notices.add(ordinal, change_of(sighting))

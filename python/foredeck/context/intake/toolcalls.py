@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foredeck.context.arguments import args_display
@@ -23,22 +24,33 @@ TOOL_ORIGIN = "toolcall"
 _VERIFIED = {"content_hash", "text_hash", "metadata_view_hash"}
 
 
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where in the chat a tool call was made.
+
+    `position`: which of the turn's calls it is, from 0, as far as that is known; of the parent's
+    where it ran inside another call.
+    """
+
+    turn_ref: str | None
+    position: int | None
+    parent_ref: str | None = None
+
+
 def make_toolcall(
     session: Session,
     item: Item,
     call: ToolUse,
     object_id: str,
     sightings: Sequence[Sighting],
+    place: CallPlace,
     *,
-    turn_ref: str,
-    position: int | None,
     token: Token | None = None,
     full_output: str | None = None,
 ) -> ToolcallDocument:
     """The sealed object of a result; long texts and images go to the session's workspace.
 
-    `position`: which of the turn's calls it is, from 0, as far as that is known. `token`: the
-    transaction that has stored the sighted files already, None for this one.
+    `token`: the transaction that has stored the sighted files already, None for this one.
     `full_output`: address of all that the tool wrote, where the host has cut the result.
     """
     blobs = session.workspace.blobs
@@ -53,8 +65,9 @@ def make_toolcall(
         args_display=args_display(call.arguments, session.cwd),
         status="fail" if item.failed else "ok",
         chat_ref=chat_id(session.id),
-        turn_ref=turn_ref,
-        position=position,
+        turn_ref=place.turn_ref,
+        position=place.position,
+        parent_ref=place.parent_ref,
         file_refs=[sighting.object_id for sighting in sightings],
         file_pin=_file_pin(session, item, sightings, token),
         provider_call_id=call.id,
@@ -63,6 +76,26 @@ def make_toolcall(
         full_output=full_output,
     )
     return document.seal()
+
+
+def put_in_place(session: Session, head: Head, label: str, place: CallPlace) -> Entry:
+    """A stored result's entry, once its place is right, which was a guess when the tool ran.
+
+    Everything else stands as it is stored; an object of another session's needs no new version.
+    """
+    fields = head.fields
+    stored = CallPlace(fields.get("turn_ref"), fields.get("position"), fields.get("parent_ref"))
+    if stored == place or fields.get("chat_ref") != chat_id(session.id):
+        return session.see_head(head, label)
+    document = session.store.get(head.id, ToolcallDocument)
+    if document is None:
+        return session.see_head(head, label)
+    document.turn_ref, document.position = place.turn_ref, place.position
+    document.parent_ref = place.parent_ref
+    if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
+        document.file_pin["token"] = head.token
+    session.workspace.put(document.seal())
+    return session.see_document(document, label)
 
 
 def same_call(

@@ -61,6 +61,8 @@ class Item:
     tool: str = ""
     failed: bool = False
     details: Any = None
+    nested: list[str] = field(default_factory=list)
+    """Result: the host's ids of the calls that its tool made while it ran, in their order."""
     signed: bool = False
     """Assistant: carries signed or encrypted reasoning, which may be bound to what precedes it."""
     void: bool = False

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foredeck.hosts.pi.messages import Message
-from foredeck.model.documents import session_object_id
+from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.store.protocol import Head, Store
 
@@ -19,12 +19,13 @@ def render_chat(store: Store, session: str, turns: int) -> str:
     """The first `turns` turns of a session, over all its branches, in the order of their making.
 
     `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
-    line: `--- toolcall @12 tool=bash args="ls -la" status=ok`.
+    line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
+    it, as `--- toolcall @11 in @12 ...`.
     """
     ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
     heads = store.heads(ids)
     calls = [call for id in ids if id in heads for call in heads[id].fields["toolcall_ids"]]
-    chat = _Chat(store, _handles(store, session), store.heads(calls))
+    chat = _Chat(store, _handles(store, session), store.heads(calls), _nested(store, session))
     lines = [line for id in ids if id in heads for line in chat.turn(heads[id])]
     return "".join(f"{line}\n" for line in lines)
 
@@ -72,11 +73,28 @@ def _handles(store: Store, session: str) -> dict[str, int]:
     return {head.fields["object"]: head.fields["ordinal"] for head in members}
 
 
+def _nested(store: Store, session: str) -> dict[str, list[Head]]:
+    """The calls that ran inside others, by the id of the call, in their order."""
+    heads = store.query("toolcall", {"chat_ref": chat_id(session)})
+    found: dict[str, list[Head]] = {}
+    for head in sorted(heads, key=lambda head: head.fields.get("position") or 0):
+        if parent := head.fields.get("parent_ref"):
+            found.setdefault(parent, []).append(head)
+    return found
+
+
 class _Chat:
-    def __init__(self, store: Store, handles: dict[str, int], calls: dict[str, Head]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        handles: dict[str, int],
+        calls: dict[str, Head],
+        nested: dict[str, list[Head]],
+    ) -> None:
         self._store = store
         self._handles = handles
         self._calls = calls
+        self._nested = nested
 
     def turn(self, head: Head) -> Iterator[str]:
         fields = head.fields
@@ -84,18 +102,24 @@ class _Chat:
             if address is not None:
                 yield from _message(load_message(address, self._store.blob))
         for id in fields["toolcall_ids"]:
-            yield self._toolcall(id)
+            call = self._calls.get(id)
+            if call is None:
+                yield f"--- toolcall {self._name(id)} (no result)"
+            else:
+                yield from self._toolcall(call, self._name(id))
 
-    def _toolcall(self, id: str) -> str:
-        head = self._calls.get(id)
+    def _name(self, id: str) -> str:
         ordinal = self._handles.get(id)
-        name = id if ordinal is None else f"@{ordinal}"
-        if head is None:
-            return f"--- toolcall {name} (no result)"
+        return id if ordinal is None else f"@{ordinal}"
+
+    def _toolcall(self, head: Head, name: str) -> Iterator[str]:
+        """The line of a call, and the lines of those that it made."""
         fields = head.fields
         args = json.dumps(fields.get("args_display") or "", ensure_ascii=False)
         status = fields.get("status")
-        return f"--- toolcall {name} tool={fields.get('tool')} args={args} status={status}"
+        yield f"--- toolcall {name} tool={fields.get('tool')} args={args} status={status}"
+        for nested in self._nested.get(head.id, ()):
+            yield from self._toolcall(nested, f"{self._name(nested.id)} in {self._name(head.id)}")
 
 
 def _message(message: Message) -> Iterator[str]:

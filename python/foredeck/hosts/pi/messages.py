@@ -126,8 +126,16 @@ def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
         tool=str(message.get("toolName") or ""),
         failed=bool(message.get("isError")),
         details=message.get("details"),
+        nested=_nested(message),
         text="\n".join(texts),
     )
+
+
+def _nested(message: Message) -> list[str]:
+    """Ids of the calls that a script of code mode has made, at any depth (Pi 1.x lists 256)."""
+    calls = message.get("nestedCalls")
+    ids = (c.get("id") for c in calls if isinstance(c, dict)) if isinstance(calls, list) else ()
+    return [id for id in ids if isinstance(id, str)]
 
 
 def is_signed(block: Block) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
 
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
+from foredeck.context.intake.nested import Nesting
 from foredeck.context.messages.items import Block, Item
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request
 from foredeck.hosts.pi.messages import Message, to_item
@@ -136,6 +138,17 @@ def to_outcome(outcome: OutcomeParams) -> Outcome:
 def to_blocks(params: ToolObservedParams) -> list[Block]:
     """The content blocks of a tool's result."""
     return [block for block in params.content or () if isinstance(block, dict)]
+
+
+def to_nesting(params: ToolObservedParams) -> Nesting | None:
+    """Inside which call a tool ran; None for a call of the model's.
+
+    The n-th call of a script has the id `<parent>/<n>`.
+    """
+    if params.parent is None:
+        return None
+    number = params.id.removeprefix(f"{params.parent}/")
+    return Nesting(params.parent, int(number) - 1 if re.fullmatch("[1-9][0-9]*", number) else None)
 
 
 def to_tool_event(params: ToolObservedParams, cwd: str) -> ToolEvent:

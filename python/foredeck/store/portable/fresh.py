@@ -18,6 +18,7 @@ _REFERENCES = frozenset(
         "file_refs",
         "object",
         "parent",
+        "parent_ref",
         "pin",
         "previous",
         "provenance",

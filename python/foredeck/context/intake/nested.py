@@ -1,0 +1,109 @@
+"""Calls that a tool makes while it runs, such as those of a script in code mode.
+
+Their results go to the tool that made them, and no message list ever has them. So they join the
+index and the pool when they have run. The result of the call inside which they ran names them: with
+it they join the pool on whichever branch it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from foredeck.context.intake.toolcalls import CallPlace, meet_file, put_in_place
+from foredeck.context.messages.conversation import CONTEXT_TOOLS
+from foredeck.context.messages.items import Item
+from foredeck.context.state.session import Session
+from foredeck.model.documents import chat_id
+from foredeck.model.ids import uuid7
+from foredeck.model.messages import pack
+from foredeck.model.sources import path_of
+from foredeck.sources import Sighting, ToolEvent
+from foredeck.store.protocol import Head, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Inside which call a tool ran: the host's id of it, and which of its calls this is, from 0."""
+
+    parent: str
+    position: int | None
+
+
+def nested_object_id(session: Session, event: ToolEvent, call_id: str, place: CallPlace) -> str:
+    """The id for the object of a nested call: the host's, unless that names another call already,
+    as where a model counts its calls from `call_0` in every answer."""
+    head = session.workspace.head(call_id)
+    if head is None:
+        return call_id
+    fields = head.fields
+    same = (
+        (fields.get("chat_ref"), fields.get("turn_ref")) == (chat_id(session.id), place.turn_ref)
+        and fields.get("tool") == event.tool
+        and (fields.get("args") or {}) == pack(dict(event.input), {})
+    )
+    return call_id if same else uuid7()
+
+
+def index_nested(
+    session: Session,
+    object_id: str,
+    call_id: str,
+    sightings: Sequence[Sighting],
+    token: Token | None,
+) -> None:
+    """Take a nested call and the files that it touched into index and pool; the index is committed
+    before this returns.
+
+    `token`: the transaction that has stored them, None where all of them were stored before.
+    """
+    files = [meet_file(session, sighting, token).ordinal for sighting in sightings]
+    head = session.workspace.head(object_id)
+    if head is not None:
+        _show(session, head, [*files, session.see_head(head, call_id).ordinal])
+    if not session.workspace.empty:
+        session.workspace.commit()
+
+
+def list_nested(session: Session, item: Item, parent: str, turn_ref: str) -> None:
+    """Take what ran inside the call that `item` answers into the pool, with its turn and parent
+    set right. `parent`: id of that call's object.
+
+    A call that no engine has seen run is not stored, and is passed over.
+    """
+    for call_id in item.nested:
+        head = _head_of(session, call_id)
+        if head is None or head.type != "toolcall":
+            continue
+        inside = head.fields.get("parent_ref")
+        place = CallPlace(
+            turn_ref, head.fields.get("position"), parent if inside == item.call_id else inside
+        )
+        entry = put_in_place(session, head, call_id, place)
+        _show(session, head, [*_files_of(session, head), entry.ordinal])
+
+
+def _head_of(session: Session, call_id: str) -> Head | None:
+    """The object of a nested call: the newest that the session knows under this id."""
+    ordinal = session.index.by_label.get(call_id)
+    object_id = call_id if ordinal is None else session.index.entries[ordinal].object
+    return session.workspace.head(object_id)
+
+
+def _files_of(session: Session, head: Head) -> list[int]:
+    """The files that a stored call touched. Those that the session knows it may know better."""
+    index, found = session.index, []
+    for object_id in head.fields.get("file_refs") or ():
+        file = None if object_id in index.by_object else session.store.head(object_id)
+        if file is not None:
+            session.see_head(file, path_of(file.fields) or "")
+        if object_id in index.by_object:
+            found.append(index.by_object[object_id])
+    return found
+
+
+def _show(session: Session, head: Head, ordinals: Iterable[int]) -> None:
+    """A context tool has decided what to show itself."""
+    if head.fields.get("tool") not in CONTEXT_TOOLS:
+        for ordinal in ordinals:
+            session.branch.sets.show(ordinal)
