@@ -325,11 +325,30 @@ def test_the_system_prompt_and_the_tools_are_recorded_as_they_were_at_each_call(
 
 def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
     ask(host)
-    written = len(host.store.history("system_prompt:s"))
     bash(host, "c1")
     host.restart()
     bash(host, "c2")
-    assert len(host.store.history("system_prompt:s")) == written
+    (version,) = host.store.history("system_prompt:s")
+    prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
+    assert prompt is not None
+    assert prompt.content
+    assert [e.object for e in list(host.state.index.entries.values())[:2]] == [
+        "system_prompt:s",
+        "chat:s",
+    ]
+    assert [e.pin.version for e in list(host.state.index.entries.values())[:2]] == [1, 1]
+
+
+def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: Host) -> None:
+    host.observe(result("c0", "bash", "early"), {"command": "ls"})
+    host.restart()
+    ask(host)
+    (version,) = host.store.history("system_prompt:s")
+    prompt = host.store.get("system_prompt:s", SystemPromptDocument, version.token)
+    assert prompt is not None
+    assert prompt.content
+    handle = host.state.index.by_object["system_prompt:s"]
+    assert host.state.index.entries[handle].pin.version == 1
 
 
 def test_a_system_prompt_of_before_needs_no_new_version(host: Host) -> None:

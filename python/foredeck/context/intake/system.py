@@ -10,6 +10,7 @@ from foredeck.model.documents import (
     Fields,
     Provenance,
     SystemPromptDocument,
+    chat_id,
     session_object_id,
     system_prompt_id,
 )
@@ -19,10 +20,11 @@ from foredeck.model.messages import pack
 def take_system(session: Session, messages: list[Any] | None, tools: list[Any] | None) -> None:
     """What the host puts around the chat; None for what is as before.
 
-    The session's system prompt object gets a new version where it differs from the last.
+    The session's system prompt object gets a new version where it differs from the last. With the
+    first one the session's own objects join its index.
     """
     frame = session.frame
-    if messages is None and tools is None:
+    if messages is None and tools is None and frame.pin is not None:
         return
     if messages is not None:
         frame.messages = messages
@@ -42,6 +44,14 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
     if head is None or _given(head.fields) != _given(document.model_dump()):
         session.workspace.put(document)
         frame.pin = session.see_document(document).pin
+        _meet_chat(session)
+
+
+def _meet_chat(session: Session) -> None:
+    """The chat has the handle after the system prompt's, whatever else was met before a call."""
+    chat = session.workspace.head(chat_id(session.id))
+    if chat is not None and chat.id not in session.index.by_object:
+        session.see_head(chat)
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:

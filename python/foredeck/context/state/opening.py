@@ -14,7 +14,6 @@ from foredeck.model.documents import (
     Fields,
     Provenance,
     SessionDocument,
-    SystemPromptDocument,
     chat_id,
     session_object_id,
     system_prompt_id,
@@ -53,7 +52,7 @@ def open_session(
     started_by: str | None = None,
     recall: Recall | None = None,
 ) -> Session:
-    """Load a session, or begin it: its wrapper, chat and system prompt objects are made then.
+    """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `parent`: the session that a new one is a fork of; a stored one knows its own.
     """
@@ -102,30 +101,28 @@ def _system_pin(session: Session) -> Pin | None:
 def _begin(
     session: Session, host_file: str | None, parent: str | None, started_by: str | None
 ) -> None:
-    """The documents that every session has; a fork inherits its parent's index."""
+    """The documents that a session begins with; a fork inherits its parent's index.
+
+    The system prompt is not among them: its first version is what the host says (`take_system`).
+    """
     own_id = session_object_id(session.id)
     origin = Provenance(origin=session.id, generator="system")
-    prompt = SystemPromptDocument(
-        id=system_prompt_id(session.id), session_ref=own_id, provenance=origin
-    ).seal()
     chat = ChatDocument(id=chat_id(session.id), session_ref=own_id, provenance=origin).seal()
     wrapper = SessionDocument(
         id=own_id,
         session_id=session.id,
         chat_ref=chat.id,
-        system_prompt_ref=prompt.id,
+        system_prompt_ref=system_prompt_id(session.id),
         cwd=session.cwd,
         host_file=host_file,
         parent_session=parent,
         started_by=started_by,
         provenance=origin,
     ).seal()
-    for document in (wrapper, prompt, chat):
+    for document in (wrapper, chat):
         session.workspace.put(document)
     if parent is not None:
         _inherit(session, parent)
-    session.see_document(prompt)
-    session.see_document(chat)
 
 
 def _inherit(session: Session, parent: str) -> None:
