@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from foredeck.hosts.pi.chat import chat_fields
 from foredeck.model.call_values import Decision
 from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
@@ -57,6 +58,7 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
             "first answer",
             "other answer",
             lambda _: call("activate", id=f"{handle_in(pi, parent)} v1"),
+            lambda _: call("activate", id=f"chat:{child} turns 1"),
             call("bash", command="seq 400"),
             "end",
         ]
@@ -71,6 +73,7 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
     rpc.prompt("another second question")
     rpc.prompt("look back")
     assert model.violations == []
+    assert "--- user\nwork\n--- toolcall @" in results(answered(model)[-1])[-2]
     before, after = answered(model)[3], answered(model)[5]
     shared = messages(before)
     assert messages(after)[: len(shared)] == shared
@@ -78,6 +81,10 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
     with stored(pi) as store:
         assert_recorded(store, parent, answered(model)[:5])
         assert_recorded(store, child, answered(model)[5:])
+        chat = chat_fields(store, child, turns=9)
+        asked = [turn["user"]["content"][0]["text"] for turn in chat["turns"] if turn["user"]]
+        assert asked == ["work", "another second question", "look back"]
+        assert {turn["id"].split(":")[1] for turn in chat["turns"]} == {parent, child}
         wrapper = store.head(f"session:{child}")
         assert wrapper is not None
         assert wrapper.fields["parent_session"] == parent

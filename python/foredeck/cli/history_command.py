@@ -310,8 +310,9 @@ COMMANDS = {
         description=(
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
             "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
-            "from the turns of all its branches; --json gives the turns too. Exit code 1 if the\n"
-            "version has no content (deleted, not text)."
+            "from the turns of all its branches, that of a fork from those it inherited first;\n"
+            "--json gives the turns too. Exit code 1 if the version has no content (deleted, not\n"
+            "text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,

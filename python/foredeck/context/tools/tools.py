@@ -64,6 +64,8 @@ class ContextTools:
         return answer
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
+        if wanted.slice is not None and wanted.entry.type == "chat":
+            return self._part("activate", wanted, content_of(self._session, wanted))
         self._refuse_locked(wanted.entry, "is always in view")
         return self._bring("activate", wanted)
 
@@ -74,10 +76,12 @@ class ContextTools:
         return self._bring("pin", wanted)
 
     def _deactivate(self, wanted: Wanted) -> ToolAnswer:
-        entry = wanted.entry
-        self._refuse_locked(entry, "cannot be deactivated")
+        entry, active = wanted.entry, self._session.branch.sets.active
+        if entry.type != "chat" or entry.ordinal not in active:
+            # Of a chat only the turns that were activated can go.
+            self._refuse_locked(entry, "cannot be deactivated")
         decision = _decision("deactivate", entry)
-        if entry.ordinal in self._session.branch.sets.active:
+        if entry.ordinal in active:
             return ToolAnswer(wording.deactivated(entry.ordinal), decision)
         return ToolAnswer(wording.out_of_pool(entry.ordinal), decision)
 

@@ -9,11 +9,11 @@ from foredeck.context.state.handles import Slice, Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.context.tools.pins import load_pinned, pin_at_call, pin_of, pins_of
-from foredeck.context.window.compactions import turns_of
+from foredeck.context.window.compactions import turns_of, turns_of_branch
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
-from foredeck.model.documents import Document
+from foredeck.model.documents import Document, chat_id
 from foredeck.model.records import SAME_TRANSACTION
 
 WHY_NO_CONTENT = {
@@ -54,10 +54,12 @@ def content_of(session: Session, wanted: Wanted) -> Content:
 
 
 def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
-    """A range of turns of a chat that was put away, or a range of characters of any text."""
+    """A range of turns of a chat, or a range of characters of any text."""
     entry = wanted.entry
     chat = session.store.get(entry.object, CompactionDocument) if entry.type in CHATS else None
     if part.unit == "turn":
+        if entry.object in map(chat_id, (session.id, *session.ancestors)):
+            return Content(turns_of_branch(session, part.first, part.last), None, 1)
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
         turns = turns_of(chat, part.first, part.last, session.store.blob)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,11 +133,44 @@ def turns_of(
 
     Raises `ToolError` where it holds none of them.
     """
-    wanted = [text for number, text in document.turns if first <= number <= last]
+    texts = [(number, text) for number, text in document.turns]
+    return "\n".join(unpack(text, blob) for text in _among(texts, first, last))
+
+
+def turns_of_branch(session: Session, first: int, last: int) -> str:
+    """Turns `first` to `last` of the branch at hand, word for word: those that it inherited as a
+    fork and those that compactions of the host's list cover among them.
+
+    Raises `ToolError` where it has none of them.
+    """
+    items = session.branch.conversation.items
+    if not items:
+        raise ToolError("The turns of the chat can be had from the next model call on: try again.")
+    newest = host_compaction(session)
+    texts = list(_compacted_turns(session, newest))
+    covered = 0 if newest is None else int(session.compactions[newest]["last_turn"])
+    rest = items if newest is None else items[1:]
+    texts += [
+        (turn.number, markdown(turn, names_of(session))) for turn in split_turns(rest, covered + 1)
+    ]
+    return "\n".join(_among(texts, first, last))
+
+
+def _compacted_turns(session: Session, id: str | None) -> Iterator[tuple[int, str]]:
+    """The turns of a compaction and of those before it, oldest first."""
+    document = None if id is None else session.store.get(id, CompactionDocument)
+    if document is not None:
+        yield from _compacted_turns(session, document.previous)
+        yield from ((number, unpack(text, session.store.blob)) for number, text in document.turns)
+
+
+def _among(texts: Sequence[tuple[int, Any]], first: int, last: int) -> list[Any]:
+    """The texts of turns `first` to `last`. Raises `ToolError` where there are none."""
+    wanted = [text for number, text in texts if first <= number <= last]
     if not wanted:
-        there = f"{document.first_turn} to {document.last_turn}"
+        there = f"{texts[0][0]} to {texts[-1][0]}"
         raise ToolError(f"There are no turns {first}-{last} in it: it holds turns {there}.")
-    return "\n".join(unpack(text, blob) for text in wanted)
+    return wanted
 
 
 def names_of(session: Session) -> TranscriptNames:

@@ -6,9 +6,10 @@ For people and for storage; a model sees messages, never this text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from foredeck.hosts.pi.inherited import Inherited, inherited_turns
 from foredeck.hosts.pi.messages import Message
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
@@ -16,36 +17,54 @@ from foredeck.store.protocol import Head, Store
 
 
 def render_chat(store: Store, session: str, turns: int) -> str:
-    """The first `turns` turns of a session, over all its branches, in the order of their making.
+    """What a session inherited as a fork, then the first `turns` turns of its own, over all its
+    branches, in the order of their making.
 
     `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
     line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
     it, as `--- toolcall @11 in @12 ...`.
     """
-    ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
-    heads = store.heads(ids)
-    calls = [call for id in ids if id in heads for call in heads[id].fields["toolcall_ids"]]
-    chat = _Chat(store, _handles(store, session), store.heads(calls), _nested(store, session))
-    lines = [line for id in ids if id in heads for line in chat.turn(heads[id])]
+    inherited = inherited_turns(store, session)
+    heads = [*inherited.turns, *_own_turns(store, session, turns)]
+    calls = [call for head in heads for call in head.fields["toolcall_ids"]]
+    nested = _nested(store, {session, *(head.fields["session"] for head in inherited.turns)})
+    chat = _Chat(store, _handles(store, session), store.heads(calls), nested)
+    lines = [*_missing(inherited), *(line for head in heads for line in chat.turn(head))]
     return "".join(f"{line}\n" for line in lines)
 
 
 def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
-    """The first `turns` turns of a session as data: its chat as one logical object.
+    """The inherited and the first `turns` own turns of a session as data: its chat as one object.
 
-    `{"session_ref", "turn_count", "toolcall_refs", "turns": [{"id", "user_turn", "user",
-    "assistant", "others", "assistant_meta", "toolcall_ids"}]}`, messages as the host gave them,
-    None where a turn has none.
+    `{"session_ref", "turn_count", "inherited", "missing", "toolcall_refs", "turns": [{"id",
+    "user_turn", "user", "assistant", "others", "assistant_meta", "toolcall_ids"}]}`, messages as
+    the host gave them, None where a turn has none. `inherited`: how many turns are those of a
+    session that this one was forked from; `missing`: such a session whose turns are not stored.
     """
-    ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
-    heads = store.heads(ids)
-    found = [_turn(store, heads[id]) for id in ids if id in heads]
+    inherited = inherited_turns(store, session)
+    heads = [*inherited.turns, *_own_turns(store, session, turns)]
+    found = [_turn(store, head) for head in heads]
     return {
         "session_ref": session_object_id(session),
-        "turn_count": turns,
+        "turn_count": len(found),
+        "inherited": len(inherited.turns),
+        "missing": inherited.gone,
         "toolcall_refs": [call for turn in found for call in turn["toolcall_ids"]],
         "turns": found,
     }
+
+
+def _own_turns(store: Store, session: str, turns: int) -> list[Head]:
+    ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
+    heads = store.heads(ids)
+    return [heads[id] for id in ids if id in heads]
+
+
+def _missing(inherited: Inherited) -> Iterator[str]:
+    """A line in place of turns that cannot be shown."""
+    if inherited.gone is not None:
+        why = "was forgotten" if inherited.forgotten else "is not in this store"
+        yield f"--- the turns before are those of session {inherited.gone}, which {why}"
 
 
 def _turn(store: Store, head: Head) -> dict[str, Any]:
@@ -73,9 +92,9 @@ def _handles(store: Store, session: str) -> dict[str, int]:
     return {head.fields["object"]: head.fields["ordinal"] for head in members}
 
 
-def _nested(store: Store, session: str) -> dict[str, list[Head]]:
+def _nested(store: Store, sessions: Collection[str]) -> dict[str, list[Head]]:
     """The calls that ran inside others, by the id of the call, in their order."""
-    heads = store.query("toolcall", {"chat_ref": chat_id(session)})
+    heads = [h for id in sessions for h in store.query("toolcall", {"chat_ref": chat_id(id)})]
     found: dict[str, list[Head]] = {}
     for head in sorted(heads, key=lambda head: head.fields.get("position") or 0):
         if parent := head.fields.get("parent_ref"):

@@ -1,0 +1,101 @@
+"""The turns that a fork has from the sessions it descends from: those on the path to where it left.
+
+They stay documents of the session that they were made in; a fork's call records tell which of them
+its chat begins with, across compactions too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foredeck.context.state.call_log import CallLog
+from foredeck.model.calls import CallRecord
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import session_object_id
+from foredeck.model.messages import load_message
+from foredeck.model.records import call_id, forgotten_id
+from foredeck.store.protocol import Head, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """What a chat begins with. `gone`: the session whose turns would stand before `turns` and are
+    not in the store, None where nothing is missing; `forgotten`: whether the user erased it."""
+
+    turns: tuple[Head, ...] = ()
+    gone: str | None = None
+    forgotten: bool = False
+
+
+def inherited_turns(store: Store, session: str) -> Inherited:
+    """The inherited turns of a session's chat, oldest first; none for one that is no fork."""
+    ancestors, gone = _ancestors(store, session)
+    if not ancestors and gone is None:
+        return Inherited()
+    path = set(_addresses(store, session, [session, *ancestors]))
+    path -= {head.fields.get("assistant") for head in turns_of_session(store, session)}
+    found: dict[str, Head] = {}
+    for ancestor in reversed(ancestors):
+        for head in turns_of_session(store, ancestor):
+            address = head.fields.get("assistant")
+            if address in path:
+                found.setdefault(address, head)
+    if gone is None or not path:
+        return Inherited(tuple(found.values()))
+    return Inherited(tuple(found.values()), gone, store.head(forgotten_id(gone)) is not None)
+
+
+def turns_of_session(store: Store, session: str) -> list[Head]:
+    """The turns that were made in a session, on all its branches, in the order of their making."""
+    return sorted(store.query("turn", {"session": session}), key=_number)
+
+
+def _number(head: Head) -> int:
+    return int(head.id.rpartition(":")[2])
+
+
+def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
+    """The sessions that this one descends from, nearest first, and the one after them that the
+    store does not have."""
+    found: list[str] = []
+    wrapper = store.head(session_object_id(session))
+    while wrapper is not None:
+        parent = wrapper.fields.get("parent_session")
+        if parent is None or parent in (session, *found):
+            return found, None
+        wrapper = store.head(session_object_id(parent))
+        if wrapper is None:
+            return found, parent
+        found.append(parent)
+    return found, None
+
+
+def _addresses(store: Store, session: str, lineage: list[str]) -> Iterator[str]:
+    """Addresses of the messages that the session's first call continued, back to the very first:
+    where a list begins with a summary, those of the list that this was made of come before."""
+    id: str | None = call_id(session, 1)
+    seen: set[str] = set()
+    while id is not None and id not in seen:
+        seen.add(id)
+        keys = CallLog().replay(id, lambda id: _record(store, id)).keys
+        yield from (key.address for key in keys)
+        id = _compacted_at(store, keys[0].address, lineage) if keys else None
+
+
+def _record(store: Store, id: str) -> CallRecord | None:
+    head = store.head(id)
+    return None if head is None else CallRecord(head.fields)
+
+
+def _compacted_at(store: Store, address: str, lineage: list[str]) -> str | None:
+    """Id of the call after which the summary in this message took the place of chat."""
+    summary = load_message(address, store.blob).get("summary")
+    if not isinstance(summary, str):
+        return None
+    digest = hash_text(summary)
+    for session in lineage:
+        for head in store.query("compaction", {"session": session}):
+            if head.fields.get("text_hash") == digest:
+                return call_id(session, head.fields["call"])
+    return None

@@ -1,0 +1,220 @@
+"""A fork's chat holds the turns that it began with, wherever these were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.driver import Host
+from context.scenes import ask, bash, context_tool, finish
+from context.sent import Sent
+from foredeck.config import Config
+from foredeck.errors import ToolError
+from foredeck.hosts.pi.chat import chat_fields, render_chat
+from foredeck.hosts.protocol import SessionCompactParams
+from foredeck.model.documents import chat_id
+from foredeck.store.forgetting import forget, plan_forgetting
+from foredeck.store.sqlite.adapter import open_sqlite
+
+
+def turn(host: Host, name: str) -> None:
+    """The user asks, a command runs, the model answers."""
+    ask(host, f"Ask {name}.")
+    bash(host, name)
+    finish(host, f"Answer {name}.")
+
+
+def chat(host: Host) -> dict[str, Any]:
+    """The chat as `foredeck cat chat:SESSION --json` gives it."""
+    head = host.store.head(chat_id(host.session))
+    assert head is not None
+    return chat_fields(host.store, host.session, head.fields["turn_count"])
+
+
+def text(host: Host) -> str:
+    """The chat as `foredeck cat chat:SESSION` prints it."""
+    head = host.store.head(chat_id(host.session))
+    assert head is not None
+    return render_chat(host.store, host.session, head.fields["turn_count"])
+
+
+def asked(host: Host) -> list[str]:
+    """What the user asked, by the turns of the chat."""
+    return [found["user"]["content"] for found in chat(host)["turns"] if found["user"]]
+
+
+@pytest.fixture
+def parent(host: Host) -> Host:
+    """A session of three turns."""
+    for name in ("one", "two", "three"):
+        turn(host, name)
+    ask(host, "And then?")
+    finish(host, "Nothing.")
+    return host
+
+
+def test_a_fork_holds_the_turns_up_to_where_it_left(parent: Host) -> None:
+    fork = parent.fork("copy", 8)
+    turn(fork, "four")
+    ask(fork)
+    found = chat(fork)
+    assert asked(fork) == ["Ask one.", "Ask two.", "Ask four."]
+    assert [found["user_turn"] for found in found["turns"]] == [1, 1, 2, 2, 3, 3]
+    assert (found["turn_count"], found["inherited"], found["missing"]) == (6, 4, None)
+    assert found["toolcall_refs"] == ["one", "two", "four"]
+    assert text(fork).index("Answer two.") < text(fork).index("Ask four.")
+    assert "three" not in text(fork)
+    fork.close()
+
+
+def test_the_inherited_calls_have_the_handles_of_the_fork(parent: Host) -> None:
+    fork = parent.fork("copy", 8)
+    ask(fork)
+    by_label = fork.state.index.by_label
+    assert f"--- toolcall @{by_label['two']} tool=bash" in text(fork)
+    fork.close()
+
+
+def test_a_fork_of_a_fork_holds_those_of_both(parent: Host) -> None:
+    fork = parent.fork("copy", 8)
+    turn(fork, "four")
+    ask(fork)
+    second = fork.fork("second", len(fork.messages) - 1)
+    turn(second, "five")
+    ask(second)
+    assert asked(second) == ["Ask one.", "Ask two.", "Ask four.", "Ask five."]
+    made_in = [found["id"].split(":")[1] for found in chat(second)["turns"]]
+    assert made_in == [*["s"] * 4, *["copy"] * 2, *["second"] * 2]
+    second.close()
+
+
+def test_a_branch_that_was_left_before_is_no_part_of_a_fork(parent: Host) -> None:
+    parent.back(8)
+    turn(parent, "other")
+    ask(parent)
+    fork = parent.fork("copy")
+    finish(fork)
+    turn(fork, "last")
+    assert asked(fork) == ["Ask one.", "Ask two.", "Ask other.", "Go on.", "Ask last."]
+    assert "three" not in text(fork)
+    fork.close()
+
+
+def test_a_fork_after_a_compaction_holds_what_that_covers(parent: Host) -> None:
+    compact(parent)
+    turn(parent, "four")
+    ask(parent)
+    fork = parent.fork("copy")
+    finish(fork)
+    turn(fork, "five")
+    asks = ["Ask one.", "Ask two.", "Ask three.", "And then?", "Ask four.", "Go on.", "Ask five."]
+    assert asked(fork) == asks
+    fork.close()
+
+
+def compact(host: Host) -> None:
+    """Pi compacts all but the last turn, by foredeck's own summary."""
+    params = SessionCompactParams.model_validate(
+        {
+            "session": host.session,
+            "reason": "overflow",
+            "messages": host.messages[:-2],
+            "tokens": 190_000,
+            "reserve": 16_384,
+            "model": host.model,
+            "time_ms": host.now_ms,
+        }
+    )
+    host.compact(host.engine.compact(params)["summary"], keep=2)
+
+
+def test_a_fork_whose_parent_was_forgotten_says_so(parent: Host) -> None:
+    fork = parent.fork("copy", 8)
+    turn(fork, "four")
+    ask(fork)
+    fork.close()
+    config = Config(home=fork.home)
+    store = open_sqlite(fork.home / "foredeck.db")
+    forget(config, store, plan_forgetting(store, ["s"]))
+    store.close()
+    assert text(fork).splitlines()[0] == (
+        "--- the turns before are those of session s, which was forgotten"
+    )
+    assert (chat(fork)["missing"], chat(fork)["inherited"]) == ("s", 0)
+    assert asked(fork) == ["Ask four."]
+    fork.close()
+
+
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+def test_turns_of_the_chat_can_be_activated_word_for_word(parent: Host, layout: str) -> None:
+    parent.restart(layout=layout)
+    fork = parent.fork("copy", 8)
+    turn(fork, "four")
+    ask(fork)
+    shown = context_tool(fork, "t", "activate", "chat:copy turns 2-3")
+    told = shown_now(shown)
+    assert "--- turn 2" in told
+    assert "Ask two.\n" in told
+    assert "Answer four." in told
+    assert "Ask one." not in told
+    fork.close()
+
+
+def shown_now(sent: Sent) -> str:
+    """The newest result as it goes out, with the active content behind it."""
+    return "".join(map(sent.text, range(len(sent.messages) - 1, len(sent.parts))))
+
+
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+def test_activated_turns_fold_once_nothing_uses_them(parent: Host, layout: str) -> None:
+    parent.restart(layout=layout, rebase={"rent_factor": 0, "guard": 10})
+    ask(parent)
+    sent = context_tool(parent, "t", "activate", "chat:s turns 1-3")
+    ordinal, at = parent.state.index.by_object["chat:s"], len(sent.messages) - 1
+    assert parent.state.branch.sets.active >= {ordinal}
+    for number in range(4):
+        finish(parent)
+        sent = ask(parent, f"Ask again, {number}.")
+    assert ordinal not in parent.state.branch.sets.active
+    assert sent.text(at).startswith(f"toolcall_ref id=@{ordinal} tool=activate")
+    assert 'args="chat:s turns 1-3"' in sent.text(at)
+
+
+def test_activated_turns_can_be_deactivated(parent: Host) -> None:
+    ask(parent)
+    with pytest.raises(ToolError, match="@2 is locked: the chat cannot be deactivated"):
+        parent.tool("t", "deactivate", id="@2")
+    context_tool(parent, "t", "activate", "@2 turns 1-3")
+    context_tool(parent, "u", "deactivate", "@2")
+    assert 2 not in parent.state.branch.sets.active
+
+
+def test_the_parents_chat_names_the_same_turns(parent: Host) -> None:
+    fork = parent.fork("copy", 8)
+    ask(fork)
+    told = fork.tool("t", "activate", id="@2 turns 1")["content"][0]["text"]
+    assert told == fork.tool("u", "activate", id="chat:copy turns 1")["content"][0]["text"]
+    assert "Ask one.\n" in told
+    fork.close()
+
+
+def test_so_can_turns_that_a_compaction_covers(parent: Host) -> None:
+    compact(parent)
+    turn(parent, "five")
+    ask(parent)
+    fork = parent.fork("copy")
+    finish(fork)
+    ask(fork)
+    told = fork.tool("t", "activate", id="chat:copy turns 2")["content"][0]["text"]
+    assert "Ask two.\n" in told
+    assert "Answer two." in told
+    told = fork.tool("u", "activate", id="chat:copy turns 5")["content"][0]["text"]
+    assert "Ask five.\n" in told
+    fork.close()
+
+
+def test_turns_that_the_chat_does_not_have_are_refused(parent: Host) -> None:
+    ask(parent)
+    with pytest.raises(ToolError, match="There are no turns 8-9 in it: it holds turns 1 to 5"):
+        parent.tool("t", "activate", id="chat:s turns 8-9")
