@@ -14,6 +14,7 @@ from context.test_notices import notices
 from context.test_tools import said
 from context.working import Work
 from foredeck.context.state.nicknames import give_nickname
+from foredeck.hosts.protocol import CommandParams
 
 TEXT = lines(40)
 
@@ -125,6 +126,18 @@ def test_the_nickname_goes_along(work: Work) -> None:
     assert give_nickname(
         host.store, host.store.heads([host.state.index.entries[5].object]).popitem()[1], "plan"
     )
+
+
+def test_the_users_list_says_what_is_gone(work: Work) -> None:
+    work.file("c.py", TEXT.replace("line", "other line"))
+    work.read("c.py")
+    move(work, "a.py", "b.py")
+    (work.folder / "c.py").unlink()
+    work.notice_changes()
+    params = CommandParams(session="s", name="list", args="")
+    text = str(work.host.engine.command(params)["text"])
+    ends = {line.split()[0]: line.rpartition("/")[2] for line in text.splitlines()}
+    assert (ends["@3"], ends["@5"]) == ("a.py, moved", "c.py, deleted")
 
 
 def test_the_old_handle_says_where_the_file_is(work: Work) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from foredeck.cli.branches import Branches
     from foredeck.cli.find import Found
     from foredeck.cli.renames import Stretch
+    from foredeck.cli.session_sets import SetsAtCall
     from foredeck.cli.versions import Version
     from foredeck.store.protocol import Head, Store
 
@@ -169,8 +170,10 @@ def _cat(args: Namespace) -> int:
     with opened_store(args) as store:
         found = find_asked(store, args)
         version = find_version(store, found, args.at)
-        text = _content(store, found, version)
+        sets = _sets(store, version, args.at) if found.head.type == "session" else None
+        text = sets.to_text() if sets else _content(store, found, version)
         more = _chat(store, version) if args.json and found.head.type == "chat" else {}
+        more |= sets.to_json() if sets else {}
     if args.json:
         print_json({**_identity(found), **_place(version), "content": text, **more})
         return 0
@@ -243,6 +246,19 @@ def _chat(store: Store, version: Version) -> dict[str, Any]:
     return chat_fields(store, session_of(fields["session_ref"]), fields["turn_count"])
 
 
+def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
+    """Index, pool, active and pinned set of a session after its last call, or the last by then."""
+    from foredeck.cli.moments import parse_moment
+    from foredeck.cli.session_sets import call_by_then, newest_call, sets_at_call
+
+    session = version.head.fields["session_id"]
+    if at is None:
+        return sets_at_call(store, session, newest_call(store, session))
+    moment = parse_moment(at)
+    time_ms = version.head.time_ms if moment is None else moment
+    return sets_at_call(store, session, call_by_then(store, session, time_ms))
+
+
 def _content(store: Store, found: Found, version: Version) -> str:
     """The text of a version; that of a chat is rendered from its turns. Raises `NoContent`."""
     from foredeck.context.tools.versions import WHY_NO_CONTENT
@@ -311,8 +327,9 @@ COMMANDS = {
             "Print the content of an object exactly as it is stored, and nothing else: a file's\n"
             "text, a tool's output, a system prompt. A chat (chat:SESSION) is written as Markdown\n"
             "from the turns of all its branches, that of a fork from those it inherited first;\n"
-            "--json gives the turns too. Exit code 1 if the version has no content (deleted, not\n"
-            "text)."
+            "--json gives the turns too. A session (session:SESSION) is its index, with what was\n"
+            "in the pool, active and pinned after its last call, or after the last one by the\n"
+            "time of --at. Exit code 1 if the version has no content (deleted, not text)."
         ),
         example="foredeck cat src/main.ts --at '2h ago'",
         configure=_configure_cat,

@@ -40,6 +40,9 @@ def _run(args: Namespace) -> int:
         if args.branches:
             _print_branches(branches, args.json)
             return 0
+        if args.sets:
+            _print_sets(store, session, call, args.json)
+            return 0
         prompt = prompt_at(store, session, call)
     branch = branches.of_call(call)
     if args.json:
@@ -75,6 +78,16 @@ def _print_branches(branches: Branches, as_json: bool) -> None:
         for branch in branches.all
     ]
     print(table([("branch", "calls", "from", "", "asked"), *rows]))
+
+
+def _print_sets(store: Store, session: str, call: int, as_json: bool) -> None:
+    from foredeck.cli.session_sets import sets_at_call
+
+    found = sets_at_call(store, session, call)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print(found.to_text(), end="")
 
 
 def _ranges(calls: list[int]) -> str:
@@ -212,7 +225,15 @@ def _configure(parser: ArgumentParser) -> None:
         help="the last call by then (2026-03-01T14:00, '2h ago', yesterday), or the first one "
         "that had a text or message with this hash in it (8 digits or more)",
     )
-    parser.add_argument(
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument(
+        "--sets",
+        action="store_true",
+        help="instead of the prompt, list the session's index after the call, each object with "
+        "its version and its place: pinned, waiting (pinned, but out of view), active, inactive "
+        "(in the pool), or indexed",
+    )
+    instead.add_argument(
         "--branches",
         action="store_true",
         help="list the branches of the session instead: their calls, and where each began",
@@ -227,7 +248,9 @@ COMMAND = Command(
         "from the store. Messages that foredeck edited or added are marked in their\n"
         'heading. --json gives {"call", "system", "tools", "messages"}, messages in the\n'
         "shape that Pi sends on. What Pi itself leaves out (aborted answers) is marked, not\n"
-        "missing. --branches lists the branches of the session, abandoned ones included."
+        "missing. --sets shows index, pool, active and pinned objects as they were then; with\n"
+        '--json {"session", "call", "index", "pool", "active", "pinned", "waiting"}.\n'
+        "--branches lists the branches of the session, abandoned ones included."
     ),
     example="foredeck show 0199 --call 12",
     configure=_configure,

@@ -41,6 +41,15 @@ class Sets:
         """Pinned objects that are out of view."""
         return self.pins - self.active
 
+    def innermost(self, ordinal: int) -> str:
+        """What a user reads of an object's place: `pinned`, `waiting` (pinned, but out of view),
+        `active`, `inactive` (in the pool), or `indexed`."""
+        if ordinal in self.pins:
+            return "pinned" if ordinal in self.active else "waiting"
+        if ordinal in self.active:
+            return "active"
+        return "inactive" if ordinal in self.pool else "indexed"
+
     def show(self, ordinal: int) -> None:
         """Put an object into the metadata pool."""
         self._add("pool", ordinal)

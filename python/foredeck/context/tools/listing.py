@@ -7,6 +7,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
+from foredeck.model.documents import Fields
 
 SHOWN = 60
 
@@ -34,25 +35,18 @@ def _listed(entry: Entry) -> bool:
 def _line(session: Session, entry: Entry) -> str:
     head = session.workspace.head(entry.object)
     fields = {} if head is None else head.fields
-    what = (
-        entry.label
-        if entry.type == "file"
-        else f"{fields.get('tool')} {fields.get('args_display')}"
-    )
+    is_file = entry.type == "file"
+    what = entry.label if is_file else f"{fields.get('tool')} {fields.get('args_display')}"
     nickname = f" ({fields['nickname']})" if fields.get("nickname") else ""
-    return f"@{entry.ordinal:<4} {state_of(session, entry.ordinal):<9} {what}{nickname}"
+    place = session.branch.sets.innermost(entry.ordinal)
+    return f"@{entry.ordinal:<4} {place:<9} {what}{nickname}{_gone(fields)}"
 
 
-def state_of(session: Session, ordinal: int) -> str:
-    """The innermost set that holds an object; `waiting`: pinned, but out of view."""
-    sets = session.branch.sets
-    if ordinal in sets.pinned:
-        return "pinned"
-    if ordinal in sets.waiting:
-        return "waiting"
-    if ordinal in sets.active:
-        return "active"
-    return "inactive" if ordinal in sets.pool else "indexed"
+def _gone(fields: Fields) -> str:
+    """What to say of a file that is not there any more."""
+    if fields.get("moved_to"):
+        return ", moved"
+    return ", deleted" if fields.get("state") == "deleted" else ""
 
 
 def name_object(session: Session, arguments: str) -> str:

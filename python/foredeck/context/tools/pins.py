@@ -21,7 +21,7 @@ def pins_of(store: Store, session: str, ordinal: int) -> Iterator[Pin]:
     current: str | None = session
     lowest: int | None = None
     while current is not None:
-        own = [_pin(head) for head in store.history(member_id(current, ordinal))]
+        own = [pin_of_member(head) for head in store.history(member_id(current, ordinal))]
         for pin in own:
             if pin.object == object and (lowest is None or pin.version < lowest):
                 yield pin
@@ -55,7 +55,7 @@ def pin_at_call(store: Store, session: str, ordinal: int, call: int) -> Pin:
     member = store.head(member_id(session, ordinal), record.token)
     if member is None:
         raise ToolError(f"@{ordinal} did not exist yet at call {call}.")
-    return _pin(member)
+    return pin_of_member(member)
 
 
 def load_pinned(store: Store, pin: Pin) -> Document | None:
@@ -78,7 +78,7 @@ def verify(pin: Pin, content_hash: str | None, text_hash: str | None) -> None:
         )
 
 
-def _pin(member: Head) -> Pin:
+def pin_of_member(member: Head) -> Pin:
     """The pin of an index entry, under the token by which its version is read."""
     pin = Pin.model_validate(member.fields["pin"])
     own = pin.token == SAME_TRANSACTION

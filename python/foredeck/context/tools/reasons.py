@@ -9,7 +9,6 @@ from foredeck.context.policies.uses import Uses
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.context.status import short
-from foredeck.context.tools.listing import state_of
 from foredeck.model.calls import CallRecord
 
 REASONS: dict[str, str] = {
@@ -50,7 +49,7 @@ def _where(session: Session, ordinal: int) -> str:
     place = "its content is not in the prompt"
     if holder is not None:
         place = f"its content stands in message {holder + 1} of {len(conversation)}"
-    return f"@{ordinal} is {state_of(session, ordinal)}; {place}."
+    return f"@{ordinal} is {session.branch.sets.innermost(ordinal)}; {place}."
 
 
 def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:

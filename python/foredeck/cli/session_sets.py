@@ -1,0 +1,151 @@
+"""What a session had at a call: its index, and of that the pool, the active and the pinned set."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.cli.output import counted, printable, table, when
+from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.sets import Sets
+from foredeck.context.tools.pins import pin_of_member
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.documents import Fields
+from foredeck.model.records import Pin, call_id
+from foredeck.model.sources import path_of
+from foredeck.store.protocol import Head, Store, Token
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedObject:
+    """An object in the index, with the newest version that the session had seen by then."""
+
+    ordinal: int
+    type: str
+    name: str
+    pin: Pin
+    is_deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetsAtCall:
+    """The sets after a call. `call` is 0, and the sets are empty, before the first one."""
+
+    session: str
+    call: int
+    calls: int
+    """How many calls the session has made by now."""
+    time_ms: int | None
+    index: list[IndexedObject]
+    sets: Sets
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs: the index in full, the sets by handle."""
+        sets = self.sets
+        named = {"pool": sets.pool, "active": sets.active, "pinned": sets.pinned}
+        return {
+            "session": self.session,
+            "call": self.call or None,
+            "index": [self._described(entry) for entry in self.index],
+            **{name: _handles(members) for name, members in named.items()},
+            "waiting": _handles(sets.waiting),
+        }
+
+    def _described(self, entry: IndexedObject) -> dict[str, Any]:
+        return {
+            "handle": f"@{entry.ordinal}",
+            "object": entry.pin.object,
+            "type": entry.type,
+            "name": entry.name,
+            "version": f"v{entry.pin.version}",
+            "token": entry.pin.token,
+            "state": self.sets.innermost(entry.ordinal),
+            "deleted": entry.is_deleted,
+        }
+
+    def to_text(self) -> str:
+        """For people: totals, then one line per object."""
+        sets = self.sets
+        waiting = f" ({len(sets.waiting)} more out of view)" if sets.waiting else ""
+        totals = (
+            f"{counted(len(self.index), 'object')} in the index, {len(sets.pool)} in the pool, "
+            f"{len(sets.active)} active, {len(sets.pinned)} pinned{waiting}"
+        )
+        rows = [("handle", "state", "version", "object"), *map(self._row, self.index)]
+        return f"session {self.session}, {self._when()}\n{totals}\n\n{table(rows)}\n"
+
+    def _when(self) -> str:
+        if self.time_ms is None:
+            return "before its first call"
+        return f"call {self.call} of {self.calls}, {when(self.time_ms)}"
+
+    def _row(self, entry: IndexedObject) -> tuple[str, ...]:
+        deleted = ", deleted" if entry.is_deleted else ""
+        name = printable(entry.name).replace("\n", " ")
+        state = self.sets.innermost(entry.ordinal)
+        return f"@{entry.ordinal}", state, f"v{entry.pin.version}", name + deleted
+
+
+def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
+    """The sets after a call of a session, on the branch of that call; 0: before the first."""
+    calls = len(store.query("call", {"session": session}))
+    record = store.head(call_id(session, call)) if call else None
+    if record is None:
+        return SetsAtCall(session, 0, calls, None, _index(store, session, None), Sets())
+    state = CallLog().replay(record.id, lambda id: _load(store, id))
+    index = _index(store, session, record.token)
+    time_ms = CallRecord(record.fields).time_ms
+    return SetsAtCall(session, call, calls, time_ms, index, state.sets)
+
+
+def newest_call(store: Store, session: str) -> int:
+    """The last call of a session; 0 where it has made none."""
+    return max(
+        (head.fields["ordinal"] for head in store.query("call", {"session": session})), default=0
+    )
+
+
+def call_by_then(store: Store, session: str, time_ms: int) -> int:
+    """The last call that was stored by a time; 0 where there was none yet."""
+    heads = store.query("call", {"session": session})
+    stored_ms = {head.id: head.time_ms for head in heads}
+    records = in_order(head.fields for head in heads)
+    place = bisect_right([stored_ms[record.id] for record in records], time_ms)
+    return records[place - 1].ordinal if place else 0
+
+
+def _index(store: Store, session: str, at: Token | None) -> list[IndexedObject]:
+    heads = store.query("member", {"session": session})
+    known = (head if at is None else store.head(head.id, at) for head in heads)
+    found = [_indexed(store, member) for member in known if member is not None]
+    return sorted(found, key=lambda entry: entry.ordinal)
+
+
+def _indexed(store: Store, member: Head) -> IndexedObject:
+    pin, fields = pin_of_member(member), member.fields
+    seen = store.head(pin.object, Token(pin.token))
+    is_deleted = seen is not None and seen.fields.get("state") == "deleted"
+    name = " ".join(_words(fields, {} if seen is None else seen.fields))
+    return IndexedObject(fields["ordinal"], fields["object_type"], name, pin, is_deleted)
+
+
+def _words(member: Fields, fields: Fields) -> Iterator[str]:
+    """A file's path, a tool with its arguments, else the type; a fork also has its parent's."""
+    kind = member["object_type"]
+    if kind == "toolcall":
+        yield from (str(fields.get("tool")), str(fields.get("args_display") or ""))
+    elif kind == "file":
+        yield path_of(fields) or member.get("label") or member["object"]
+    else:
+        yield member["object"]
+
+
+def _load(store: Store, id: str) -> CallRecord | None:
+    head = store.head(id)
+    return None if head is None else CallRecord(head.fields)
+
+
+def _handles(members: Any) -> list[str]:
+    return [f"@{ordinal}" for ordinal in sorted(members)]

@@ -1,0 +1,140 @@
+"""What a session had in index, pool, active and pinned set: now, at a call, at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, context_tool, finish
+from context.working import Work
+from foredeck.cli.main import main
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A file is read (call 2) and pinned (call 3); then it is changed, and taken out of view
+    (call 4); then it is deleted (call 5)."""
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(Host(tmp_path / "home", session="first", cwd=str(folder.resolve()), disk=True))
+    work.file("a.py", lines(40))
+    ask(work.host)
+    work.read("a.py")
+    context_tool(work.host, "t1", "pin", "@3")
+    work.file("a.py", lines(40, "other"))
+    work.notice_changes()
+    context_tool(work.host, "t2", "deactivate", "@3")
+    finish(work.host)
+    (folder / "a.py").unlink()
+    work.notice_changes()
+    ask(work.host)
+    fork = work.host.fork("second")
+    ask(fork)
+    fork.close()
+    work.host.close()
+    return tmp_path / "home"
+
+
+def printed(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> str:
+    capsys.readouterr()
+    assert main([*arguments, "--home", str(home)]) == 0
+    return capsys.readouterr().out
+
+
+def sets_at(capsys: pytest.CaptureFixture[str], home: Path, call: int) -> Any:
+    text = printed(capsys, home, "show", "first", "--call", str(call), "--sets", "--json")
+    return json.loads(text)
+
+
+def named(sets: Any) -> tuple[list[str], ...]:
+    return tuple(sets[name] for name in ("pool", "active", "pinned"))
+
+
+def entry(sets: Any, handle: str) -> Any:
+    return next(entry for entry in sets["index"] if entry["handle"] == handle)
+
+
+def test_the_sets_are_those_of_the_call(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third, fourth, last = (sets_at(capsys, home, call) for call in range(1, 6))
+    assert [entry["handle"] for entry in first["index"]] == ["@1", "@2"]
+    assert named(first) == ([], [], [])
+    assert named(second) == (["@3", "@4"], ["@3"], [])
+    assert named(third) == (["@3", "@4"], ["@3"], ["@3"])
+    assert named(fourth) == (["@3", "@4"], [], [])
+    found = [(s["state"], s["version"], s["deleted"]) for s in map(at_3, (second, third, fourth))]
+    assert found == [("active", "v1", False), ("pinned", "v1", False), ("inactive", "v2", False)]
+    assert (at_3(last)["version"], at_3(last)["deleted"]) == ("v3", True)
+
+
+def at_3(sets: Any) -> Any:
+    return entry(sets, "@3")
+
+
+def test_a_person_reads_a_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head, totals, _, columns, *rows = printed(
+        capsys, home, "show", "first", "--call", "3", "--sets"
+    ).splitlines()
+    assert head.startswith("session first, call 3 of 5, ")
+    assert totals == "5 objects in the index, 2 in the pool, 1 active, 1 pinned"
+    assert columns.split() == ["handle", "state", "version", "object"]
+    assert [row.split()[:3] for row in rows[2:4]] == [
+        ["@3", "pinned", "v1"],
+        ["@4", "inactive", "v1"],
+    ]
+    assert rows[2].endswith("/repo/a.py")
+    newest = printed(capsys, home, "show", "first", "--sets").splitlines()
+    assert newest[6].endswith("/repo/a.py, deleted")
+
+
+def test_a_session_is_shown_as_its_sets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = printed(capsys, home, "show", "first", "--sets")
+    assert printed(capsys, home, "cat", "session:first") == shown
+    data = json.loads(printed(capsys, home, "cat", "session:first", "--json"))
+    assert data["content"] == shown
+    assert named(data) == named(sets_at(capsys, home, 5))
+    assert (data["type"], data["call"]) == ("session", 5)
+
+
+def test_a_fork_has_the_sets_that_it_inherited(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = json.loads(printed(capsys, home, "show", "second", "--sets", "--json"))
+    assert data["pool"] == ["@3", "@4"]
+    assert at_3(data)["version"] == "v3"
+
+
+def test_a_session_at_a_time_is_that_of_its_last_call_by_then(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    versions = json.loads(printed(capsys, home, "history", "session:first", "--json"))["versions"]
+    begun = json.loads(
+        printed(capsys, home, "cat", "session:first", "--json", "--at", versions[0]["token"])
+    )
+    assert begun["call"] in (None, 1)
+    assert named(begun) == ([], [], [])
+    now = json.loads(printed(capsys, home, "cat", "session:first", "--json", "--at", "now"))
+    assert now["call"] == 5
+
+
+def test_a_session_before_its_first_call_has_empty_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host(tmp_path / "home", session="first")
+    host.observe(
+        {
+            "toolCallId": "c0",
+            "toolName": "bash",
+            "content": [{"type": "text", "text": "early"}],
+            "isError": False,
+        },
+        {"command": "ls"},
+    )
+    host.close()
+    text = printed(capsys, tmp_path / "home", "cat", "session:first")
+    assert text.startswith("session first, before its first call\n")
+    assert ", 0 in the pool, 0 active, 0 pinned" in text
