@@ -1,0 +1,42 @@
+"""Sessions that an earlier version has stored are shown and resumed byte for byte."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.replay.replayed_session import ReplayedSession
+from foredeck.store.opening import open_store
+from resume.recorded import FIXTURES, StoredSession, digest, stored_sessions, unpack_store
+
+CASES = [
+    pytest.param(folder, stored, id=f"{folder.name}-{stored.id}")
+    for folder in sorted(FIXTURES.iterdir())
+    for stored in stored_sessions(folder)
+]
+
+
+@pytest.mark.parametrize(("folder", "stored"), CASES)
+def test_stored_prompts_are_shown_as_they_went_out(
+    folder: Path, stored: StoredSession, tmp_path: Path
+) -> None:
+    unpack_store(folder, tmp_path / "home")
+    with closing(open_store(stored.options.config(tmp_path / "home"))) as store:
+        calls = range(1, stored.calls + 1)
+        shown = [digest(prompt_at(store, stored.id, call).messages) for call in calls]
+    assert shown == stored.prompts[: stored.calls]
+
+
+@pytest.mark.parametrize(("folder", "stored"), CASES)
+def test_the_session_goes_on_with_the_bytes_of_before(
+    folder: Path, stored: StoredSession, tmp_path: Path
+) -> None:
+    unpack_store(folder, tmp_path / "home")
+    transcript = stored.transcript(folder, tmp_path)
+    session = ReplayedSession(tmp_path / "home", transcript, stored.options)
+    sent = [digest(session.call(call)[0]) for call in transcript.calls[stored.calls :]]
+    session.close()
+    assert sent == stored.prompts[stored.calls :]
