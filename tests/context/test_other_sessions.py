@@ -10,6 +10,9 @@ from context.messages import lines
 from context.scenes import ask, bash, context_tool, use
 from foredeck.context.state.nicknames import give_nickname
 from foredeck.errors import ToolError
+from foredeck.model.compactions import CompactionDocument
+from foredeck.model.records import by_foredeck
+from foredeck.store.protocol import Batch
 
 TEXT = lines(30)
 
@@ -72,8 +75,115 @@ def test_what_this_session_never_had_cannot_be_put_away(host: Host, tool: str) -
     assert len(host.state.index) == 2
 
 
-@pytest.mark.parametrize("name", ["chat:other", "session:other", "call:other:1", "turn:other:1"])
-def test_another_sessions_state_is_out_of_reach(host: Host, name: str) -> None:
+def test_a_chat_reads_as_it_was_said(host: Host) -> None:
+    shown = context_tool(host, "c1", "activate", "chat:other").text(2)
+    assert shown.startswith("--- user\nGo on.\n")
+    assert '--- toolcall @5 tool=bash args="run other-bash" status=ok' in shown
+    assert host.state.branch.sets.active == {3}
+
+
+def test_a_system_prompt_does_too(host: Host) -> None:
+    sent = context_tool(host, "c1", "pin", "system_prompt:other")
+    assert sent.text(2) == "You are a coding agent."
+    assert host.state.branch.sets.pinned == {3}
+
+
+def test_they_can_be_put_away_again(host: Host) -> None:
+    context_tool(host, "c1", "pin", "chat:other")
+    context_tool(host, "c2", "unpin", "chat:other")
+    context_tool(host, "c3", "deactivate", "chat:other")
+    assert host.state.branch.sets.active == set()
+
+
+def test_a_part_of_a_chat(host: Host) -> None:
+    sent = context_tool(host, "c1", "activate", "chat:other chars 1-8")
+    assert sent.text(2) == "--- user"
+
+
+def test_turns_of_a_chat(other: Host, new_host: NewHost) -> None:
+    use(other, "other-ls", "ls", "a.txt", path="/repo")
+    ask(other, "And then?")
+    bash(other, "second")
+    other.close()
+    mine = new_host(session="mine")
+    ask(mine)
+    shown = context_tool(mine, "c1", "activate", "chat:other turns 2").text(2)
+    assert shown.startswith("--- user\nAnd then?\n--- toolcall @")
+    assert "other-bash" not in shown
+    with pytest.raises(ToolError, match="There are no turns 7-9 in @3"):
+        mine.tool("c2", "activate", id="@3 turns 7-9")
+
+
+def test_chat_that_was_compacted(other: Host, new_host: NewHost) -> None:
+    compacted = CompactionDocument(
+        id="compaction:other:1",
+        session="other",
+        content="What was done.",
+        first_turn=1,
+        last_turn=2,
+        turns=[[1, "--- turn 1"], [2, "--- turn 2"]],
+        asked_by="user",
+        provenance=by_foredeck(),
+    )
+    other.store.commit(Batch([compacted.seal()]))
+    other.close()
+    mine = new_host(session="mine")
+    ask(mine)
+    assert context_tool(mine, "c1", "activate", compacted.id).text(2) == "What was done."
+    assert context_tool(mine, "c2", "activate", "@3 turns 2").text(4) == "--- turn 2"
+
+
+def test_a_session_has_no_text_and_is_listed_only(host: Host) -> None:
+    sent = context_tool(host, "c1", "activate", "session:other")
+    assert sent.text(2) == "@3 has no content to show: what was said in it is its chat (chat:ID)."
+    sets = host.state.branch.sets
+    assert (sets.pool, sets.active) == ({3}, set())
+
+
+@pytest.mark.parametrize("name", ["other:@3", "session:other:@3", "oth:@3"])
+def test_by_session_and_handle(host: Host, name: str) -> None:
+    assert context_tool(host, "c1", "activate", name).text(2) == f"@3\n{TEXT}"
+
+
+def test_by_the_start_of_its_id_where_only_one_fits(host: Host) -> None:
+    (file,) = host.store.query("file")
+    assert context_tool(host, "c1", "activate", file.id[:10]).text(2) == f"@3\n{TEXT}"
+    assert host.state.index.entries[3].object == file.id
+
+
+def test_a_start_that_fits_several_lists_them(other: Host, new_host: NewHost) -> None:
+    for id in ("toolu_01a", "toolu_01b"):
+        bash(other, id)
+    other.close()
+    mine = new_host(session="mine")
+    ask(mine)
+    with pytest.raises(ToolError, match="begins several ids: toolu_01a, toolu_01b"):
+        mine.tool("c1", "activate", id="toolu_01")
+    assert len(mine.state.index) == 2
+
+
+def test_a_handle_that_the_other_never_gave_is_refused(host: Host) -> None:
+    with pytest.raises(ToolError, match="No object is called 'other:@99'"):
+        host.tool("c1", "activate", id="other:@99")
+
+
+def test_an_id_of_theirs_that_is_ours_too_stays_ours(other: Host, new_host: NewHost) -> None:
+    """Some local models count from `call_0` in every session."""
+    bash(other, "call_0")
+    other.close()
+    mine = new_host(session="mine")
+    ask(mine)
+    bash(mine, "call_0", lines(20, "ours"))
+    assert mine.tool("c1", "activate", id="call_0")["content"][0]["text"] == "@3 stands above."
+    theirs = mine.store.head("call_0")
+    assert theirs is not None
+    shown = mine.tool("c2", "activate", id="other:@6")["content"][0]["text"]
+    assert shown == lines(20, "output of call_0")
+    assert mine.state.index.by_label["call_0"] == 3
+
+
+@pytest.mark.parametrize("name", ["call:other:1", "turn:other:1", "member:other:3"])
+def test_another_sessions_records_are_out_of_reach(host: Host, name: str) -> None:
     with pytest.raises(ToolError, match="No object is called"):
         host.tool("c1", "activate", id=name)
 

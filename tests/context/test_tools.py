@@ -211,8 +211,87 @@ def test_activate_on_a_listed_file_brings_what_is_there(new_host: NewHost, tmp_p
     work.file("a.py", TEXT)
     ask(work.host)
     work.run("ls", "a.py", path=".")
-    answer = said(work.host, "activate", "a.py")
-    assert answer == TEXT or answer.endswith("it was only listed; read it.")
+    assert said(work.host, "activate", "a.py") == TEXT
+    assert members(work.host)["active"] >= {entry_of(work.host, "a.py")}
+
+
+@pytest.mark.parametrize(
+    "form", ["deep/a.py", "{folder}/deep/a.py", "~/repo/deep/a.py", "@deep/a.py"]
+)
+@pytest.mark.parametrize("tool", ["activate", "pin"])
+def test_a_listed_file_is_read_by_every_path_that_read_takes(
+    new_host: NewHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, tool: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path.resolve()))
+    (tmp_path / "repo").mkdir()
+    work = Work(new_host(cwd=str((tmp_path / "repo").resolve()), disk=True))
+    work.file("deep/a.py", TEXT)
+    ask(work.host)
+    work.run("find", "deep/a.py", pattern="*.py", path=".")
+    assert said(work.host, tool, form.format(folder=work.folder)) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\x00\x01\x02" * 100, "it is not text"),
+        (b"line\n" * 500_000, "it is too large"),
+        (None, "it was deleted; an older version may be had, such as v1"),
+    ],
+)
+def test_a_listed_file_without_text_is_noted_and_not_active(
+    new_host: NewHost, tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    path = work.file("a.bin", TEXT)
+    ask(work.host)
+    work.run("ls", "a.bin", path=".")
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    at = entry_of(work.host, "a.bin")
+    assert said(work.host, "pin", "a.bin") == f"@{at} has no content to show: {why}."
+    work.host.call()
+    assert at not in members(work.host)["active"] | work.host.state.branch.sets.pins
+    assert at in members(work.host)["pool"]
+
+
+def test_a_listed_file_that_cannot_be_reached_says_so(host: Host) -> None:
+    """Such as one of a recording."""
+    ask(host)
+    use(host, "l", "ls", "a.py", path=".")
+    assert said(host, "activate", "a.py") == (
+        "@3 has no content to show: it was only listed; it cannot be reached from here."
+    )
+
+
+def test_what_was_deleted_is_no_longer_active_once_the_model_is_told(
+    new_host: NewHost, tmp_path: Path
+) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    path = work.file("a.py", TEXT)
+    ask(work.host)
+    work.read("a.py")
+    at = entry_of(work.host, "a.py")
+    context_tool(work.host, "p", "pin", "a.py")
+    assert members(work.host)["pinned"] == {at}
+    path.unlink()
+    work.notice_changes()
+    assert "a.py was deleted on disk" in last(ask(work.host))
+    assert members(work.host)["active"] == set()
+    assert work.host.state.branch.sets.waiting == {at}
+    assert said(work.host, "activate", "a.py v1") == f"@{at} v1 stands above."
+    work.host.call()
+    assert at in members(work.host)["active"]
+
+
+def entry_of(host: Host, path: str) -> int:
+    return host.state.index.by_label[f"{host.cwd}/{path}"]
 
 
 def test_an_image_has_no_text_to_bring_back(host: Host) -> None:

@@ -55,11 +55,16 @@ class Watched:
     def starts(self, id: str, tool: str, path: str) -> None:
         self.engine.tool_started(ToolStartedParams(session="s", id=id, tool=tool, path=path))
 
-    def ran(self, id: str, tool: str, path: str, said: str) -> None:
-        content = [{"type": "text", "text": said}]
-        self.engine.observe(
-            ToolObservedParams(session="s", id=id, tool=tool, input={"path": path}, content=content)
+    def ran(self, id: str, tool: str, path: str, said: str, parent: str | None = None) -> None:
+        params = ToolObservedParams(
+            session="s",
+            id=id,
+            parent=parent,
+            tool=tool,
+            input={"path": path},
+            content=[{"type": "text", "text": said}],
         )
+        self.engine.observe(params)
 
     def assemble(self, *then: str) -> AssembleResult:
         """A request after the file was read, and what the user has said since."""
@@ -128,6 +133,14 @@ def test_what_nobody_announced_is_not_the_agents(watched: Watched) -> None:
     watched.starts("t3", "edit", path="b.txt")
     (watched.folder / "a.txt").write_text("two")
     watched.turn_until(lambda: watched.authors("a.txt") == ["system", "system"])
+
+
+def test_a_file_that_was_listed_first_is_watched_once_it_is_read(watched: Watched) -> None:
+    watched.write_long_ago("b.txt", "one")
+    watched.ran("t2/1", "ls", ".", "b.txt", parent="t2")
+    watched.ran("t2/2", "read", "b.txt", "one", parent="t2")
+    (watched.folder / "b.txt").write_text("two")
+    watched.turn_until(lambda: len(watched.authors("b.txt")) == 3)
 
 
 def test_a_tool_that_never_ends_hides_nothing(watched: Watched) -> None:

@@ -186,15 +186,69 @@ def test_objects_without_text_say_why(pi: Pi) -> None:
         [
             [call("read", path="data.bin"), call("bash", command="ls")],
             call("bash", command="cat gone.txt > copy.txt; rm gone.txt"),
-            [call("activate", id="data.bin"), call("activate", id="other.txt")],
+            [call("activate", id="data.bin"), call("pin", id="gone.txt")],
             "done",
         ],
     )
-    binary, listed = results(model.requests[-1])[-2:]
+    binary, gone = results(model.requests[-1])[-2:]
     assert binary == f"{handle(pi, '/data.bin')} has no content to show: it is not text."
-    assert (
-        listed == f"{handle(pi, '/other.txt')} has no content to show: it was only listed; read it."
+    assert gone == (
+        f"{handle(pi, '/gone.txt')} has no content to show: "
+        "it was deleted; an older version may be had, such as v1."
     )
+    with stored(pi) as store:
+        *_, last = calls_of(store)
+        active = {ordinal for record in calls_of(store) for ordinal in record.sets.active.added}
+    assert last.stats.pinned == 0
+    assert int(handle(pi, "/data.bin")[1:]) not in active
+
+
+@one_version
+def test_a_listed_file_is_read_when_it_is_activated(pi: Pi) -> None:
+    """By any path that Pi's own `read` would take, and as far as that would go."""
+    listed = {"by-tail": "by-tail.txt", "by-at": "@deep/by-at.txt", "huge": "deep/huge.txt"}
+    (pi.repo / "deep").mkdir()
+    for name in listed:
+        (pi.repo / "deep" / f"{name}.txt").write_text(
+            lines(name, 300_000 if name == "huge" else 60)
+        )
+    at_home = pi.workspace.root / "home" / "notes.txt"
+    at_home.write_text(lines("notes"))
+    model = run(
+        pi,
+        [
+            [call("bash", command=f"ls deep/*.txt {at_home}")],
+            [call("activate", id=name) for name in listed.values()],
+            [call("pin", id="~/notes.txt")],
+            "done",
+        ],
+    )
+    tail, at, huge, notes = results(model.requests[-1])[-4:]
+    assert tail == f"{handle(pi, '/by-tail.txt')}\n{lines('by-tail')}"
+    assert at == f"{handle(pi, '/by-at.txt')}\n{lines('by-at')}"
+    assert huge == f"{handle(pi, '/huge.txt')} has no content to show: it is too large."
+    assert notes == f"{handle(pi, '/notes.txt')}\n{lines('notes')}"
+    assert_stable(answered(model))
+
+
+@one_version
+def test_objects_of_other_sessions_can_be_activated(pi: Pi) -> None:
+    """Chat, result and file of an earlier session, each by a name that the model may be given."""
+    (pi.repo / "a.txt").write_text(lines("a"))
+    run(pi, [call("read", path="a.txt"), call("bash", command="seq 300"), "found it"], "look here")
+    other = sessions(pi)
+    with stored(pi) as store:
+        (bash,) = [h for h in store.query("toolcall") if h.fields["tool"] == "bash"]
+        (member,) = store.query("member", {"object": bash.id})
+    output_of = f"{other[:13]}:@{member.fields['ordinal']}"
+    names = [f"chat:{other}", object_id(pi, "/a.txt")[:12], output_of]
+    model = run(pi, [*([call("activate", id=name)] for name in names), "done"], "and now here")
+    chat, file, output = results(model.requests[-1])
+    assert "--- user\nlook here\n--- toolcall @" in chat
+    assert chat.endswith("--- assistant\nfound it\n")
+    assert file.endswith(lines("a"))
+    assert output.endswith("\n299\n300\n")
+    assert_stable(answered(model))
 
 
 @one_version

@@ -18,11 +18,11 @@ from pathlib import PurePath
 
 from foredeck.cli.stored import NotFound
 from foredeck.model.documents import session_object_id
+from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import member_id, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store
 
-OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
 MIN_PREFIX = 4
 SHOWN = 6
 _HANDLE = re.compile(r"(?:(?P<session>.+):)?@(?P<ordinal>\d+)")

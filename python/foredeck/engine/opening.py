@@ -17,6 +17,7 @@ from foredeck.engine.recovery import Notify
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
+from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.sources import FileSource, FilesystemMap
@@ -101,6 +102,7 @@ class SessionOpener:
         session = self._load(store, params, filesystems)
         if not session.log.newest and (lost := unreadable_lines(params.file or "")):
             session.pending.user_messages.append(damage_report(lost))
+        session.chat_text = partial(render_chat, store)
         session.notify = partial(self._notify, "info")
         return OpenedSession(self._config, session, self._watch(session, filesystems, reconcile))
 

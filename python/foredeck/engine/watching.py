@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FilesystemMap, ToolEvent
@@ -61,6 +62,8 @@ class SessionWatch:
         self._call_soon = call_soon
         self._reconcile = reconcile
         self._looked_at = 0
+        self._listed: dict[int, str] = {}
+        """Content hashes of files that are not followed yet, since nobody has read them."""
         self._held: dict[str, set[str]] = {}
         self._waiting: set[str] = set()
         self._tracker = FileTracker(
@@ -72,9 +75,11 @@ class SessionWatch:
     def follow(self) -> None:
         """Track what the session has met since the last time."""
         entries = self._session.index.entries
-        for ordinal in range(self._looked_at + 1, len(entries) + 1):
+        read = [n for n, listed in self._listed.items() if entries[n].pin.content_hash != listed]
+        for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
+            self._listed.pop(ordinal, None)
             if entries[ordinal].type == "file":
-                self._follow(entries[ordinal].object, resumed=self._session.calls_at_opening > 0)
+                self._follow(entries[ordinal], resumed=self._session.calls_at_opening > 0)
         self._looked_at = len(entries)
 
     def differing(self) -> list[str]:
@@ -126,11 +131,14 @@ class SessionWatch:
     def _on_overflow(self) -> None:
         self._call_soon(lambda: self._reconcile(None))
 
-    def _follow(self, object_id: str, *, resumed: bool) -> None:
-        head = self._session.store.head(object_id)
-        if head is None or head.fields.get("state") == "listed":
+    def _follow(self, entry: Entry, *, resumed: bool) -> None:
+        head = self._session.store.head(entry.object)
+        if head is None:
+            return
+        if head.fields.get("state") == "listed":
+            self._listed[entry.ordinal] = entry.pin.content_hash
             return
         source = filesystem_source(head.fields)
         local = None if source is None else self._filesystems.local_path(source)
         if local is not None:
-            self._tracker.track(object_id, local, resumed=resumed)
+            self._tracker.track(entry.object, local, resumed=resumed)

@@ -34,6 +34,9 @@ KINDS: dict[str, type[Document]] = {
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 
+OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
+"""The types of what the model can refer to; all others are records."""
+
 
 def kind_of(type: str) -> type[Document]:
     """The class of a type, `Document` for an unknown one."""

@@ -19,6 +19,8 @@ def apply_decision(sets: Sets, decision: Mapping[str, Any]) -> None:
     """Change the sets as a context tool has decided."""
     ordinal = decision["ordinal"]
     match decision.get("op"):
+        case "list":
+            sets.show(ordinal)
         case "activate":
             sets.activate(ordinal)
         case "deactivate":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from foredeck.context.intake.renames import renamed
@@ -28,8 +29,10 @@ def attach_notices(session: Session, context: RenderContext) -> None:
     item = conversation.items[index]
     if not pending or item.kind not in ("user", "result") or index in session.branch.edits.drops:
         return
-    lines = [line for n, change in pending.take().items() if (line := _line(session, n, change))]
+    changes = pending.take()
+    lines = [line for n, change in changes.items() if (line := _line(session, n, change))]
     store_notices(session)
+    _release_textless(session, [n for n, change in changes.items() if change != "moved"])
     if not lines:
         return
     part = conversation.parts[index]
@@ -37,6 +40,14 @@ def attach_notices(session: Session, context: RenderContext) -> None:
     notice = text_block("\n".join(lines))
     blocks = [*own, notice] if item.kind == "user" else [notice, *own]
     context.render(index, replace(part, blocks=blocks))
+
+
+def _release_textless(session: Session, ordinals: Iterable[int]) -> None:
+    """What has no text any more is not active: the old copy may leave at the next rebase."""
+    for ordinal in ordinals:
+        entry = session.index.entries.get(ordinal)
+        if entry is not None and entry.pin.text_hash is None:
+            session.branch.release_object(ordinal)
 
 
 def _line(session: Session, ordinal: int, change: FileChange) -> str | None:

@@ -19,6 +19,8 @@ from foredeck.store.protocol import Batch, Head, Token
 PATIENCE_S = 0.25
 """How long a prompt waits, at most, for files that somebody is writing at this moment."""
 _PAUSE_S = 0.02
+MAX_ATTEMPTS = 5
+"""How often a file is read, if another engine stores a version of it first each time."""
 
 
 def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:
@@ -36,6 +38,26 @@ def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0
         if time.monotonic() >= end:
             return
         time.sleep(_PAUSE_S)
+
+
+def read_listed(session: Session, path: str) -> None:
+    """Read a file that no tool has read, and take in what is found, whatever that is.
+
+    `path`: as the host's tools have it.
+    """
+    if not session.workspace.empty:
+        session.workspace.commit()
+    for _ in range(MAX_ATTEMPTS):
+        sighting = session.source.sight(path, "read")
+        try:
+            token = _store(session, [sighting])
+        except Conflict:
+            continue  # another engine has read it
+        if sighting.document is not None:
+            session.see(Seen.of(sighting.document, sighting.path, token))
+        elif sighting.head is not None:
+            session.see_head(sighting.head, sighting.path)
+        return
 
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:

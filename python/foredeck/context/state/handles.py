@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from foredeck.context.state.elsewhere import claimed, find_by_prefix, find_stored, identity
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
-from foredeck.model.records import nickname_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head
 
@@ -47,8 +47,8 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
     """The object that `text` names, with an optional `v3`, `call 5`, `turns 3-7` or `chars 1-900`
     behind it.
 
-    `beyond`: a file or tool call that is stored, but that this session has not met, joins its
-    index, so that the model can refer to it from then on; the caller commits that.
+    `beyond`: an object that is stored, but that this session has not met, joins its index, so that
+    the model can refer to it from then on; the caller commits that.
     Raises `ToolError` that lists the nearest candidates where none or several fit.
     """
     name = text.strip()
@@ -82,7 +82,8 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
     if ordinal is None:
         ordinal = _by_path(session, name) or _by_identity(session, name)
     if ordinal is None:
-        return (_stored(session, name) if beyond else None) or _by_part(session, name)
+        head = find_stored(session, name) if beyond else None
+        return _by_part(session, name, beyond) if head is None else _meet(session, head)
     if index.by_label.get(name, ordinal) != ordinal:
         # A provider's id that was given out more than once.
         same = [e for e in index.entries.values() if name in (e.object, e.label)]
@@ -95,22 +96,17 @@ def _by_path(session: Session, name: str) -> int | None:
 
 
 def _by_identity(session: Session, name: str) -> int | None:
-    """A file by another of its names: through a link, or as a container has it."""
-    return session.index.by_object.get(_identity(session, name))
+    """A file by another of its names: through a link, from `~`, or as a container has it."""
+    return session.index.by_object.get(identity(session, name))
 
 
-def _identity(session: Session, name: str) -> str:
-    return session.source.identify(name, session.cwd or None)[0]
-
-
-def _stored(session: Session, name: str) -> Entry | None:
-    """An object that other sessions have met, by its nickname, its full id or its path."""
-    store = session.store
-    head = _claimed(session, name) or store.head(name) or store.head(_identity(session, name))
-    if head is None or head.type not in ("file", "toolcall"):
-        return None
+def _meet(session: Session, head: Head) -> Entry:
+    """The entry of an object that another session has met. It takes no label from one of ours."""
+    known = session.index.by_object.get(head.id)
+    if known is not None:
+        return session.index.entries[known]
     label = path_of(head.fields) or head.fields.get("provider_call_id") or ""
-    return session.see_head(head, label)
+    return session.see_head(head, "" if label in session.index.by_label else label)
 
 
 def _absolute(session: Session, name: str) -> str:
@@ -118,19 +114,13 @@ def _absolute(session: Session, name: str) -> str:
 
 
 def _by_nickname(session: Session, name: str) -> int | None:
-    head = _claimed(session, name)
+    head = claimed(session.store, name)
     return None if head is None else session.index.by_object.get(head.id)
 
 
-def _claimed(session: Session, name: str) -> Head | None:
-    """The object that has this nickname."""
-    claim = session.store.head(nickname_id(name))
-    owner = None if claim is None else claim.fields.get("object")
-    return None if owner is None else session.store.head(owner)
-
-
-def _by_part(session: Session, name: str) -> Entry:
-    """An object whose id begins, or whose path ends, with `name`, if only one does."""
+def _by_part(session: Session, name: str, beyond: bool) -> Entry:
+    """An object whose id begins, or whose path ends, with `name`, if only one does: of this
+    session's, or else of all."""
     named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
     tail = "/" + name.lstrip("./")
     found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
@@ -140,6 +130,9 @@ def _by_part(session: Session, name: str) -> Entry:
         return found[0]
     if found:
         raise _ambiguous(session, name, found)
+    head = find_by_prefix(session.store, name) if beyond else None
+    if head is not None:
+        return _meet(session, head)
     near = _nearest(named, name)
     hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
     raise ToolError(f"No object is called {name!r}.{hint}")

@@ -60,6 +60,9 @@ class Session:
     """How many turns its chat has, those of all branches together."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """What was compacted, by id, oldest first; without its turns."""
+    chat_text: Callable[[str, int, range | None], str] = lambda _session, _turns, _asked: ""
+    """A stored session's chat, so many answers of it, as the host's adapter writes it; of these
+    user turns alone, where some are named."""
     notify: Callable[[str], None] = lambda _text: None
     """Tells the user something at once, and not with the next answer."""
     branch: Branch = field(default_factory=Branch)

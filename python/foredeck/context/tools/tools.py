@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.context import wording
 from foredeck.context.intake.context_tools import apply_decision
-from foredeck.context.intake.reconcile import PATIENCE_S, look_again
+from foredeck.context.intake.reconcile import PATIENCE_S, look_again, read_listed
 from foredeck.context.intake.renames import renamed
 from foredeck.context.rendering.layout import shown_name, shown_text
 from foredeck.context.rendering.savings import shown_lines
@@ -22,6 +22,7 @@ from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.context.tools.versions import Content, content_of
 from foredeck.errors import ToolError
+from foredeck.model.documents import chat_id, system_prompt_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,15 @@ class ContextTools:
         if entry.type == "file":
             # The watcher may lag behind: the model gets what is on the disk now, if it has settled.
             look_again(self._session, [entry.object], PATIENCE_S)
+            self._read_if_listed(entry)
         content = content_of(self._session, wanted)
         if wanted.slice is not None:
             return self._part(op, wanted, content)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
-            # What is asked of a renamed file is for its new handle.
-            done = op if renamed(self._session, entry) is None else "none"
+            # What is asked of a renamed file is for its new handle. What has no text is listed, and
+            # cannot be active.
+            done = "list" if renamed(self._session, entry) is None else "none"
             return ToolAnswer(text, _decision(done, entry, form="note"))
         arguments = folded_arguments(self._session, entry)
         if arguments is not None:
@@ -118,6 +121,12 @@ class ContextTools:
             return self._beginning(op, entry, content)
         text = content.text or wording.empty(entry.ordinal)
         return ToolAnswer(text, _decision(op, entry, content, form="full"))
+
+    def _read_if_listed(self, entry: Entry) -> None:
+        """A file that is known by its name alone is read, as the model's `read` would do."""
+        head = self._session.workspace.head(entry.object)
+        if head is not None and head.fields.get("state") == "listed":
+            read_listed(self._session, self._session.name_of(entry))
 
     def _part(self, op: str, wanted: Wanted, content: Content) -> ToolAnswer:
         """The turns or characters that were asked for, as many as fit into one answer."""
@@ -174,8 +183,15 @@ class ContextTools:
 
     def _refuse_locked(self, entry: Entry, why: str) -> None:
         head = self._session.workspace.head(entry.object)
-        if head is not None and head.fields.get("locked"):
+        if head is not None and head.fields.get("locked") and not self._is_elsewhere(entry):
             raise ToolError(f"@{entry.ordinal} is locked: the {entry.type} {why}.")
+
+    def _is_elsewhere(self, entry: Entry) -> bool:
+        """Whether this is another session's chat or system prompt, which is not in view."""
+        session = self._session
+        here = (session.id, *session.ancestors)
+        ours = {make_id(id) for id in here for make_id in (chat_id, system_prompt_id)}
+        return entry.type in ("chat", "system_prompt") and entry.object not in ours
 
 
 def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:

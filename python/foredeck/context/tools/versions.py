@@ -19,10 +19,11 @@ from foredeck.model.records import SAME_TRANSACTION
 WHY_NO_CONTENT = {
     "binary": "it is not text",
     "huge": "it is too large",
-    "listed": "it was only listed; read it",
+    "listed": "it was only listed; it cannot be reached from here",
     "deleted": "it was deleted; an older version may be had, such as v1",
     "unreadable": "it cannot be read",
     "special": "it is not a regular file",
+    "session": "what was said in it is its chat (chat:ID)",
 }
 
 
@@ -60,6 +61,8 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     if part.unit == "turn":
         if entry.object in map(chat_id, (session.id, *session.ancestors)):
             return Content(turns_of_branch(session, part.first, part.last), None, 1)
+        if entry.type == "chat":
+            return _turns_elsewhere(session, entry, part)
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
         turns = turns_of(chat, part.first, part.last, session.store.blob)
@@ -74,6 +77,21 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
 
 
+def _turns_elsewhere(session: Session, entry: Entry, part: Slice) -> Content:
+    """Turns of another session's chat, on whichever of its branches."""
+    head = session.workspace.head(entry.object)
+    count = 0 if head is None else head.fields["turn_count"]
+    asked = range(part.first, part.last + 1)
+    text = session.chat_text(_session_of(entry.object), count, asked)
+    if not text:
+        raise ToolError(f"There are no turns {part.first}-{part.last} in @{entry.ordinal}.")
+    return Content(text, None, entry.pin.version)
+
+
+def _session_of(chat: str) -> str:
+    return chat.removeprefix(chat_id(""))
+
+
 def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
     """A version by its pin: the one that is named, the one as of a call, or the newest seen."""
     store, ordinal = session.store, entry.ordinal
@@ -83,7 +101,7 @@ def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
         pin = pin_of(store, session.id, ordinal, wanted.version)
     else:
         return _newest(session, entry)
-    return _content(load_pinned(store, pin), pin.version)
+    return _content(session, load_pinned(store, pin), pin.version)
 
 
 def _newest(session: Session, entry: Entry) -> Content:
@@ -93,18 +111,21 @@ def _newest(session: Session, entry: Entry) -> Content:
     if new is not None:
         return Content(None, None, pin.version, f"it moved, activate @{new.ordinal} instead")
     if pin.token != SAME_TRANSACTION:
-        return _content(load_pinned(store, pin), pin.version)
+        return _content(session, load_pinned(store, pin), pin.version)
     for stored in pins_of(store, session.id, entry.ordinal):
         if stored.version == pin.version:
-            return _content(load_pinned(store, stored), pin.version)
+            return _content(session, load_pinned(store, stored), pin.version)
     # Met in this very tool call: its index entry is not committed yet.
-    return _content(store.get(entry.object, Document), pin.version)
+    return _content(session, store.get(entry.object, Document), pin.version)
 
 
-def _content(document: Document | None, version: int) -> Content:
+def _content(session: Session, document: Document | None, version: int) -> Content:
     if document is None:
         return Content(None, None, version, "it is not stored")
-    if document.content is None:
-        state = str((document.model_extra or {}).get("state") or "")
+    text, fields = document.content, document.model_extra or {}
+    if document.type == "chat":
+        text = session.chat_text(_session_of(document.id), fields["turn_count"], None)
+    if text is None:
+        state = "session" if document.type == "session" else str(fields.get("state") or "")
         return Content(None, None, version, WHY_NO_CONTENT.get(state, "it has none"))
-    return Content(document.content, hash_text(document.content), version)
+    return Content(text, hash_text(text), version)

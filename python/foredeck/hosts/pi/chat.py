@@ -16,9 +16,9 @@ from foredeck.model.messages import load_message, unpack
 from foredeck.store.protocol import Head, Store
 
 
-def render_chat(store: Store, session: str, turns: int) -> str:
+def render_chat(store: Store, session: str, turns: int, asked: range | None = None) -> str:
     """What a session inherited as a fork, then the first `turns` turns of its own, over all its
-    branches, in the order of their making.
+    branches, in the order of their making. `asked`: only what belongs to these turns of the user.
 
     `--- user`, `--- assistant`, `--- thinking` and other roles head a section; a tool call is one
     line: `--- toolcall @12 tool=bash args="ls -la" status=ok`. Those that it has made itself follow
@@ -26,10 +26,14 @@ def render_chat(store: Store, session: str, turns: int) -> str:
     """
     inherited = inherited_turns(store, session)
     heads = [*inherited.turns, *_own_turns(store, session, turns)]
+    if asked is not None:
+        heads = [head for head in heads if head.fields["user_turn"] in asked]
     calls = [call for head in heads for call in head.fields["toolcall_ids"]]
     nested = _nested(store, {session, *(head.fields["session"] for head in inherited.turns)})
     chat = _Chat(store, _handles(store, session), store.heads(calls), nested)
-    lines = [*_missing(inherited), *(line for head in heads for line in chat.turn(head))]
+    lines = [line for head in heads for line in chat.turn(head)]
+    if asked is None:
+        lines = [*_missing(inherited), *lines]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,0 +1,75 @@
+"""Objects that only other sessions have met, by what the model may call them."""
+
+from __future__ import annotations
+
+import re
+
+from foredeck.context.state.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.records import member_id, nickname_id
+from foredeck.sources.toolpaths import tool_path
+from foredeck.store.protocol import Head, Store
+
+_HANDLE = re.compile(r"(?:session:)?(?P<session>.+):@(?P<ordinal>\d+)")
+_LIKE_AN_ID = re.compile(r"(?=.*\d)[\w:|/-]{8,}")
+"""Looking for the start of an id reads the heads of all objects, so a mere word is no reason to."""
+SHOWN = 5
+
+
+def find_stored(session: Session, name: str) -> Head | None:
+    """The stored object with this nickname, full id, path, or `SESSION:@12`; None for none.
+
+    Raises `ToolError` where the start of a session's id fits several.
+    """
+    store = session.store
+    handle = _HANDLE.fullmatch(name)
+    if handle is not None:
+        return _by_handle(store, handle["session"], int(handle["ordinal"]))
+    head = claimed(store, name) or store.head(name) or store.head(identity(session, name))
+    return head if head is not None and head.type in OBJECT_TYPES else None
+
+
+def find_by_prefix(store: Store, name: str) -> Head | None:
+    """The one stored object whose id begins with `name`; None for none.
+
+    Raises `ToolError` where several do.
+    """
+    if _LIKE_AN_ID.fullmatch(name) is None:
+        return None
+    found = [
+        head for type in OBJECT_TYPES for head in store.query(type) if head.id.startswith(name)
+    ]
+    return _the_one(name, found)
+
+
+def claimed(store: Store, name: str) -> Head | None:
+    """The object that has this nickname."""
+    claim = store.head(nickname_id(name))
+    owner = None if claim is None else claim.fields.get("object")
+    return None if owner is None else store.head(owner)
+
+
+def identity(session: Session, name: str) -> str:
+    """The id of the file that a path names, as the host's `read` takes it: relative to the
+    session's folder, absolute, or from `~`; through a link, or as a container has it."""
+    return session.source.identify(tool_path(name), session.cwd or None)[0]
+
+
+def _by_handle(store: Store, session: str, ordinal: int) -> Head | None:
+    member = store.head(member_id(session, ordinal))
+    if member is None:
+        wrappers = store.query("session")
+        fits = [head for head in wrappers if head.fields["session_id"].startswith(session)]
+        wrapper = _the_one(session, fits)
+        if wrapper is not None:
+            member = store.head(member_id(wrapper.fields["session_id"], ordinal))
+    return None if member is None else store.head(member.fields["object"])
+
+
+def _the_one(name: str, found: list[Head]) -> Head | None:
+    if len(found) > 1:
+        shown = ", ".join(head.id for head in found[:SHOWN])
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        raise ToolError(f"{name!r} begins several ids: {shown}{more}. Give more of the id.")
+    return found[0] if found else None
