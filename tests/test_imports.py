@@ -13,7 +13,7 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "finding", "model", "config", "store", "sources", "context"),
-    *("hosts", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
+    *("hosts", "histories", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
 )
 
 #: The same within `context`.

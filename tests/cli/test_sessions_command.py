@@ -43,6 +43,8 @@ def test_sessions_tells_what_is_stored(home: Path, capsys: pytest.CaptureFixture
                 "last_ms": START_MS + 9000,
                 "parent": None,
                 "started_by": None,
+                "harness": "pi",
+                "ingested": False,
                 "host_file": None,
                 "gone": False,
             }

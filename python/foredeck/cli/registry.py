@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "name": "give an object a nickname",
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
+    "ingest": "read the histories that coding agents have kept into the store",
     "forget": "erase a session and what belongs to it alone",
     "vacuum": "give the space of what was erased back to the disk",
     "doctor": "check this machine and say what to do about each finding",

@@ -31,6 +31,7 @@ def _run(args: Namespace) -> int:
 
 
 def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
+    from foredeck.histories.standing import progress_in
     from foredeck.model.calls import CallRecord
     from foredeck.model.records import call_id
     from foredeck.store.forgetting import size_of
@@ -39,7 +40,11 @@ def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
     id, file = fields["session_id"], fields.get("host_file")
     calls = len(store.query("call", {"session": id}))
     records = store.heads([call_id(id, 1), call_id(id, calls)])
-    times = [CallRecord(head.fields).time_ms for head in records.values()] or [head.time_ms]
+    times = [CallRecord(head.fields).time_ms for head in records.values()]
+    read_in = progress_in(fields)
+    if read_in is not None:
+        times += filter(None, (read_in.first_ms, read_in.last_ms))
+    times = times or [head.time_ms]
     size = {"size_bytes": size_of(store, id)} if sized else {}
     return size | {
         "session": id,
@@ -50,8 +55,10 @@ def _session(store: Store, head: Head, *, sized: bool) -> dict[str, Any]:
         "last_ms": max(times),
         "parent": fields.get("parent_session"),
         "started_by": fields.get("started_by"),
+        "harness": fields.get("harness") or "pi",
+        "ingested": read_in is not None,
         "host_file": file,
-        "gone": file is not None and not Path(file).exists(),
+        "gone": file is not None and read_in is None and not Path(file).exists(),
     }
 
 
@@ -74,6 +81,8 @@ def _row(session: dict[str, Any]) -> tuple[str, ...]:
     parent = f" (from {session['parent']})" if session["parent"] else ""
     if session["started_by"]:
         parent += f" (started by {session['started_by']})"
+    if session["ingested"]:
+        parent += f" (read from {session['harness']})"
     if session["gone"]:
         parent += " (gone)"
     return (
@@ -101,7 +110,8 @@ COMMAND = Command(
         "List the stored sessions, newest first: id, times of the first and the last model call,\n"
         "number of calls and of objects in the session's index, the folder it worked in, and the\n"
         "session it was forked from or whose agent started it. Times are local; with --json in\n"
-        "milliseconds since 1970. `(gone)`: Pi's own file of the session was deleted."
+        "milliseconds since 1970. `(gone)`: Pi's own file of the session was deleted. `(read from\n"
+        "...)`: it was read from an agent's history, and its times are those of its messages."
     ),
     example="foredeck sessions",
     configure=_configure,

@@ -71,26 +71,37 @@ class Ingest:
         self._answered = answered
         self._user: str | None = None
         """Address of the user message that the next turn begins with."""
+        self._user_turn = 0
         self._others: list[str] = []
         self._extras: dict[str, Any] = {}
         self._round = ToolRound(session)
+        self._was_read_in = session.turns > 0 and session.log.newest == 0
+        """The session has turns that no call record knows: its history was read in."""
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
-        session = self._session
-        self._round = ToolRound(session, item)
-        if new and item.key.address not in session.log.known:
-            turn_id = self._turn_id(session.turns + 1)
-            self._round.name_objects(results, turn_id)
-            if item.calls or not self._is_taken(item):
-                self._put_turn(item, turn_id)
+        if new and item.key.address not in self._session.log.known and not self._is_taken(item):
+            self.turn(item, results)
+        else:
+            self._round = ToolRound(self._session, item)
+            self._user, self._others, self._extras = None, [], {}
+
+    def turn(self, item: Item | None, results: dict[str, Item]) -> None:
+        """Store the next turn: what was said since the one before, and the answer, if there is one.
+
+        The results that answer it follow.
+        """
+        self._round = ToolRound(self._session, item)
+        turn_id = self._turn_id(self._session.turns + 1)
+        self._round.name_objects(results, turn_id)
+        self._put_turn(item, turn_id)
         self._user, self._others, self._extras = None, [], {}
 
     def other(self, item: Item) -> None:
         """A message that is neither the assistant's nor a result."""
         self.keep_extras(item)
         if item.kind == "user" and self._user is None:
-            self._user = item.key.address
+            self._user, self._user_turn = item.key.address, item.turn
         else:
             self._others.append(item.key.address)
 
@@ -143,26 +154,32 @@ class Ingest:
         session.workspace.put(chat.seal())
 
     def _is_taken(self, item: Item) -> bool:
-        """Whether an answer got its turn when it was given (`observing.take_answer`)."""
+        """Whether an answer got its turn when it was given (`observing.take_answer`), or when its
+        session's history was read in."""
+        if item.calls and not self._was_read_in:
+            return False
         where = {"session": self._session.id, "assistant": item.key.address}
         return bool(self._session.store.query("turn", where))
 
-    def _put_turn(self, item: Item, turn_id: str) -> None:
+    def _put_turn(self, item: Item | None, turn_id: str) -> None:
         session = self._session
         session.turns += 1
-        self.keep_extras(item)
+        if item is not None:
+            self.keep_extras(item)
         turn = TurnDocument(
             id=turn_id,
             session=session.id,
             user=self._user,
-            assistant=item.key.address,
+            assistant=None if item is None else item.key.address,
             others=self._others,
             toolcall_ids=self._round.object_ids,
-            assistant_meta=item.meta,
-            user_turn=item.turn,
+            assistant_meta={} if item is None else item.meta,
+            user_turn=self._user_turn if item is None else item.turn,
             answers=self._answered,
             extras=self._extras or None,
         )
+        if session.origin:
+            turn.provenance = Provenance(origin=session.origin, generator="system")
         session.workspace.put(turn.seal())
 
     def _known(self, item: Item, head: Head) -> IngestedResult:

@@ -58,7 +58,7 @@ def make_toolcall(
     images = [_image_blob(session, block) for block in item.blocks if _is_image(block)]
     document = ToolcallDocument(
         id=object_id,
-        provenance=Provenance(origin=TOOL_ORIGIN, generator="tool"),
+        provenance=Provenance(origin=session.origin or TOOL_ORIGIN, generator="tool"),
         content=item.text if has_text or not images else None,
         tool=item.tool or call.tool,
         args=pack(call.arguments, blobs),

@@ -58,6 +58,8 @@ class Session:
     """Ordinal of the newest call when the session was opened."""
     turns: int = 0
     """How many turns its chat has, those of all branches together."""
+    origin: str = ""
+    """Harness and file that its messages are read from, where that is an old history."""
     compactions: dict[str, Fields] = field(default_factory=dict)
     """What was compacted, by id, oldest first; without its turns."""
     chat_text: Callable[[str, int, range | None], str] = lambda _session, _turns, _asked: ""

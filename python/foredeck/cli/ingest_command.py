@@ -1,0 +1,165 @@
+"""`foredeck ingest`: histories of coding agents, read into the store."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, made_store, opened_store
+from foredeck.store.registry import store_kind
+
+if TYPE_CHECKING:
+    from foredeck.histories.finding import UsualFolder
+    from foredeck.histories.ingesting import Report
+    from foredeck.store.protocol import Store
+
+MAX_LISTED = 20
+"""Skipped files that are listed; of more, the number is given."""
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.histories.finding import usual_folders
+    from foredeck.histories.ingesting import ingest_files
+
+    files = _named_files(args.paths)
+    if not args.paths:
+        folders = usual_folders()
+        if not _agreed(folders, args):
+            return 0
+        files = [file for folder in folders for file in folder.files]
+    with (
+        _store(args) as store,
+        Progress("reading histories, message") as progress,
+    ):
+        report = ingest_files(store, files, dry=args.dry_run, advance=progress.advance)
+    if args.json:
+        print_json(asdict(report) | {"dry_run": args.dry_run})
+    else:
+        _print_report(report, dry=args.dry_run)
+    return 0
+
+
+def _named_files(paths: Sequence[Path]) -> list[Path]:
+    """The files that the command line names. Raises `NotFound` for a path that is not there."""
+    from foredeck.histories.finding import history_files
+
+    for path in paths:
+        if not path.exists():
+            raise NotFound(f"{path} does not exist.")
+    files = list(history_files(paths))
+    if paths and not files:
+        raise NotFound(f"no history (*.jsonl, *.jsonl.gz) in {', '.join(map(str, paths))}.")
+    return files
+
+
+def _agreed(folders: list[UsualFolder], args: Namespace) -> bool:
+    """Whether what lies in the usual folders is to be read; says what that is."""
+    if not folders:
+        print(
+            "No history of Pi, Claude Code or Codex lies where they keep them; "
+            "`foredeck ingest PATH...` reads files and folders anywhere.",
+            file=sys.stderr,
+        )
+        return False
+    for folder in folders:
+        files = counted(len(folder.files), "file")
+        size = short_count(folder.size)
+        print(f"{folder.agent}: {files}, {size}B, in {folder.path}", file=sys.stderr)
+    if args.yes or args.dry_run:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        print(
+            "Nothing was read: `foredeck ingest --yes` reads these, `foredeck ingest PATH...` "
+            "some of them, and with --dry-run either says what it would do.",
+            file=sys.stderr,
+        )
+        return False
+    print("Read them into the store? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+@contextmanager
+def _store(args: Namespace) -> Iterator[Store | None]:
+    """The store; it is made if there is none, but not for a dry run."""
+    if not args.dry_run:
+        with made_store(args) as store:
+            yield store
+        return
+    config = resolve_config(args).config
+    if not store_kind(config.store).exists(config):
+        yield None
+        return
+    with opened_store(args) as store:
+        yield store
+
+
+def _print_report(report: Report, *, dry: bool) -> None:
+    would = "would be " if dry else ""
+    of = ", ".join(f"{count:,} of {harness}" for harness, count in sorted(report.files.items()))
+    print(
+        f"{counted(sum(report.files.values()), 'file')} {would}read{f' ({of})' if of else ''}, "
+        f"{report.unchanged:,} with nothing new, {len(report.skipped):,} skipped"
+    )
+    print(
+        f"{counted(report.new, 'new session')}, {report.grown:,} with more in them; "
+        f"{counted(report.messages, 'message')}, {counted(report.tool_calls, 'tool call')}"
+    )
+    if report.recorded:
+        print(f"{counted(report.recorded, 'session')} left alone: foredeck recorded them itself")
+    if report.forgotten:
+        print(f"{counted(report.forgotten, 'session')} left out: they were forgotten")
+    _print_counts("could not be read", report.unreadable)
+    _print_counts("hold nothing that was said", report.other)
+    for path, reason in list(report.skipped.items())[:MAX_LISTED]:
+        print(f"skipped: {path} {reason}")
+    if len(report.skipped) > MAX_LISTED:
+        print(f"and {len(report.skipped) - MAX_LISTED:,} more; --json lists all")
+
+
+def _print_counts(what: str, counts: Counter[str]) -> None:
+    if counts:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
+        print(f"{counted(counts.total(), 'line')} {what}: {reasons}")
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        type=Path,
+        help="files, or folders with *.jsonl and *.jsonl.gz in them at any depth (default: what "
+        "lies in ~/.pi/agent/sessions, ~/.claude/projects and ~/.codex/sessions, after asking)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be read, and store nothing"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="without PATH: read what is found without asking"
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Read the histories that coding agents have kept into the store: their sessions, messages\n"
+        "and tool calls, as those of any session. Formats: Claude Code. What was\n"
+        "read before is not read twice: a file that has grown gives what is new in it, and after\n"
+        "an interruption the same command goes on. What cannot be read is counted and told.\n"
+        "Sessions that foredeck recorded itself, and forgotten ones, are left alone."
+    ),
+    example="foredeck ingest ~/.claude/projects --dry-run",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,238 @@
+"""Claude Code's sessions: JSON lines, one for each content block that the model wrote.
+
+The lines of one answer share its `message.id`. Subagents write into the session's own file
+(`isSidechain`) or into one of their own, under the session's id (`agentId`): each is a session
+here, started by the one that it worked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from foredeck.histories.lines import Line, Lines
+from foredeck.histories.records import (
+    Block,
+    HistoryMessage,
+    HistorySession,
+    Message,
+    Record,
+    folder,
+    milliseconds,
+    other_block,
+    session_id,
+    text_block,
+    text_of,
+    tool_call_id,
+)
+
+HARNESS = "claude-code"
+_STOPS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "toolUse",
+    "max_tokens": "length",
+}
+_KEPT_DETAILS = ("filePath", "structuredPatch", "interrupted", "agentId", "totalTokens")
+"""What is kept of `toolUseResult`; the rest repeats the result, or holds the file as it was."""
+MAX_OPEN_CALLS = 10_000
+
+
+def is_claude_code(value: dict[str, Any]) -> bool:
+    """Whether a line is one that only Claude Code writes."""
+    return "sessionId" in value and ("uuid" in value or "leafUuid" in value)
+
+
+def read_claude_code(lines: Lines) -> Iterator[Record]:
+    """The sessions of a file and their messages, in the order of the file."""
+    reader = _Reader(lines)
+    for line in lines:
+        yield from reader.take(line)
+
+
+class _Reader:
+    def __init__(self, lines: Lines) -> None:
+        self._tally = lines.tally
+        self._seen: set[str] = set()
+        self._current: str | None = None
+        """The session of the newest line that is no subagent's."""
+        self._roots: dict[str, str] = {}
+        """Of each sidechain line, by its uuid: the uuid of the chain's first line."""
+        self._tools: dict[str, str] = {}
+        """Tool names of the calls that wait for a result."""
+
+    def take(self, line: Line) -> Iterator[Record]:
+        """What one line brings."""
+        kind = line.value.get("type")
+        if kind not in ("user", "assistant") and not _is_command(line.value):
+            self._tally.other[str(kind)] += 1
+            return
+        own = session_id(line.value.get("sessionId"))
+        content = _content(line.value)
+        if own is None or content is None:
+            self._tally.unreadable["without a session or a message"] += 1
+            return
+        session = self._session_of(line.value, own)
+        if session not in self._seen:
+            self._seen.add(session)
+            yield self._start(line.value, session, own)
+        if session == own:
+            self._current = own
+        for message in self._messages(line, session, content):
+            yield HistoryMessage(
+                session,
+                line.place,
+                line.size,
+                message,
+                entry=_text_or_none(line.value.get("uuid")),
+                group=_group(line) if message["role"] == "assistant" else None,
+            )
+
+    def _session_of(self, value: dict[str, Any], own: str) -> str:
+        """The line's session: a subagent has one of its own."""
+        if not value.get("isSidechain"):
+            return own
+        agent = session_id(value.get("agentId"))
+        if agent is None:
+            uuid, parent = str(value.get("uuid") or ""), str(value.get("parentUuid") or "")
+            root = self._roots.get(parent, parent or uuid)
+            self._roots[uuid] = root
+            agent = session_id(root) or "0"
+        return f"agent-{agent[:64]}.{own}"
+
+    def _start(self, value: dict[str, Any], session: str, own: str) -> HistorySession:
+        cwd = folder(value.get("cwd"))
+        if session != own:
+            return HistorySession(session, HARNESS, cwd, started_by=own)
+        return HistorySession(session, HARNESS, cwd, parent=self._current)
+
+    def _messages(self, line: Line, session: str, content: Any) -> Iterator[Message]:
+        value, time_ms = line.value, milliseconds(line.value.get("timestamp"))
+        blocks = content if isinstance(content, list) else [text_block(str(content))]
+        if value["type"] == "assistant":
+            yield self._answer(line, session, blocks, time_ms)
+        said = []
+        for block in blocks:
+            if not isinstance(block, dict):
+                continue
+            if str(block.get("type")).endswith("tool_result"):
+                yield self._result(line, session, block, time_ms)
+            elif value["type"] != "assistant":
+                said += _shown(block)
+        if said:
+            yield _said(value, said, time_ms)
+
+    def _answer(self, line: Line, session: str, blocks: list[Any], time_ms: int) -> Message:
+        """An assistant line, with what the provider said of the whole answer."""
+        value = line.value
+        given: dict[str, Any] = value["message"] if isinstance(value.get("message"), dict) else {}
+        answer: Message = {
+            "role": "assistant",
+            "content": [part for block in blocks for part in self._part(line, session, block)],
+            "provider": "anthropic",
+            "model": str(given.get("model") or ""),
+            "api": "anthropic-messages",
+            "stopReason": _STOPS.get(str(given.get("stop_reason"))),
+            "usage": _usage(given.get("usage")),
+            "responseId": _text_or_none(given.get("id")),
+            "timestamp": time_ms,
+        }
+        if value.get("isApiErrorMessage"):
+            answer |= {"stopReason": "error", "errorMessage": text_of(answer["content"])}
+        return {name: item for name, item in answer.items() if item is not None}
+
+    def _part(self, line: Line, session: str, block: Any) -> Iterator[Block]:
+        match block.get("type") if isinstance(block, dict) else None:
+            case "thinking":
+                if block.get("thinking"):
+                    yield {"type": "thinking", "thinking": str(block["thinking"])}
+            case "tool_use" | "server_tool_use" | "mcp_tool_use":
+                id = tool_call_id(block.get("id"), session, line.place)
+                name = str(block.get("name") or "")
+                if len(self._tools) < MAX_OPEN_CALLS:
+                    self._tools[id] = name
+                given = block.get("input")
+                arguments = given if isinstance(given, dict) else {"input": given}
+                yield {"type": "toolCall", "id": id, "name": name, "arguments": arguments}
+            case "redacted_thinking" | None:
+                return
+            case kind if not str(kind).endswith("tool_result"):
+                yield from _shown(block)
+
+    def _result(self, line: Line, session: str, block: Block, time_ms: int) -> Message:
+        id = tool_call_id(block.get("tool_use_id"), session, line.place)
+        content = block.get("content")
+        parts = content if isinstance(content, list) else [text_block(str(content or ""))]
+        result: Message = {
+            "role": "toolResult",
+            "toolCallId": id,
+            "toolName": self._tools.pop(id, ""),
+            "content": [shown for part in parts for shown in _shown(part)],
+            "isError": bool(block.get("is_error")),
+            "timestamp": time_ms,
+        }
+        told = line.value.get("toolUseResult")
+        details = {k: told[k] for k in _KEPT_DETAILS if k in told} if isinstance(told, dict) else {}
+        return result | ({"details": details} if details else {})
+
+
+def _is_command(value: dict[str, Any]) -> bool:
+    """Whether it is a command that the user gave to Claude Code, which the session notes."""
+    return value.get("type") == "system" and value.get("subtype") == "local_command"
+
+
+def _content(value: dict[str, Any]) -> Any:
+    """What a line says, as text or blocks; None where it says nothing."""
+    message = value.get("message") if value["type"] != "system" else value
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str | list) else None
+
+
+def _said(value: dict[str, Any], blocks: list[Block], time_ms: int) -> Message:
+    """What stands on the user's side: typed, put there by Claude Code, or a summary."""
+    if value.get("isCompactSummary"):
+        return {"role": "compactionSummary", "summary": text_of(blocks), "timestamp": time_ms}
+    if value.get("isMeta") or value["type"] == "system":
+        return {
+            "role": "custom",
+            "customType": f"{HARNESS}:{value.get('subtype') or 'meta'}",
+            "content": blocks,
+            "display": False,
+            "timestamp": time_ms,
+        }
+    return {"role": "user", "content": blocks, "timestamp": time_ms}
+
+
+def _shown(block: Any) -> list[Block]:
+    """A block of a user's message or of a result."""
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "text":
+        return [text_block(str(block.get("text") or ""))]
+    if kind == "image":
+        source = block.get("source")
+        data = source.get("data") if isinstance(source, dict) else None
+        if isinstance(data, str):
+            return [{"type": "image", "data": data, "mimeType": str(source.get("media_type"))}]
+    return [other_block(block)]
+
+
+def _group(line: Line) -> str:
+    message = line.value["message"]
+    return str(message.get("id") or f"line {line.place.line}")
+
+
+def _usage(usage: Any) -> dict[str, int] | None:
+    if not isinstance(usage, dict):
+        return None
+    names = {
+        "input": "input_tokens",
+        "output": "output_tokens",
+        "cacheRead": "cache_read_input_tokens",
+        "cacheWrite": "cache_creation_input_tokens",
+    }
+    counts = {ours: usage.get(theirs) for ours, theirs in names.items()}
+    return {name: count for name, count in counts.items() if isinstance(count, int)} or None
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,221 @@
+"""Reading files in, one after the other, and what came of each. No file ends the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foredeck.errors import Conflict
+from foredeck.histories.exchanges import Exchange, exchanges
+from foredeck.histories.formats import Format, format_of
+from foredeck.histories.lines import Lines, opened_lines
+from foredeck.histories.records import HistorySession
+from foredeck.histories.standing import FileState, Progress, file_state, standing_of
+from foredeck.histories.writer import SessionWriter
+from foredeck.store.protocol import Store
+
+REWRITTEN = "was rewritten since it was read: `foredeck forget` its session to read it anew"
+BUSY = "is being read in by another process"
+UNKNOWN = "holds no session of Pi, Claude Code or Codex"
+EMPTY = "is empty"
+
+Advance = Callable[[int], None]
+"""Called again and again with the number of messages that were just taken in."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run has found and stored; of a dry run, what it would have stored."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    """Files with new messages, by harness."""
+    unchanged: int = 0
+    """Files that held nothing new."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why a file, or a session of it, was not read, by path."""
+    new: int = 0
+    grown: int = 0
+    """Sessions that were not there before, and sessions that have more messages now."""
+    recorded: int = 0
+    """Sessions that foredeck recorded itself, and left alone."""
+    forgotten: int = 0
+    """Sessions that were erased, and are not read again."""
+    messages: int = 0
+    tool_calls: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
+    """Lines, by reason."""
+    other: Counter[str] = field(default_factory=Counter)
+    """Lines that hold nothing that was said, by kind."""
+
+
+def ingest_files(
+    store: Store | None,
+    paths: Iterable[Path],
+    *,
+    dry: bool = False,
+    advance: Advance = lambda _messages: None,
+) -> Report:
+    """Read files into the store. `dry`: find out what that would do, and store nothing.
+
+    Raises `StoreError` where the store fails; the same call goes on from there later.
+    """
+    report = Report()
+    for path in paths:
+        try:
+            state = file_state(path)
+            format = format_of(path)
+            if format is None:
+                report.skipped[str(path)] = UNKNOWN if state[0] else EMPTY
+            else:
+                _FileReading(store, path, state, report, dry).run(format, advance)
+        except OSError as error:
+            report.skipped[str(path)] = f"cannot be read: {error.strerror or error}"
+        advance(0)
+    return report
+
+
+class _FileReading:
+    """One file, with the sessions in it."""
+
+    def __init__(
+        self, store: Store | None, path: Path, state: FileState, report: Report, dry: bool
+    ) -> None:
+        self._store = store
+        self._path = path.resolve()
+        self._state = state
+        self._report = report
+        self._dry = dry
+        self._sessions: dict[str, _SessionReading | None] = {}
+        """By id; None for those that are left alone."""
+
+    def run(self, format: Format, advance: Advance) -> None:
+        """Read the file to its end, unless it is known to hold nothing new."""
+        report = self._report
+        with opened_lines(self._path) as lines:
+            for found in exchanges(format.read(lines)):
+                if isinstance(found, HistorySession):
+                    if self._is_unchanged(found):
+                        report.unchanged += 1
+                        return
+                    self._sessions[found.id] = self._begin(found, lines)
+                elif (reading := self._sessions[found.session]) is not None:
+                    advance(reading.take(found))
+            for reading in reversed(self._sessions.values()):
+                if reading is not None:
+                    reading.finish(self._state)
+        report.unreadable += lines.tally.unreadable
+        report.other += lines.tally.other
+        if any(reading and reading.has_news for reading in self._sessions.values()):
+            report.files[format.harness] += 1
+        else:
+            report.unchanged += 1
+
+    def _is_unchanged(self, start: HistorySession) -> bool:
+        """Whether the file's first session was read to the end of this very file."""
+        if self._sessions:
+            return False
+        progress = standing_of(self._store, start.id).progress
+        is_same = progress is not None and progress.file == str(self._path)
+        return is_same and progress is not None and progress.complete == [*self._state]
+
+    def _begin(self, start: HistorySession, lines: Lines) -> _SessionReading | None:
+        standing = standing_of(self._store, start.id)
+        if standing.kind == "recorded":
+            self._report.recorded += 1
+            return None
+        if standing.kind == "forgotten":
+            self._report.forgotten += 1
+            return None
+        progress = standing.progress
+        if progress is not None:
+            lines.watch(progress.line)
+        store = None if self._dry else self._store
+        return _SessionReading(store, start, self._path, progress, lines, self._report)
+
+
+class _SessionReading:
+    """One session of a file: which of its exchanges are new."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        start: HistorySession,
+        path: Path,
+        progress: Progress | None,
+        lines: Lines,
+        report: Report,
+    ) -> None:
+        self.has_news = False
+        """Whether any exchange was new."""
+        self._store = store
+        self._start = start
+        self._path = path
+        self._lines = lines
+        self._report = report
+        self._was_there = progress is not None
+        self._expected = None if progress is None else progress.place
+        self._progress = progress or Progress(str(path))
+        self._writer: SessionWriter | None = None
+        self._number = 0
+        self._user_turns = 0
+        self._ended = False
+
+    def take(self, exchange: Exchange) -> int:
+        """Store an exchange if it is new, or has grown; returns how many messages were new."""
+        self._number += 1
+        user_turns = self._user_turns
+        self._user_turns += sum(record.role == "user" for record in exchange.before)
+        if self._ended or self._progress.is_stored(exchange, self._number):
+            return 0
+        if not self._is_continued():
+            return self._end(REWRITTEN)
+        before = self._progress.messages, self._progress.tool_calls
+        try:
+            self._store_exchange(exchange, user_turns)
+        except Conflict:
+            return self._end(BUSY)
+        self._note_news(self._progress.messages - before[0], self._progress.tool_calls - before[1])
+        return exchange.count
+
+    def finish(self, state: FileState) -> None:
+        """Store the rest, and that the file has been read to its end."""
+        is_noted = self._was_there and self._progress.complete and not self.has_news
+        if self._ended or is_noted or self._store is None or not self._number:
+            return
+        try:
+            self._opened(self._store).finish(state)
+        except Conflict:
+            self._end(BUSY)
+
+    def _store_exchange(self, exchange: Exchange, user_turns: int) -> None:
+        if self._store is None:
+            self._progress.advance(exchange, self._number)
+        else:
+            self._opened(self._store).take(exchange, self._number, user_turns)
+
+    def _opened(self, store: Store) -> SessionWriter:
+        if self._writer is None:
+            self._writer = SessionWriter(store, self._start, self._path, self._progress)
+        return self._writer
+
+    def _is_continued(self) -> bool:
+        """Whether the file up to the last line that is stored is what it was then."""
+        expected = self._expected
+        return expected is None or self._lines.checks.get(expected.line) == expected.check
+
+    def _note_news(self, messages: int, tool_calls: int) -> None:
+        report = self._report
+        if not self.has_news:
+            report.grown += self._was_there
+            report.new += not self._was_there
+        self.has_news = True
+        report.messages += messages
+        report.tool_calls += tool_calls
+
+    def _end(self, reason: str) -> int:
+        """Take nothing more of the session."""
+        self._ended = True
+        self._report.skipped[f"{self._path} ({self._start.id})"] = reason
+        return 0

@@ -1,0 +1,126 @@
+"""One session's exchanges, stored as an engine would have stored them.
+
+Turns, tool calls and handles are made by the code that takes in messages of a live session. The
+contents of files are not known: a history shows what its tools said of them, on some machine, at
+some time. So a tool call names its files in its arguments alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foredeck.context.intake.ingest import Ingest
+from foredeck.context.messages.items import Item
+from foredeck.context.state.opening import open_session
+from foredeck.histories.exchanges import Exchange
+from foredeck.histories.records import HistorySession, Message
+from foredeck.histories.standing import FileState, HistorySessionDocument, Progress
+from foredeck.hosts.pi.messages import to_item
+from foredeck.model.documents import (
+    Provenance,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.sources import FilesystemMap, RecordedSource
+from foredeck.store.protocol import Store
+
+MAX_PENDING = 400
+"""Documents of one transaction: those of a live session wait for it."""
+MAX_PENDING_BYTES = 8 * 1024 * 1024
+
+
+class SessionWriter:
+    """Stores what is new of one session's exchanges, which come in the order of the file."""
+
+    def __init__(self, store: Store, start: HistorySession, file: Path, progress: Progress) -> None:
+        self._progress = progress
+        self._progress.file = str(file)
+        self._start = start
+        self._session = open_session(
+            store,
+            RecordedSource(store, FilesystemMap("history", [], cwd=start.cwd)),
+            start.id,
+            cwd=start.cwd,
+            host_file=str(file),
+            parent=start.parent,
+            started_by=start.started_by,
+            recall=lambda _event, _pending: [],
+        )
+        self._session.origin = f"{start.harness} {file}"
+        self._ingest = Ingest(self._session)
+
+    def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
+        """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;
+        `user_turns`: how often the user had spoken before it.
+
+        Raises `Conflict` where another process has stored some of the session meanwhile.
+        """
+        session = self._session
+        items = _Items(exchange, session.workspace.blobs, user_turns)
+        session.turns = number - 1
+        for item in items.before:
+            self._ingest.other(item)
+        self._ingest.turn(items.answer, {item.call_id: item for item in items.results})
+        for item in items.results:
+            self._ingest.result(item)
+        session.turns = max(number, self._progress.exchanges)
+        self._progress.advance(exchange, number)
+        size = sum(map(len, session.workspace.blobs.values()))
+        if len(session.workspace.pending) >= MAX_PENDING or size >= MAX_PENDING_BYTES:
+            self._commit()
+
+    def finish(self, state: FileState) -> None:
+        """Store the rest, and that all of the file has been read, which is in this state."""
+        self._progress.complete = [*state]
+        self._commit()
+
+    def _commit(self) -> None:
+        """Store what is pending, with how far the reading has come, in one transaction."""
+        self._ingest.finish()
+        workspace = self._session.workspace
+        workspace.put_over(self._wrapper(), workspace.store.head(session_object_id(self._start.id)))
+        workspace.commit()
+
+    def _wrapper(self) -> HistorySessionDocument:
+        """The session's own document, as it is now."""
+        start, id = self._start, self._start.id
+        stored = self._session.store.head(session_object_id(id))
+        parent = start.parent if stored is None else stored.fields.get("parent_session")
+        nickname = None if stored is None else stored.fields.get("nickname")
+        return HistorySessionDocument(
+            id=session_object_id(id),
+            session_id=id,
+            harness=start.harness,
+            chat_ref=chat_id(id),
+            system_prompt_ref=system_prompt_id(id),
+            cwd=start.cwd,
+            host_file=self._progress.file,
+            parent_session=parent,
+            started_by=start.started_by,
+            nickname=nickname,
+            provenance=Provenance(origin=self._session.origin, generator="system"),
+            ingested=self._progress.as_fields(),
+        ).seal()
+
+
+class _Items:
+    """An exchange's messages as items; what must be stored to show them again goes to `blobs`."""
+
+    def __init__(self, exchange: Exchange, blobs: dict[str, bytes], user_turns: int) -> None:
+        self._user_turns = user_turns
+        self.before = [
+            self._item(record.message, record.entry, blobs) for record in exchange.before
+        ]
+        whole = exchange.message()
+        entry = exchange.answer[0].entry if exchange.answer else None
+        self.answer = None if whole is None else self._item(whole, entry, blobs)
+        self.results = [
+            self._item(record.message, record.entry, blobs) for record in exchange.results
+        ]
+
+    def _item(self, message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
+        item = to_item(message, entry, blobs)
+        self._user_turns += item.kind == "user"
+        item.turn = self._user_turns
+        return item

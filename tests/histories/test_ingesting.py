@@ -1,0 +1,294 @@
+"""Histories in a store: what is there after a reading, a second one, a killed one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from written_histories import (
+    SESSION,
+    START_MS,
+    ClaudeCode,
+    claude_code_session,
+    said,
+    use,
+    write_lines,
+)
+
+from foredeck.histories.ingesting import Report, ingest_files
+from foredeck.hosts.pi.chat import chat_fields, render_chat
+from foredeck.store.protocol import Store
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = open_sqlite(tmp_path / "store.db")
+    yield opened
+    opened.close()
+
+
+def file_bytes(history: ClaudeCode) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in history.lines).encode()
+
+
+def ingest(store: Store | None, *files: Path, dry: bool = False) -> Report:
+    return ingest_files(store, files, dry=dry)
+
+
+def state_of(store: Store, session: str = SESSION) -> dict[str, Any]:
+    """What a store has of a session, without what tells when and in how many steps it came."""
+    turns = store.query("turn", {"session": session})
+    calls = store.query("toolcall", {"chat_ref": f"chat:{session}"})
+    head = store.head(f"session:{session}")
+    assert head is not None
+    ingested = {k: v for k, v in head.fields["ingested"].items() if k not in ("file", "complete")}
+    hashes = ("content_hash", "text_hash")
+    return {
+        "turns": {h.id: {**h.fields, "content_hash": None, "provenance": None} for h in turns},
+        "calls": {h.id: [h.fields[name] for name in hashes] for h in calls},
+        "chat": render_chat(store, session, len(turns)),
+        "ingested": ingested,
+    }
+
+
+def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: SqliteStore) -> None:
+    file = write_lines(tmp_path / "h" / "a.jsonl", claude_code_session().lines)
+    report = ingest(store, file)
+    assert (report.new, report.messages, report.tool_calls) == (1, 5, 3)
+    wrapper = store.head(f"session:{SESSION}")
+    assert wrapper is not None
+    fields = wrapper.fields
+    assert (fields["harness"], fields["cwd"], fields["host_file"]) == (
+        "claude-code",
+        "/repo",
+        str(file),
+    )
+    assert fields["provenance"]["origin"] == f"claude-code {file}"
+    assert fields["ingested"]["first_ms"] == START_MS + 1000
+    edit = store.head("toolu_c")
+    assert edit is not None
+    assert edit.fields["args"]["new_string"] == "2"
+    assert (edit.fields["tool"], edit.fields["status"]) == ("Edit", "fail")
+    assert edit.fields["turn_ref"] == f"turn:{SESSION}:2"
+    assert edit.fields["provenance"] == {
+        "origin": f"claude-code {file}",
+        "generator": "tool",
+        "parent_refs": [],
+    }
+    assert render_chat(store, SESSION, 3) == (
+        "--- user\nHow many lines has src/a.py?\n--- thinking\nCount them, and look.\n"
+        "--- assistant\nLet me count.\n"
+        '--- toolcall @3 tool=Bash args="wc -l src/a.py" status=ok\n'
+        '--- toolcall @4 tool=Read args="src/a.py" status=ok\n'
+        "--- user\nChange two to 2.\n"
+        '--- toolcall @5 tool=Edit args="src/a.py" status=fail\n'
+        "--- assistant\nIt is not there.\n"
+    )
+    assert [turn["user_turn"] for turn in chat_fields(store, SESSION, 3)["turns"]] == [1, 2, 2]
+
+
+def test_reading_again_changes_nothing(tmp_path: Path, store: SqliteStore) -> None:
+    file = write_lines(tmp_path / "a.jsonl", claude_code_session().lines)
+    ingest(store, file)
+    before = store.latest()
+    for _ in range(2):
+        report = ingest(store, file)
+        assert (report.unchanged, report.messages, report.new) == (1, 0, 0)
+        os.utime(file, ns=(time.time_ns(), time.time_ns()))
+    assert store.latest() == before
+    packed = tmp_path / "elsewhere.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    assert ingest(store, packed).unchanged == 1
+    assert store.latest() == before
+
+
+@pytest.mark.parametrize("cut", range(1, 13))
+def test_a_file_that_has_grown_gives_its_new_part(
+    tmp_path: Path, store: SqliteStore, cut: int
+) -> None:
+    """Wherever it was cut, even within an answer, the state is that of one reading."""
+    lines = claude_code_session().lines
+    file = write_lines(tmp_path / "a.jsonl", lines[:cut])
+    first = ingest(store, file)
+    write_lines(file, lines)
+    second = ingest(store, file)
+    assert first.tool_calls + second.tool_calls == 3
+    whole = open_sqlite(tmp_path / "whole.db")
+    ingest(whole, file)
+    assert state_of(store)["turns"] == state_of(whole)["turns"]
+    assert state_of(store) == state_of(whole)
+    whole.close()
+
+
+def test_a_result_that_comes_late_finds_its_turn(tmp_path: Path, store: SqliteStore) -> None:
+    history = ClaudeCode()
+    history.user("Run it.")
+    history.answer("m1", use("slow", "Bash", command="make"))
+    history.user("And hurry.")
+    file = write_lines(tmp_path / "a.jsonl", history.lines)
+    ingest(store, file)
+    history.result("slow", "done")
+    history.answer("m2", said("It is done."))
+    write_lines(file, history.lines)
+    report = ingest(store, file)
+    assert (report.grown, report.messages, report.tool_calls) == (1, 1, 1)
+    head = store.head("slow")
+    assert head is not None
+    assert (head.fields["turn_ref"], head.fields["position"]) == (f"turn:{SESSION}:1", 0)
+    assert head.fields["args"] == {"command": "make"}
+    assert render_chat(store, SESSION, 2).endswith("And hurry.\n--- assistant\nIt is done.\n")
+
+
+def test_a_rewritten_file_is_left_alone(tmp_path: Path, store: SqliteStore) -> None:
+    history = claude_code_session()
+    file = write_lines(tmp_path / "a.jsonl", history.lines)
+    ingest(store, file)
+    before = store.latest()
+    history.lines[1]["message"]["content"] = "Something else"
+    history.user("More.")
+    write_lines(file, history.lines)
+    report = ingest(store, file)
+    assert "was rewritten" in next(iter(report.skipped.values()))
+    assert store.latest() == before
+
+
+def test_a_dry_run_counts_and_stores_nothing(tmp_path: Path, store: SqliteStore) -> None:
+    file = write_lines(tmp_path / "a.jsonl", claude_code_session().lines)
+    report = ingest(store, file, dry=True)
+    assert (report.new, report.messages, report.tool_calls) == (1, 5, 3)
+    assert store.latest() is None
+    assert ingest(None, file, dry=True) == report
+    assert ingest(store, file) == report
+
+
+def test_hostile_input_is_counted(tmp_path: Path, store: SqliteStore) -> None:
+    good = json.dumps(claude_code_session().lines[1]).encode()
+    deep = b'{"a":' * 150 + b"1" + b"}" * 150
+    odd = [
+        b"\xef\xbb\xbf" + good,
+        b"not json",
+        b"[1, 2]",
+        b'{"type": "user", "text": "\xff\xfe"}',
+        b'{"n": NaN}',
+        b'{"n": 1e999}',
+        b"[" * 100_000,
+        deep,
+        b"",
+        good.replace(b"How", b"\\ud83d \\u0000 How").replace(b'"u1"', b'"u2"'),
+        b'{"type": "user", "sess',
+    ]
+    file = tmp_path / "odd.jsonl"
+    file.write_bytes(b"\n".join(odd))
+    report = ingest(store, file)
+    assert (report.new, report.messages) == (1, 2)
+    assert report.unreadable == {
+        "not JSON": 4,
+        "not a JSON object": 1,
+        "not UTF-8": 1,
+        "nested too deep": 1,
+        "cut off": 1,
+    }
+
+
+def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStore) -> None:
+    whole = gzip.compress(file_bytes(claude_code_session()))
+    files = {
+        "torn.gz": whole[: len(whole) // 2],
+        "empty.jsonl": b"",
+        "other.jsonl": b'{"type": "event"}\n',
+        "wide.jsonl": json.dumps(claude_code_session().lines[1]).encode("utf-16"),
+        "image.png": b"\x89PNG\r\n\x1a\n" + random.Random(1).randbytes(5000),
+        "damaged.gz": b"\x1f\x8b" + bytes(100),
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    report = ingest(store, *(tmp_path / name for name in files), tmp_path / "missing.jsonl")
+    assert {Path(path).name for path in report.skipped} == {*files, "missing.jsonl"} - {"torn.gz"}
+    assert report.unreadable == {"cut off (gzip)": 1}
+    assert report.new == 1
+
+
+def test_a_line_of_a_hundred_megabytes_is_passed_over(tmp_path: Path, store: SqliteStore) -> None:
+    lines = claude_code_session().lines
+    file = write_lines(tmp_path / "a.jsonl", lines[:2])
+    with file.open("ab") as out:
+        out.write(b'{"type": "user", "text": "')
+        for _ in range(100):
+            out.write(b"x" * 1024 * 1024)
+        out.write(b'"}\n')
+        out.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines[2:]))
+    report = ingest(store, file)
+    assert report.unreadable == {"longer than 32 MiB": 1}
+    assert (report.messages, report.tool_calls) == (5, 3)
+
+
+def test_ids_cannot_pass_for_others(tmp_path: Path, store: SqliteStore) -> None:
+    history = ClaudeCode()
+    stolen = ["session:x", "a" * 64, "", "x" * 5000]
+    history.answer("m", *(use(id, "Bash", command="true") for id in stolen))
+    for id in stolen:
+        history.result(id, "ok")
+    ingest(store, write_lines(tmp_path / "a.jsonl", history.lines))
+    calls = store.query("toolcall", {"chat_ref": f"chat:{SESSION}"})
+    assert len(calls) >= 4
+    assert all(len(head.id) < 64 and ":" not in head.id for head in calls)
+
+
+def big_history(path: Path, answers: int) -> Path:
+    history = ClaudeCode()
+    for number in range(answers):
+        history.user(f"Question {number}")
+        history.answer(f"m{number}", use(f"call{number}", "Bash", command=f"echo {number}"))
+        history.result(f"call{number}", f"{number}\n" * 200)
+    return write_lines(path, history.lines)
+
+
+def test_a_killed_reading_goes_on(tmp_path: Path) -> None:
+    """Killed at any moment, and run again to the end: the state is that of one reading."""
+    file = big_history(tmp_path / "big.jsonl", 1500)
+    command = [sys.executable, "-m", "foredeck.cli.main", "ingest", str(file)]
+    home = tmp_path / "home"
+    environment = {**os.environ, "FOREDECK_HOME": str(home)}
+    kills = 0
+    for wait in (0.5, 0.9, 1.3):
+        running = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        try:
+            running.wait(wait)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+            kills += 1
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert kills
+    killed, whole = open_sqlite(home / "foredeck.db"), open_sqlite(tmp_path / "whole.db")
+    ingest(whole, file)
+    assert state_of(killed) == state_of(whole)
+    killed.close()
+    whole.close()
+
+
+HISTORY = Path(__file__).parents[3] / "shared" / "history"
+
+
+@pytest.mark.skipif(not HISTORY.is_dir(), reason="no histories in ../shared/history")
+def test_recorded_histories_are_read_without_a_loss(store: SqliteStore) -> None:
+    files = sorted(HISTORY.glob("*.jsonl.gz"))[:12]
+    report = ingest(store, *files)
+    assert (report.new, len(report.skipped), report.unreadable) == (12, 0, {})
+    results = 0
+    for file in files:
+        with gzip.open(file) as lines:
+            results += sum(b'"tool_result"' in line for line in lines)
+    assert report.tool_calls == results
+    assert ingest(store, *files).unchanged == 12
