@@ -81,7 +81,7 @@ def make(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
         home.mkdir(mode=0o700)
-        described = {}
+        described: dict[str, dict[str, Any]] = {}
         for recording, options in works():
             file = recording.write(Path(scratch) / f"{recording.id}.jsonl")
             pack(file.read_bytes(), folder / f"{file.name}.xz")
