@@ -218,3 +218,13 @@ def test_turns_that_the_chat_does_not_have_are_refused(parent: Host) -> None:
     ask(parent)
     with pytest.raises(ToolError, match="There are no turns 8-9 in it: it holds turns 1 to 5"):
         parent.tool("t", "activate", id="chat:s turns 8-9")
+
+
+def test_an_engine_that_has_just_been_started_asks_for_patience(parent: Host) -> None:
+    ask(parent)
+    parent.restart()
+    with pytest.raises(ToolError, match="from the next model call on: try again"):
+        parent.tool("t", "activate", id="@2 turns 1")
+    ask(parent)
+    told = parent.tool("t", "activate", id="@2 turns 1")["content"][0]["text"]
+    assert "Ask one.\n" in told

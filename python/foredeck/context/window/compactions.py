@@ -144,8 +144,6 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
     Raises `ToolError` where it has none of them.
     """
     items = session.branch.conversation.items
-    if not items:
-        raise ToolError("The turns of the chat can be had from the next model call on: try again.")
     newest = host_compaction(session)
     texts = list(_compacted_turns(session, newest))
     covered = 0 if newest is None else int(session.compactions[newest]["last_turn"])
@@ -153,6 +151,9 @@ def turns_of_branch(session: Session, first: int, last: int) -> str:
     texts += [
         (turn.number, markdown(turn, names_of(session))) for turn in split_turns(rest, covered + 1)
     ]
+    if not texts:
+        # An engine that was started in the middle of a turn: its first request brings the messages.
+        raise ToolError("The turns of the chat can be had from the next model call on: try again.")
     return "\n".join(_among(texts, first, last))
 
 
