@@ -19,6 +19,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.derived import read_derived, write_derived
 from foredeck.store.protocol import Batch
+from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
 from foredeck_bench.crash.homes import prepared
@@ -157,6 +158,14 @@ def test_a_fork_keeps_the_calls_that_it_continues(
     capsys.readouterr()
     assert main(["show", "fourth", "--home", str(home)]) == 0
     assert capsys.readouterr().out == before
+
+
+def test_the_names_of_what_goes_go_too(home: Path) -> None:
+    for object, name in (("first-1", "early"), ("first-1", "mine"), ("second-1", "theirs")):
+        assert main(["name", object, name, "--home", str(home)]) == 0
+    assert forget(home, "first", "--yes") == 0
+    with closing(open_sqlite(Config(home=home).sqlite_file)) as store:
+        assert [head.id for head in store.query("nickname")] == ["nickname:theirs"]
 
 
 @pytest.mark.parametrize("form", ["", "session:"])

@@ -299,8 +299,6 @@ def test_history_follows_renames_both_ways(
 def test_content_that_is_not_there_is_exit_code_1(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = refused(capsys, home, "cat", f"session:{SESSION}", code=1)
-    assert "has no content at version 1" in told
     home = copy_home(home, tmp_path / "home")
     with closing(open_sqlite(home / "foredeck.db")) as store:
         (head,) = store.query("file", {"source.path": "/repo/src/a.txt"})

@@ -16,6 +16,7 @@ import pytest
 from stored_session import SESSION, make_home
 
 from foredeck.cli.main import main
+from foredeck.context.state.nicknames import nicknames
 from foredeck.store.copying import compare
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.store.whole import records_of
@@ -124,7 +125,7 @@ def test_what_waits_in_the_local_copy_is_copied_too(
     assert told(capsys, "xtdb", "status")["journal"]["entries"] == 1
     told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
     with closing(open_sqlite(tmp_path / "copy.db")) as store:
-        assert [head.fields["nickname"] for head in store.query("file")] == ["mine"]
+        assert nicknames(store) == {head.id: "mine" for head in store.query("file")}
     assert home.is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Giving nicknames while other processes write: nothing old comes back, no name is held twice."""
+"""Giving nicknames: the object stays as it is, and no name means two objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.errors import ToolError
 from foredeck.model.documents import (
     ChatDocument,
@@ -16,7 +16,7 @@ from foredeck.model.documents import (
     Provenance,
     identity_hash,
 )
-from foredeck.model.records import nickname_id
+from foredeck.model.records import NicknameDocument, nickname_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.store.protocol import Batch, Head, Origin, Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -77,31 +77,40 @@ def test_a_name_moves_and_frees_the_one_before(store: Store) -> None:
     assert give_nickname(store, head, "plan")
     assert not give_nickname(store, head, "plan")
     assert (owner_of(store, "spec"), owner_of(store, "plan")) == (None, head.id)
-    named = store.get(head.id, FileDocument)
-    assert named is not None
-    assert (named.content, named.nickname) == ("text", "plan")
-    assert (named.provenance.origin, named.provenance.generator) == ("name", "human")
+    assert nicknames(store) == {head.id: "plan"}
 
 
-def test_a_version_that_comes_in_meanwhile_is_not_undone(store: Store, file: Path) -> None:
-    head = put(store, file_document("old"))
-    with closing(open_sqlite(file)) as other:
-        interrupted = Interrupted(store, lambda: put(other, file_document("new")))
-        assert give_nickname(interrupted, head, "spec")  # type: ignore[arg-type]
-    versions = [store.get(head.id, FileDocument, v.token) for v in store.history(head.id)]
-    assert [(v.content, v.nickname) for v in versions if v] == [
-        ("old", None),
-        ("new", None),
-        ("new", "spec"),
-    ]
+def test_naming_is_no_version_of_the_object(store: Store) -> None:
+    head = put(store, file_document("text"))
+    assert give_nickname(store, head, "spec")
+    assert give_nickname(store, head, "plan")
+    assert [version.token for version in store.history(head.id)] == [head.token]
+    claim = store.get(nickname_id("plan"), NicknameDocument)
+    assert claim is not None
+    assert (claim.provenance.origin, claim.provenance.generator) == ("name", "human")
 
 
-def test_two_names_at_once_leave_one(store: Store, file: Path) -> None:
+def test_a_name_that_a_document_of_before_repeats_is_read_and_freed(store: Store) -> None:
+    document = file_document("text").model_copy(update={"nickname": "spec"}).seal()
+    claim = NicknameDocument(id=nickname_id("spec"), object=document.id).seal()
+    store.commit(Batch(puts=[document, claim]))
+    assert nicknames(store) == {document.id: "spec"}
+    head = store.head(document.id)
+    assert head is not None
+    assert not give_nickname(store, head, "spec")
+    assert give_nickname(store, head, "plan")
+    assert (owner_of(store, "spec"), nicknames(store)) == (None, {document.id: "plan"})
+
+
+def test_of_two_names_at_once_the_later_holds(store: Store, file: Path) -> None:
     head = put(store, file_document("text"))
     with closing(open_sqlite(file)) as other:
         interrupted = Interrupted(store, lambda: give_nickname(other, head, "theirs"))
         assert give_nickname(interrupted, head, "ours")  # type: ignore[arg-type]
-    assert (owner_of(store, "theirs"), owner_of(store, "ours")) == (None, head.id)
+    assert nicknames(store) == {head.id: "ours"}
+    assert give_nickname(store, head, "last")
+    assert {owner_of(store, name) for name in ("theirs", "ours")} == {None}
+    assert owner_of(store, "last") == head.id
 
 
 def test_one_name_for_two_objects_at_once_is_refused(store: Store, file: Path) -> None:

@@ -13,7 +13,7 @@ from context.sent import Sent
 from context.test_notices import notices
 from context.test_tools import said
 from context.working import Work
-from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.hosts.protocol import CommandParams
 
 TEXT = lines(40)
@@ -123,6 +123,7 @@ def test_the_nickname_goes_along(work: Work) -> None:
     move(work, "a.py", "b.py")
     ask(host)
     assert said(host, "activate", "spec") == "@5 stands above."
+    assert nicknames(host.store) == {host.state.index.entries[5].object: "spec"}
     assert give_nickname(
         host.store, host.store.heads([host.state.index.entries[5].object]).popitem()[1], "plan"
     )
@@ -138,6 +139,28 @@ def test_the_users_list_says_what_is_gone(work: Work) -> None:
     text = str(work.host.engine.command(params)["text"])
     ends = {line.split()[0]: line.rpartition("/")[2] for line in text.splitlines()}
     assert (ends["@3"], ends["@5"]) == ("a.py, moved", "c.py, deleted")
+
+
+def test_a_file_that_has_a_name_keeps_it_when_another_is_renamed_to_it(work: Work) -> None:
+    host = work.host
+    work.file("b.py", "short")
+    work.read("b.py")
+    for handle, name in (("@3", "spec"), ("@5", "plan")):
+        params = CommandParams(session="s", name="name", args=f"{handle} {name}")
+        host.engine.command(params)
+    finish(host)
+    move(work, "a.py", "b.py")
+    ask(host)
+    entries = host.state.index.entries
+    assert nicknames(host.store) == {entries[3].object: "spec", entries[5].object: "plan"}
+
+
+def test_naming_is_no_version_for_the_session(work: Work) -> None:
+    work.host.engine.command(CommandParams(session="s", name="name", args="@3 spec"))
+    work.host.restart()
+    ask(work.host)
+    work.read("a.py")
+    assert work.host.state.index.entries[3].pin.version == 1
 
 
 def test_the_old_handle_says_where_the_file_is(work: Work) -> None:

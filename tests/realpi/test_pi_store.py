@@ -59,7 +59,7 @@ def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
         assert [tool["name"] for tool in prompt.tools] == list(model.requests[0].request.tools)
         chat = store.get(wrapper.chat_ref, ChatDocument)
         assert chat is not None
-        assert (chat.locked, chat.session_ref, chat.turn_count) == (True, session, 5)
+        assert (chat.locked, chat.session_ref, chat.turn_count) == (True, f"session:{session}", 5)
 
 
 def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from working import Work
 
-from foredeck.context.state.nicknames import give_nickname
 from foredeck.sources import ToolEvent
 
 
@@ -154,18 +153,6 @@ def test_a_command_that_moves_a_file_into_a_folder(work: Work, command: str) -> 
     work.commit(*work.disk.after_tool(event))
     work.reconcile([old])
     assert_moved(work, old, work.disk.identify("lib/a.txt")[0])
-
-
-def test_the_nickname_goes_along(work: Work) -> None:
-    path = work.write("a", "content")
-    old = work.read("a").object_id
-    head = work.store.head(old)
-    assert head is not None
-    give_nickname(work.store, head, "spec")
-    Path(path).rename(work.folder / "b")
-    work.reconcile([old])
-    new = work.disk.identify("b")[0]
-    assert (work.stored(old).nickname, work.stored(new).nickname) == (None, "spec")
 
 
 def test_an_inode_that_another_file_has_now_ties_nothing(work: Work) -> None:

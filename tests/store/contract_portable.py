@@ -282,6 +282,22 @@ class AsNewContract:
         heads = [target.head(f"{type}:{copy}") for type in ("chat", "system_prompt")]
         assert [head.fields["session_ref"] for head in heads if head] == [form + copy] * 2
 
+    def test_names_travel_with_their_objects(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session, named = SampleSession(source), file("/repo/a.py")
+        session.begin()
+        session.call("toolu_1", named)
+        spec, free, plan = (
+            NicknameDocument(id=f"nickname:{name}", object=object).seal()
+            for name, object in (("spec", named.id), ("spec", None), ("plan", named.id))
+        )
+        source.commit(Batch(puts=[spec]))
+        source.commit(Batch(puts=[free, plan]))
+        import_file(target, lines_of(exported(source)))
+        owners = [head.fields["object"] for head in target.history("nickname:spec")]
+        assert owners == [named.id, None]
+        assert [head.id for head in target.query("nickname", {"object": named.id})] == [plan.id]
+
     def test_names_stay_with_the_originals(self, make_store: MakeStore) -> None:
         store = make_store()
         session = SampleSession(store)

@@ -32,6 +32,7 @@ def _history(args: Namespace) -> int:
     from foredeck.cli.branches import branches_of
     from foredeck.cli.find import find_asked
     from foredeck.cli.renames import stretches
+    from foredeck.context.state.nicknames import nicknames
 
     with opened_store(args) as store:
         found = find_asked(store, args)
@@ -42,8 +43,9 @@ def _history(args: Namespace) -> int:
             for stretch in stretches(store, found)
             for described in _stretch(store, stretch, branches, kept)
         ]
+        name = nicknames(store).get(found.id)
     if args.json:
-        print_json({**_identity(found), "versions": versions})
+        print_json({**_identity(found), "nickname": name, "versions": versions})
     else:
         _print_history(found, versions)
     return 0
@@ -91,7 +93,6 @@ def _described(
         "token": head.token,
         "time_ms": head.time_ms,
         "note": _note(store, head),
-        "nickname": fields.get("nickname"),
         "locked": fields.get("locked"),
         "provenance": fields.get("provenance"),
         **{name: fields.get(name) for name in hashes},

@@ -80,10 +80,8 @@ def is_emptied(known: Known, seen: Look) -> bool:
 
 
 def link_move(gone: FileDocument, arrived: FileDocument) -> None:
-    """Tie the two ends of a rename together, and seal both again. The nickname goes along."""
+    """Tie the two ends of a rename together, and seal both again."""
     gone.moved_to = arrived.id
-    if arrived.nickname is None:
-        arrived.nickname, gone.nickname = gone.nickname, None
     gone.seal()
     origin = MOVED_FROM + gone.id
     if origin not in arrived.provenance.parent_refs:

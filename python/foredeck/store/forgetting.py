@@ -14,7 +14,7 @@ from itertools import islice
 from foredeck.config import Config
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id, session_of
-from foredeck.model.records import ForgottenDocument, forgotten_id, nickname_id
+from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.derived import drop_derived
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
@@ -80,7 +80,7 @@ def _doomed_documents(
         alone = {id for id in ours if is_alone[id]}
         objects = {id for id, head in heads.items() if head.type in ("file", "toolcall")}
         kept[session] = len(objects - alone)
-        doomed[session] = alone | set(_nicknames(store, (heads[id] for id in alone)))
+        doomed[session] = alone | set(_nicknames(store, alone))
     _leave_to_the_last(doomed)
     return doomed, kept
 
@@ -175,9 +175,13 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
     return len(members) <= len(sessions) and all(m.fields["session"] in sessions for m in members)
 
 
-def _nicknames(store: Store, heads: Iterable[Head]) -> list[str]:
-    names = {nickname_id(name) for head in heads if (name := head.fields.get("nickname"))}
-    return list(store.heads(sorted(names)))
+def _nicknames(store: Store, objects: set[str]) -> Iterator[str]:
+    """The claims of nicknames that nothing but these objects has, or had, if nothing has it now."""
+    for claim in store.query("nickname"):
+        owner = claim.fields.get("object")
+        had = {head.fields.get("object") for head in store.history(claim.id)} - {None}
+        if owner in objects or (owner is None and had and had <= objects):
+            yield claim.id
 
 
 def _digests(store: Store, ids: Iterable[str]) -> set[str]:

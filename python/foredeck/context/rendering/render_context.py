@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from foredeck.context.digests import DigestSize
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.nicknames import nicknames
 from foredeck.context.state.session import Session
 from foredeck.model.documents import FileDocument
 
@@ -20,8 +22,12 @@ def render_context(
     def content(ordinal: int) -> str | None:
         return _content(session, ordinal)
 
+    @cache
+    def names() -> dict[str, str]:
+        return nicknames(session.store)
+
     def describe(ordinal: int) -> Mapping[str, Any]:
-        return _describe(session, ordinal)
+        return _describe(session, ordinal, names())
 
     return RenderContext(
         session.branch,
@@ -46,11 +52,13 @@ def _content(session: Session, ordinal: int) -> str | None:
     return None if document is None else document.content
 
 
-def _describe(session: Session, ordinal: int) -> Mapping[str, Any]:
-    """The fields of an object's newest version, with its type and what the model calls a file."""
+def _describe(session: Session, ordinal: int, names: Mapping[str, str]) -> Mapping[str, Any]:
+    """The fields of an object's newest version, with its type, its nickname, and what the model
+    calls a file."""
     entry = session.index.entries[ordinal]
     head = session.workspace.head(entry.object)
     if head is None:
         return {}
     path = session.name_of(entry) if entry.type == "file" else None
-    return {**head.fields, "type": head.type, "path": path}
+    named = {"path": path, "nickname": names.get(entry.object)}
+    return {**head.fields, "type": head.type, **named}

@@ -1,4 +1,8 @@
-"""Nicknames: unique names that a user gives to objects, claimed by compare-and-put."""
+"""Nicknames: unique names that a user gives to objects, claimed by compare-and-put.
+
+The claim is all there is: the object stays as it is, so that naming it makes no version of it.
+Documents of before repeat the name in a field of their own, which nothing reads.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +11,41 @@ from collections.abc import Iterable
 
 from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import Provenance
-from foredeck.model.kinds import kind_of
-from foredeck.model.records import NicknameDocument, nickname_id
+from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources import Sighting
 from foredeck.store.protocol import Batch, Head, Store
 
 MAX_CHARS = 100
 ATTEMPTS = 20
-"""How often a naming is tried while other processes write the same object."""
+"""How often a naming is tried while other processes claim the same names."""
 _NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
 """What could be taken for a handle, a version, a path, or an id."""
+BY_USER = Provenance(origin="name", generator="human")
+
+
+def nicknames(store: Store) -> dict[str, str]:
+    """The nickname of each object that has one, by object id; of two given at once the later."""
+    claims = sorted(store.query("nickname"), key=lambda claim: claim.time_ms)
+    owned = ((claim.fields.get("object"), claim) for claim in claims)
+    return {owner: _name_in(claim) for owner, claim in owned if owner is not None}
 
 
 def give_nickname(store: Store, object: Head, name: str) -> bool:
     """Make `name` the object's nickname; the one it had is free again.
 
     Returns whether anything had to be done. Raises `ToolError` where the name cannot be one, or
-    belongs to another object, or the object is locked or changes all the time.
+    belongs to another object, or the object is locked or its names change all the time.
     """
     _check(name)
+    if object.fields.get("locked"):
+        raise ToolError(f"{object.type} {object.id} is locked: it keeps its own name.")
     for _ in range(ATTEMPTS):
         try:
             return _give(store, object.id, name)
         except Conflict:
-            continue  # another process has changed the object or taken the name: look again
-    raise ToolError(
-        f"{object.type} {object.id} is being changed by others all the time: try again."
-    )
+            continue  # another process has claimed one of the names: look again
+    raise ToolError(f"{object.type} {object.id} is being named by others all the time: try again.")
 
 
 def _called(store: Store, id: str) -> str:
@@ -44,51 +55,40 @@ def _called(store: Store, id: str) -> str:
 
 
 def _give(store: Store, id: str, name: str) -> bool:
-    """One attempt. Raises `Conflict` where the object or the claims are no longer as read."""
-    head, claim = store.head(id), store.head(nickname_id(name))
+    """One attempt. Raises `Conflict` where the claims are no longer as read."""
+    claim = store.head(nickname_id(name))
     owner = None if claim is None else claim.fields.get("object")
     if owner is not None and owner != id:
         raise ToolError(f"The name {name!r} belongs to another object, {_called(store, owner)}.")
-    document = None if head is None else store.get(id, kind_of(head.type), head.token)
-    if head is None or document is None:
-        raise ToolError(f"{id} is not stored.")
-    if document.locked:
-        raise ToolError(f"{document.type} {id} is locked: it keeps its own name.")
-    if owner == id and document.nickname == name:
+    others = [held for held in _claims_of(store, id) if held.id != nickname_id(name)]
+    if owner == id and not others:
         return False
-    # The object is expected as read: its content must not come back over a newer one.
-    batch = Batch(expect={nickname_id(name): claim.token if claim else None, id: head.token})
-    if document.nickname and document.nickname != name:
-        _free(store, batch, document.nickname, id)
-    document.nickname = name
-    document.provenance = Provenance(
-        origin="name", generator="human", parent_refs=document.provenance.parent_refs
-    )
-    batch.puts += [_claim(name, id), document.seal()]
+    batch = Batch(expect={nickname_id(name): claim.token if claim else None})
+    batch.puts.append(_claim(name, id, BY_USER))
+    for held in others:
+        batch.puts.append(_claim(_name_in(held), None, BY_USER))
+        batch.expect[held.id] = held.token
     store.commit(batch)
     return True
-
-
-def _free(store: Store, batch: Batch, name: str, owner: str) -> None:
-    """Give up the claim of a name, if it is the owner's."""
-    claim = store.head(nickname_id(name))
-    if claim is not None and claim.fields.get("object") == owner:
-        batch.expect[claim.id] = claim.token
-        batch.puts.append(_claim(name, None))
 
 
 def moved_claims(
     store: Store, sightings: Iterable[Sighting]
 ) -> list[tuple[NicknameDocument, Head]]:
-    """The claims of nicknames that renamed files have taken along, each with the one before it."""
-    moved: list[tuple[NicknameDocument, Head]] = []
-    for document in (sighting.document for sighting in sightings):
-        if document is None or document.nickname is None:
-            continue
-        claim = store.head(nickname_id(document.nickname))
-        if claim is not None and claim.fields.get("object") != document.id:
-            moved.append((_claim(document.nickname, document.id), claim))
-    return moved
+    """The claims of nicknames that renamed files take along, each with the one before it. A file
+    that has a name of its own keeps that."""
+    documents = (sighting.document for sighting in sightings)
+    moves = {d.id: d.moved_to for d in documents if d is not None and d.moved_to is not None}
+    return [
+        (_claim(_name_in(held), target, by_foredeck()), held)
+        for id, target in moves.items()
+        if not _claims_of(store, target)
+        for held in _claims_of(store, id)
+    ]
+
+
+def _claims_of(store: Store, id: str) -> list[Head]:
+    return store.query("nickname", {"object": id})
 
 
 def _check(name: str) -> None:
@@ -99,5 +99,9 @@ def _check(name: str) -> None:
         )
 
 
-def _claim(name: str, owner: str | None) -> NicknameDocument:
-    return NicknameDocument(id=nickname_id(name), object=owner).seal()
+def _claim(name: str, owner: str | None, by: Provenance) -> NicknameDocument:
+    return NicknameDocument(id=nickname_id(name), object=owner, provenance=by).seal()
+
+
+def _name_in(claim: Head) -> str:
+    return claim.id.removeprefix(nickname_id(""))

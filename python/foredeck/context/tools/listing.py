@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.index import Entry
-from foredeck.context.state.nicknames import give_nickname
+from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
@@ -22,7 +22,8 @@ def describe_session(session: Session) -> str:
         f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded_count} folded, "
         f"{session.log.newest} calls"
     )
-    lines = [_line(session, entry) for entry in entries[:SHOWN]]
+    names = nicknames(session.store)
+    lines = [_line(session, entry, names.get(entry.object)) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:
         lines.append(f"... and {len(entries) - SHOWN} more")
     return "\n".join([head, *lines])
@@ -32,12 +33,12 @@ def _listed(entry: Entry) -> bool:
     return entry.type in ("file", "toolcall")
 
 
-def _line(session: Session, entry: Entry) -> str:
+def _line(session: Session, entry: Entry, name: str | None) -> str:
     head = session.workspace.head(entry.object)
     fields = {} if head is None else head.fields
     is_file = entry.type == "file"
     what = entry.label if is_file else f"{fields.get('tool')} {fields.get('args_display')}"
-    nickname = f" ({fields['nickname']})" if fields.get("nickname") else ""
+    nickname = f" ({name})" if name else ""
     place = session.branch.sets.innermost(entry.ordinal)
     return f"@{entry.ordinal:<4} {place:<9} {what}{nickname}{_gone(fields)}"
 

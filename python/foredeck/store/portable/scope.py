@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
-from foredeck.model.records import nickname_id
 from foredeck.store.protocol import Head, Store, Token
 
 OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall", "compaction")
@@ -59,16 +58,11 @@ class Versions:
     """All versions that belong to a session: `(type, document id)` by transaction."""
 
     by_token: dict[Token, list[tuple[str, str]]] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-    """Nicknames that any of the objects ever had."""
 
     def add(self, history: Iterable[Head]) -> None:
         """Take in the whole history of a document."""
         for head in history:
             self.by_token.setdefault(head.token, []).append((head.type, head.id))
-            name = head.fields.get("nickname") if head.type in OBJECTS else None
-            if isinstance(name, str):
-                self.names.add(name)
 
 
 def versions_of(store: Store, session: str) -> Versions:
@@ -78,8 +72,8 @@ def versions_of(store: Store, session: str) -> Versions:
     for id in ids:
         versions.add(store.history(id))
     known = set(ids)
-    for name in sorted(versions.names):
-        claims = store.history(nickname_id(name))
-        if any(head.fields.get("object") in known for head in claims):
+    for name in store.query("nickname"):
+        claims = store.history(name.id)
+        if any(claim.fields.get("object") in known for claim in claims):
             versions.add(claims)
     return versions
