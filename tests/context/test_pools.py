@@ -57,7 +57,7 @@ def shown_part(first: int, count: int, id: str) -> tuple[Message, Message]:
 def test_a_file_stands_once_whole_and_at_the_end(host: Host) -> None:
     sent = use(host, "r1", "read", FILE, path="a.py")
     assert active(sent) == [f"@3\n{FILE}"]
-    told = f'toolcall_ref id=@3 tool=read status=ok args="a.py" chars={len(FILE)} lines=1-40'
+    told = f"toolcall_ref id=@3 tool=read status=ok chars={len(FILE)} lines=1-40"
     assert sent.text(2) == told
     assert pool(sent)[0] == f"@3 file /repo/a.py chars={len(FILE)}"
 

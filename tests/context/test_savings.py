@@ -81,8 +81,8 @@ def test_nothing_is_said_to_stand_above_once_it_is_folded(host: Host) -> None:
     host.wait(600)
     sent = ask(host)
     assert [sent.text(index).split(" chars=")[0] for index in (2, 4, 6)] == [
-        'toolcall_ref id=@3 tool=bash status=ok args="run c0"',
-        'toolcall_ref id=@3 tool=bash status=ok args="run c1"',
+        "toolcall_ref id=@3 tool=bash status=ok",
+        "toolcall_ref id=@3 tool=bash status=ok",
         "@3 does not stand above any more: activate it again if it is needed.",
     ]
 

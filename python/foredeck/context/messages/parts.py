@@ -18,6 +18,9 @@ SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
 
 
+FOLDABLE_ARGUMENT_CHARS = 200
+"""Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
+
 SEALED = -1
 """In place of a piece's number: all reasoning of an assistant message."""
 

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import SEALED
+from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED
 from foredeck.context.wording import folded_argument, folded_text
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
 """`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of
 the user's, and in one of the model's."""
-
-MIN_CHARS = 200
-"""A shorter argument is no piece: its marker would be almost as long."""
 
 LONG_TEXTS: dict[str, tuple[int, int]] = {"user": (8000, 1200), "assistant": (2000, 300)}
 """By who says it: from how many characters on a text is a piece, and how many of its beginning and
@@ -155,7 +152,7 @@ def _long_strings(arguments: Any) -> list[tuple[str, str]]:
 def _map(value: Any, key: str, visit: Callable[[str, str], str | None]) -> Any:
     """A copy of arguments with long strings replaced by what `visit(key, text)` returns."""
     if isinstance(value, str):
-        if len(value) <= MIN_CHARS:
+        if len(value) <= FOLDABLE_ARGUMENT_CHARS:
             return value
         replaced = visit(key, value)
         return value if replaced is None else replaced

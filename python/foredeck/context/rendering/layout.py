@@ -6,6 +6,7 @@ a `RenderContext`: the conversation and what it may look up. It never writes to 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.digests import DigestSize
 from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import Part, keep_all
+from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, Part, keep_all
 from foredeck.context.quoting import looks_like_ours
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
@@ -179,7 +180,7 @@ def reference_part(context: RenderContext, index: int, digest_text: str = "") ->
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
-        "args_display": args_display(_told(item), context.cwd),
+        "args_display": "" if stays_in_call(item) else args_display(_told(item), context.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     text = shown_text(context.conversation, index)
@@ -187,6 +188,12 @@ def reference_part(context: RenderContext, index: int, digest_text: str = "") ->
     line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{digest_text}" if digest_text else line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
+
+
+def stays_in_call(item: Item) -> bool:
+    """Whether the call right above shows a result's arguments, and will as long as the result is
+    there: arguments this short never fold. Its reference line then need not repeat them."""
+    return len(json.dumps(item.arguments, ensure_ascii=False)) <= FOLDABLE_ARGUMENT_CHARS
 
 
 def _told(item: Item) -> Mapping[str, Any]:
