@@ -294,6 +294,24 @@ def entry_of(host: Host, path: str) -> int:
     return host.state.index.by_label[f"{host.cwd}/{path}"]
 
 
+def test_a_listing_that_ended_before_a_read_does_not_hide_what_the_read_found(
+    new_host: NewHost, tmp_path: Path
+) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder.resolve()), disk=True))
+    (work.folder / "a.bin").write_bytes(b"\x00\x01\x02" * 100)
+    ask(work.host)
+    read = result("r", "read", "\ufffd" * 300)
+    listing = result("l", "ls", "a.bin")
+    work.host.observe(listing, {"path": "."})
+    work.host.observe(read, {"path": "a.bin"})
+    work.host.add(assistant(calls("r", "read", path="a.bin"), calls("l", "ls", path=".")))
+    work.host.add(read, listing)
+    work.host.call()
+    assert said(work.host, "activate", "a.bin") == "@3 has no content to show: it is not text."
+
+
 def test_an_image_has_no_text_to_bring_back(host: Host) -> None:
     ask(host)
     use(host, "i", "read", [image()], path="a.png")

@@ -14,7 +14,7 @@ from foredeck.context.state.index import Entry, Seen
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
+from foredeck.model.documents import Document, Provenance, ToolcallDocument, chat_id
 from foredeck.model.messages import pack
 from foredeck.model.records import SAME_TRANSACTION
 from foredeck.sources import Sighting
@@ -127,11 +127,30 @@ def meet_file(session: Session, sighting: Sighting, token: Token | None) -> Entr
     if document is not None:
         if token is None:
             session.workspace.put(document)
+        elif document.text_hash is None and (newer := _newer_entry(session, document, token)):
+            return newer
         return session.see(Seen.of(document, sighting.path, token or SAME_TRANSACTION))
     head = sighting.head or session.workspace.head(sighting.object_id)
     if head is None:
         raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
     return session.see_head(head, sighting.path)
+
+
+def _newer_entry(session: Session, document: Document, token: Token) -> Entry | None:
+    """A file's entry where it stands at a version that was stored after this one.
+
+    Results are taken in by their order in the list, but tools that run side by side end in any
+    order: what `ls` has merely listed may have been stored before `read` looked at the same file.
+    """
+    ordinal = session.index.by_object.get(document.id)
+    if ordinal is None:
+        return None
+    entry = session.index.entries[ordinal]
+    if entry.pin.token in (token, SAME_TRANSACTION):
+        return None
+    order = session.store.transactions([token, Token(entry.pin.token)])
+    is_later = len(order) == 2 and order[-1].token == entry.pin.token
+    return entry if is_later and entry.pin.content_hash != document.content_hash else None
 
 
 def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
