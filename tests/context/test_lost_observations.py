@@ -48,7 +48,7 @@ def version(work: Work, name: str) -> int:
     """The number of the newest version that the session has met."""
     id, _ = work.host.state.source.identify(str(work.folder / name))
     index = work.host.state.index
-    return index.entries[index.by_object[id]].pin.version
+    return index.entries[index.by_object[id]].newest.version
 
 
 def test_an_edit_in_the_same_message_makes_the_second_version(tmp_path: Path) -> None:

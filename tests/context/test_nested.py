@@ -122,7 +122,7 @@ def test_what_a_script_edits_keeps_the_newest_version(work: Work) -> None:
     entry = work.host.state.index.entries[work.host.state.index.by_label[f"{work.folder}/a.py"]]
     document = work.host.store.get(entry.object, FileDocument)
     assert document is not None
-    assert (entry.pin.version, document.content) == (2, changed)
+    assert (entry.newest.version, document.content) == (2, changed)
 
 
 def test_a_change_that_only_a_script_has_read_is_announced(work: Work) -> None:

@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import PIXEL, assistant, calls, image, lines, result, text, user
 from context.scenes import ask, bash, finish, use
 from context.working import Work
-from foredeck.context.tools.pins import pin_of
+from foredeck.context.tools.version_refs import version_seen
 from foredeck.hosts.pi.chat import chat_fields
 from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.call_changes import PartRow
@@ -298,7 +298,7 @@ def test_what_was_visible_at_a_call_can_be_verified_later(host: Host) -> None:
         pins = visible(host, call)
         assert len(pins) == count
         for ordinal, version, text_hash in pins:
-            pin = pin_of(host.store, "s", ordinal, version)
+            pin = version_seen(host.store, "s", ordinal, version)
             assert resolves(host, pin.model_dump(), pin.object).text_hash == text_hash
 
 
@@ -336,7 +336,7 @@ def test_an_unchanged_system_prompt_is_one_version(host: Host) -> None:
         "system_prompt:s",
         "chat:s",
     ]
-    assert [e.pin.version for e in list(host.state.index.entries.values())[:2]] == [1, 1]
+    assert [e.newest.version for e in list(host.state.index.entries.values())[:2]] == [1, 1]
 
 
 def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: Host) -> None:
@@ -348,7 +348,7 @@ def test_the_system_prompt_is_v1_even_if_a_tool_ran_before_the_first_call(host: 
     assert prompt is not None
     assert prompt.content
     handle = host.state.index.by_object["system_prompt:s"]
-    assert host.state.index.entries[handle].pin.version == 1
+    assert host.state.index.entries[handle].newest.version == 1
 
 
 def test_a_system_prompt_of_before_needs_no_new_version(host: Host) -> None:

@@ -45,7 +45,7 @@ def test_a_file_joins_the_index_when_it_is_activated(host: Host, name: str) -> N
     sent = context_tool(host, "c1", "activate", name)
     assert sent.text(2) == f"@3\n{TEXT}"
     entry = host.state.index.entries[3]
-    assert (entry.type, entry.label, entry.pin.version) == ("file", "/repo/a.txt", 1)
+    assert (entry.type, entry.label, entry.newest.version) == ("file", "/repo/a.txt", 1)
     assert host.state.branch.sets.active == {3}
     assert 3 in host.state.branch.sets.pool
 

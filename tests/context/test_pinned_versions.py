@@ -13,7 +13,7 @@ from context.scenes import ask
 from context.test_tools import refused, said
 from context.working import Work
 from foredeck.model.documents import FileDocument
-from foredeck.model.records import MemberDocument, Pin, call_id, member_id
+from foredeck.model.records import MemberDocument, VersionRef, call_id, member_id
 from foredeck.store.protocol import Batch, Origin, Token, order_of
 
 OWN, FOREIGN, LATER = lines(40, "own"), lines(40, "foreign"), lines(40, "later")
@@ -52,7 +52,7 @@ def pin_other_bytes(host: Host) -> None:
     head = host.store.history(host.state.index.entries[3].object)[-1]
     assert member is not None
     fields = {**member.pin.model_dump(), "version": 3, "token": head.token, "text_hash": "0" * 64}
-    member.pin = Pin(**fields)
+    member.pin = VersionRef(**fields)
     host.store.commit(Batch(puts=[member.seal()]))
 
 

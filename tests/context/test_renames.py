@@ -160,7 +160,7 @@ def test_naming_is_no_version_for_the_session(work: Work) -> None:
     work.host.restart()
     ask(work.host)
     work.read("a.py")
-    assert work.host.state.index.entries[3].pin.version == 1
+    assert work.host.state.index.entries[3].newest.version == 1
 
 
 def test_the_old_handle_says_where_the_file_is(work: Work) -> None:

@@ -41,7 +41,7 @@ def version(work: Work) -> int:
     """Which version of the file the session has seen last."""
     id, _ = work.host.state.source.identify("a.py")
     index = work.host.state.index
-    return index.entries[index.by_object[id]].pin.version
+    return index.entries[index.by_object[id]].newest.version
 
 
 def meanwhile(source: Any, method: str, happens: Any) -> None:

@@ -24,7 +24,7 @@ from foredeck.model.documents import (
     system_prompt_id,
 )
 from foredeck.model.kinds import KINDS, kind_of
-from foredeck.model.records import MemberDocument, Pin, call_id, member_id, nickname_id
+from foredeck.model.records import MemberDocument, VersionRef, call_id, member_id, nickname_id
 from foredeck.model.sources import FilesystemSource
 
 from .strategies import JSON, TEXT
@@ -188,7 +188,7 @@ class TestKinds:
 
     def test_a_member_keeps_its_pin(self) -> None:
         file = make_file(content="x")
-        pin = Pin(
+        pin = VersionRef(
             object=file.id,
             version=1,
             token="self",

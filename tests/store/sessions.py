@@ -22,8 +22,8 @@ from foredeck.model.messages import pack, put_blob, store_message
 from foredeck.model.records import (
     MemberDocument,
     NicknameDocument,
-    Pin,
     TurnDocument,
+    VersionRef,
     call_id,
     member_id,
     nickname_id,
@@ -37,9 +37,9 @@ AWKWARD_TEXT = "\0 \u2028 \U0001f600 \ud83d end " * 80
 IMAGE = bytes(range(256)) * 4
 
 
-def pin_of(document: Document, version: int = 1, token: str = "self") -> Pin:
+def ref_of(document: Document, version: int = 1, token: str = "self") -> VersionRef:
     """A pin of a sealed document."""
-    return Pin(
+    return VersionRef(
         object=document.id,
         version=version,
         token=token,
@@ -97,7 +97,7 @@ class SampleSession:
             object=document.id,
             object_type=document.type,
             label=document.id,
-            pin=pin_of(document, token=token),
+            pin=ref_of(document, token=token),
         ).seal()
 
     def toolcall(self, id: str, blobs: dict[str, bytes], **fields: Any) -> ToolcallDocument:
@@ -124,7 +124,7 @@ class SampleSession:
         blobs: dict[str, bytes] = {}
         objects: list[Document] = list(files)
         if toolcall is not None:
-            pins = {"file_pin": pin_of(files[0]).model_dump()} if files else {}
+            pins = {"file_pin": ref_of(files[0]).model_dump()} if files else {}
             refs = [document.id for document in files]
             content = f"{LONG}{toolcall}"
             objects.append(self.toolcall(toolcall, blobs, content=content, file_refs=refs, **pins))
@@ -161,7 +161,7 @@ class SampleSession:
             tip=f"tip {number}",
             parts=[[2 * number, "full", blocks, 1, 1, None, alone]],
             inserts=[[0, [{"role": "user", "blocks": [{"type": "text", "text": self.id}]}]]],
-            system=pin_of(prompt, token=head.token),
+            system=ref_of(prompt, token=head.token),
             time_ms=1_700_000_000_000 + number,
             layout="anchored",
             policy="seed-window",

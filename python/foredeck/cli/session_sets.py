@@ -10,10 +10,10 @@ from typing import Any
 from foredeck.cli.output import counted, printable, table, when
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
-from foredeck.context.tools.pins import pin_of_member
+from foredeck.context.tools.version_refs import ref_of_member
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
-from foredeck.model.records import Pin, call_id
+from foredeck.model.records import VersionRef, call_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store, Token
 
@@ -25,7 +25,7 @@ class IndexedObject:
     ordinal: int
     type: str
     name: str
-    pin: Pin
+    newest: VersionRef
     is_deleted: bool
 
 
@@ -56,11 +56,11 @@ class SetsAtCall:
     def _described(self, entry: IndexedObject) -> dict[str, Any]:
         return {
             "handle": f"@{entry.ordinal}",
-            "object": entry.pin.object,
+            "object": entry.newest.object,
             "type": entry.type,
             "name": entry.name,
-            "version": f"v{entry.pin.version}",
-            "token": entry.pin.token,
+            "version": f"v{entry.newest.version}",
+            "token": entry.newest.token,
             "state": self.sets.innermost(entry.ordinal),
             "deleted": entry.is_deleted,
         }
@@ -85,7 +85,7 @@ class SetsAtCall:
         deleted = ", deleted" if entry.is_deleted else ""
         name = printable(entry.name).replace("\n", " ")
         state = self.sets.innermost(entry.ordinal)
-        return f"@{entry.ordinal}", state, f"v{entry.pin.version}", name + deleted
+        return f"@{entry.ordinal}", state, f"v{entry.newest.version}", name + deleted
 
 
 def sets_at_call(store: Store, session: str, call: int) -> SetsAtCall:
@@ -124,11 +124,11 @@ def _index(store: Store, session: str, at: Token | None) -> list[IndexedObject]:
 
 
 def _indexed(store: Store, member: Head) -> IndexedObject:
-    pin, fields = pin_of_member(member), member.fields
-    seen = store.head(pin.object, Token(pin.token))
+    newest, fields = ref_of_member(member), member.fields
+    seen = store.head(newest.object, Token(newest.token))
     is_deleted = seen is not None and seen.fields.get("state") == "deleted"
     name = " ".join(_words(fields, {} if seen is None else seen.fields))
-    return IndexedObject(fields["ordinal"], fields["object_type"], name, pin, is_deleted)
+    return IndexedObject(fields["ordinal"], fields["object_type"], name, newest, is_deleted)
 
 
 def _words(member: Fields, fields: Fields) -> Iterator[str]:

@@ -14,7 +14,7 @@ from foredeck.cli.find import Found
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import when
 from foredeck.cli.stored import NotFound
-from foredeck.context.tools.pins import pins_of, verify
+from foredeck.context.tools.version_refs import verify, versions_seen
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6
@@ -61,7 +61,7 @@ def session_versions(store: Store, found: Found) -> dict[Token, int]:
     if found.session is None or found.ordinal is None:
         return {}
     named: dict[Token, int] = {}
-    for pin in pins_of(store, found.session, found.ordinal):
+    for pin in versions_seen(store, found.session, found.ordinal):
         head = store.head(found.id, Token(pin.token))
         if head is not None:
             named.setdefault(head.token, pin.version)
@@ -121,7 +121,7 @@ def _session_version(store: Store, found: Found, history: Sequence[Head], wanted
             f"a number from 1 to {len(history)} of the object's own history."
         )
     seen = []
-    for pin in pins_of(store, found.session, found.ordinal):
+    for pin in versions_seen(store, found.session, found.ordinal):
         seen.append(pin.version)
         if pin.version == wanted:
             version = _as_of(store, found, history, Token(pin.token))

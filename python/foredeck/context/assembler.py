@@ -20,7 +20,7 @@ from foredeck.context.intake.observing import observe_lost
 from foredeck.context.intake.our_messages import insert_pools, repair_list
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
-from foredeck.context.intake.take_in import Intake
+from foredeck.context.intake.take_in import MessageIntake
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
@@ -111,7 +111,7 @@ class Assembler:
     def _take_in(self, call: CallInProgress) -> None:
         """The new messages, once what of ours stands between them is decided."""
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
-        intake = Intake(self.session, call.context, call.layout)
+        intake = MessageIntake(self.session, call.context, call.layout)
         intake.take_in(call.items, call.first_new)
         follow_renames(self.session, call.context, continued=call.alignment.continued)
 

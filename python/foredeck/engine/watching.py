@@ -75,7 +75,7 @@ class SessionWatch:
     def follow(self) -> None:
         """Track what the session has met since the last time."""
         entries = self._session.index.entries
-        read = [n for n, listed in self._listed.items() if entries[n].pin.content_hash != listed]
+        read = [n for n, listed in self._listed.items() if entries[n].newest.content_hash != listed]
         for ordinal in (*read, *range(self._looked_at + 1, len(entries) + 1)):
             self._listed.pop(ordinal, None)
             if entries[ordinal].type == "file":
@@ -136,7 +136,7 @@ class SessionWatch:
         if head is None:
             return
         if head.fields.get("state") == "listed":
-            self._listed[entry.ordinal] = entry.pin.content_hash
+            self._listed[entry.ordinal] = entry.newest.content_hash
             return
         source = filesystem_source(head.fields)
         local = None if source is None else self._filesystems.local_path(source)

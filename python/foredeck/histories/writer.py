@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foredeck.context.intake.ingest import Ingest
+from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.messages.items import Item
 from foredeck.context.state.opening import open_session
 from foredeck.histories.exchanges import Exchange
@@ -48,7 +48,7 @@ class SessionWriter:
             recall=lambda _event, _pending: [],
         )
         self._session.origin = f"{start.harness} {file}"
-        self._ingest = Ingest(self._session)
+        self._ingest = ObjectWriter(self._session)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
         """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;

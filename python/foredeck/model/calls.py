@@ -24,7 +24,7 @@ from foredeck.model.call_values import (
 )
 from foredeck.model.documents import Document, Provenance
 from foredeck.model.messages import MessageKey
-from foredeck.model.records import Pin, by_foredeck
+from foredeck.model.records import VersionRef, by_foredeck
 
 
 class CallDocument(Document):
@@ -53,7 +53,7 @@ class CallDocument(Document):
     """`[index, messages]`: messages of ours that go before the host's message `index`, packed."""
     drops: list[int] = Field(default_factory=list)
     """Indexes of host messages that are not sent."""
-    system: Pin | None = None
+    system: VersionRef | None = None
     model: dict[str, Any] = Field(default_factory=dict)
     """`CalledModel`."""
     time_ms: int
@@ -162,10 +162,10 @@ class CallRecord:
         return self.fields.get("drops") or ()
 
     @property
-    def system(self) -> Pin | None:
+    def system(self) -> VersionRef | None:
         """The version of the system prompt that the call went out with."""
         pin = self.fields.get("system")
-        return Pin.model_validate(pin) if pin else None
+        return VersionRef.model_validate(pin) if pin else None
 
     @property
     def model(self) -> CalledModel:

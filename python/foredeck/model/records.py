@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from foredeck.model.documents import Document, Provenance
 
 SAME_TRANSACTION = "self"
-"""A pin's token when the version it names was written in the pin's own transaction."""
+"""A reference's token where the version it names was written in the reference's own transaction."""
 
 
 def by_foredeck() -> Provenance:
@@ -22,8 +22,12 @@ def by_foredeck() -> Provenance:
     return Provenance(origin="foredeck", generator="system")
 
 
-class Pin(BaseModel):
-    """A static reference: exactly this version of exactly this object, and how to verify it."""
+class VersionRef(BaseModel):
+    """Exactly this version of exactly this object, and how to verify it.
+
+    Documents and call records keep it under the key `pin` or `file_pin`; it has nothing to do with
+    the pinned set.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -77,7 +81,7 @@ class MemberDocument(Document):
     object_type: str
     label: str = ""
     """What else the object can be called by: the path of a file, a tool call's provider id."""
-    pin: Pin
+    pin: VersionRef
 
 
 class NicknameDocument(Document):

@@ -7,7 +7,7 @@ from foredeck.context.calls.recording import record_host_call
 from foredeck.context.intake.adoption import ADOPTED, adopted_call, adoption_report
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import first_unrepaired
-from foredeck.context.intake.take_in import Intake
+from foredeck.context.intake.take_in import MessageIntake
 from foredeck.model.calls import CallRecord
 
 
@@ -21,7 +21,7 @@ def record_host_calls(call: CallInProgress) -> None:
     for outcome in alignment.without_us or adopted_call(session, alignment):
         if outcome.messages < call.first_new:
             continue
-        intake = Intake(session, call.context, call.layout)
+        intake = MessageIntake(session, call.context, call.layout)
         intake.take_in(call.items[: outcome.messages], call.first_new)
         call.first_new = outcome.messages
         call.first_changed_insert = min(call.first_changed_insert, outcome.edited)

@@ -20,7 +20,7 @@ from foredeck.model.call_values import (
     Decision,
 )
 from foredeck.model.calls import CallDocument, CallRecord
-from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
+from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 
 ACKNOWLEDGED = ("applied", "aborted")
 """Outcomes of calls that we answered; what went out without us has a record of its own."""
@@ -117,7 +117,7 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
         changed_from=new.changed_from,
         inserts=new.edits.packed(workspace.blobs),
         drops=sorted(new.edits.drops),
-        system=_system_pin(session),
+        system=_system_version(session),
         sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
         state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
@@ -145,15 +145,15 @@ def _acks(request: Request) -> list[Ack]:
     return acks + [Ack(o.call or 0, REWRITTEN, o.reason) for o in applied if o.reason]
 
 
-def _system_pin(session: Session) -> Pin | None:
+def _system_version(session: Session) -> VersionRef | None:
     """The system prompt's version, by the transaction that wrote it."""
-    pin = session.frame.pin
-    if pin is None or pin.token != SAME_TRANSACTION or pin.object in session.workspace.pending:
-        return pin
-    head = session.store.head(pin.object)
+    ref = session.frame.version
+    if ref is None or ref.token != SAME_TRANSACTION or ref.object in session.workspace.pending:
+        return ref
+    head = session.store.head(ref.object)
     if head is not None:
-        session.frame.pin = pin.model_copy(update={"token": head.token})
-    return session.frame.pin
+        session.frame.version = ref.model_copy(update={"token": head.token})
+    return session.frame.version
 
 
 def _unsent(session: Session, outcome: Outcome) -> list[Ack]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.intake.toolcalls import CallPlace, meet_file, put_in_place
+from foredeck.context.intake.toolcalls import CallPlace, put_in_place, see_file
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
@@ -57,7 +57,7 @@ def index_nested(
 
     `token`: the transaction that has stored them, None where all of them were stored before.
     """
-    files = [meet_file(session, sighting, token).ordinal for sighting in sightings]
+    files = [see_file(session, sighting, token).ordinal for sighting in sightings]
     head = session.workspace.head(object_id)
     if head is not None:
         _show(session, head, [*files, session.see_head(head, call_id).ordinal])

@@ -46,7 +46,7 @@ def _release_textless(session: Session, ordinals: Iterable[int]) -> None:
     """What has no text any more is not active: the old copy may leave at the next rebase."""
     for ordinal in ordinals:
         entry = session.index.entries.get(ordinal)
-        if entry is not None and entry.pin.text_hash is None:
+        if entry is not None and entry.newest.text_hash is None:
             session.branch.release_object(ordinal)
 
 
@@ -59,7 +59,7 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     shown = conversation.newest_holder(ordinal)
     if shown is None or entry is None:
         return None
-    if conversation.parts[shown].version == entry.pin.version:
+    if conversation.parts[shown].version == entry.newest.version:
         return None
     if change == "deleted":
         return deleted_on_disk(ordinal, session.name_of(entry))

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from foredeck.context.intake.ingest import Ingest
 from foredeck.context.intake.nested import Nesting, index_nested, nested_object_id
 from foredeck.context.intake.notices import change_of, store_notices
+from foredeck.context.intake.object_writer import ObjectWriter
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.nicknames import moved_claims
@@ -144,15 +144,15 @@ def take_answer(session: Session, item: Item) -> None:
     if item.kind != "assistant" or item.calls or not len(conversation):
         session.workspace.blobs.clear()
         return
-    ingest = Ingest(session, session.branch.call)
+    objects = ObjectWriter(session, session.branch.call)
     for before in conversation.items[conversation.last_assistant() + 1 :]:
         if before.kind == "result":
-            ingest.keep_extras(before)
+            objects.keep_extras(before)
         elif before.kind != "assistant":
-            ingest.other(before)
+            objects.other(before)
     item.turn = conversation.turn
-    ingest.assistant(item, {}, new=True)
-    ingest.finish()
+    objects.assistant(item, {}, new=True)
+    objects.finish()
     session.workspace.discard_known()
 
 

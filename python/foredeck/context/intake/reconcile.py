@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.renames import renamed
-from foredeck.context.state.index import Seen
+from foredeck.context.state.index import SeenVersion
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
@@ -54,7 +54,7 @@ def read_listed(session: Session, path: str) -> None:
         except Conflict:
             continue  # another engine has read it
         if sighting.document is not None:
-            session.see(Seen.of(sighting.document, sighting.path, token))
+            session.see(SeenVersion.of(sighting.document, sighting.path, token))
         elif sighting.head is not None:
             session.see_head(sighting.head, sighting.path)
         return
@@ -102,7 +102,7 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
         if ordinal is None:
             continue
         if sighting.document is not None:
-            entry = session.see(Seen.of(sighting.document, sighting.path, token))
+            entry = session.see(SeenVersion.of(sighting.document, sighting.path, token))
             notices.add(ordinal, change_of(sighting))
             renamed(session, entry)  # so that it is followed under its new name from now on
             seen = True
@@ -115,7 +115,7 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
 def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
     """Whether somebody else has stored a content that the session did not know; it does now."""
     entry = session.index.entries[ordinal]
-    if head is None or head.fields.get("text_hash") == entry.pin.text_hash:
+    if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False
     if any(head.token == observed.token for observed in session.pending.observations.values()):
         return False

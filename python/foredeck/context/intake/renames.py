@@ -29,8 +29,8 @@ def follow_renames(session: Session, context: RenderContext, *, continued: bool)
             notices.add(ordinal, "moved")
         targets.add(new.ordinal)
         session.branch.sets.move(old.ordinal, new.ordinal)
-        for index in _showing(session, old, new.pin.text_hash):
-            context.attribute(index, new.ordinal, new.pin.version)
+        for index in _showing(session, old, new.newest.text_hash):
+            context.attribute(index, new.ordinal, new.newest.version)
 
 
 def _gone_in_view(session: Session) -> list[int]:
@@ -40,7 +40,7 @@ def _gone_in_view(session: Session) -> list[int]:
     return [
         ordinal
         for ordinal in sets.active | sets.pins
-        if entries[ordinal].type == "file" and entries[ordinal].pin.text_hash is None
+        if entries[ordinal].type == "file" and entries[ordinal].newest.text_hash is None
     ]
 
 
@@ -53,7 +53,7 @@ def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
     ]
     versions = {pin["version"] for pin in pins if pin["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
-        versions = {old.pin.version - 1}
+        versions = {old.newest.version - 1}
     parts = conversation.parts
     return [i for i in holders if parts[i].version in versions or parts[i].text_hash == text_hash]
 

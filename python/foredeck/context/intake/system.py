@@ -24,7 +24,7 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
     first one the session's own objects join its index.
     """
     frame = session.frame
-    if messages is None and tools is None and frame.pin is not None:
+    if messages is None and tools is None and frame.version is not None:
         return
     if messages is not None:
         frame.messages = messages
@@ -43,7 +43,7 @@ def take_system(session: Session, messages: list[Any] | None, tools: list[Any] |
     head = session.workspace.head(document.id)
     if head is None or _given(head.fields) != _given(document.model_dump()):
         session.workspace.put(document)
-        frame.pin = session.see_document(document).pin
+        frame.version = session.see_document(document).newest
         _meet_chat(session)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.context.intake.adoption import with_progress
-from foredeck.context.intake.ingest import Ingest, IngestedResult
+from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.intake.our_messages import leave_out
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part, recipe_chars
@@ -14,8 +14,8 @@ MAX_PARALLEL = 1000
 """How far behind an assistant message its results are looked for."""
 
 
-class Intake:
-    """Takes lists of messages into a session's branch, which goes on from what it holds."""
+class MessageIntake:
+    """Appends new messages to a session's branch, and renders each as its object is written."""
 
     def __init__(self, session: Session, context: RenderContext, layout: Layout) -> None:
         self._session = session
@@ -28,22 +28,22 @@ class Intake:
         Reads from the newest assistant message before that on, so that the turn under way is whole.
         """
         session, conversation = self._session, self._session.branch.conversation
-        ingest = Ingest(session)
+        objects = ObjectWriter(session)
         for item in items[len(conversation) :]:
             conversation.append(item)
         for index in with_progress(session, range(_turn_start(items, first_new), len(items))):
             item = items[index]
             if item.kind == "assistant":
-                ingest.assistant(item, _results_after(items, index), new=index >= first_new)
+                objects.assistant(item, _results_after(items, index), new=index >= first_new)
             elif item.kind != "result":
-                ingest.other(item)
+                objects.other(item)
             elif index >= first_new:
-                self._place(index, ingest.result(item))
+                self._place(index, objects.result(item))
             else:
-                ingest.old_result(item)
-        ingest.finish()
+                objects.old_result(item)
+        objects.finish()
 
-    def _place(self, index: int, result: IngestedResult) -> None:
+    def _place(self, index: int, result: ResultObject) -> None:
         """Render a new result, unless it is left out, refers to another, or was folded before."""
         context = self._context
         if index in context.branch.edits.drops:
@@ -68,7 +68,7 @@ class Intake:
         sets, in_flight = self._context.sets, index > self._context.conversation.last_assistant()
         return subject in sets.pool and subject not in sets.active and not in_flight
 
-    def _fold(self, index: int, result: IngestedResult) -> bool:
+    def _fold(self, index: int, result: ResultObject) -> bool:
         """Render a reference line in place of the content, where that is shorter."""
         context = self._context
         part = context.conversation.parts[index]

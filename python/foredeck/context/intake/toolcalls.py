@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Block, Item, ToolUse
-from foredeck.context.state.index import Entry, Seen
+from foredeck.context.state.index import Entry, SeenVersion
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
@@ -121,7 +121,7 @@ def same_call(
     return result is None or fields.get("text_hash") == hash_text(result.text)
 
 
-def meet_file(session: Session, sighting: Sighting, token: Token | None) -> Entry:
+def see_file(session: Session, sighting: Sighting, token: Token | None) -> Entry:
     """A file's index entry; its new version is written unless `token` has stored it already."""
     document = sighting.document
     if document is not None:
@@ -129,7 +129,7 @@ def meet_file(session: Session, sighting: Sighting, token: Token | None) -> Entr
             session.workspace.put(document)
         elif document.text_hash is None and (newer := _newer_entry(session, document, token)):
             return newer
-        return session.see(Seen.of(document, sighting.path, token or SAME_TRANSACTION))
+        return session.see(SeenVersion.of(document, sighting.path, token or SAME_TRANSACTION))
     head = sighting.head or session.workspace.head(sighting.object_id)
     if head is None:
         raise AssertionError(f"{sighting.path}: sighted, but neither stored nor new")
@@ -146,11 +146,11 @@ def _newer_entry(session: Session, document: Document, token: Token) -> Entry | 
     if ordinal is None:
         return None
     entry = session.index.entries[ordinal]
-    if entry.pin.token in (token, SAME_TRANSACTION):
+    if entry.newest.token in (token, SAME_TRANSACTION):
         return None
-    order = session.store.transactions([token, Token(entry.pin.token)])
-    is_later = len(order) == 2 and order[-1].token == entry.pin.token
-    return entry if is_later and entry.pin.content_hash != document.content_hash else None
+    order = session.store.transactions([token, Token(entry.newest.token)])
+    is_later = len(order) == 2 and order[-1].token == entry.newest.token
+    return entry if is_later and entry.newest.content_hash != document.content_hash else None
 
 
 def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
@@ -168,7 +168,7 @@ def shows_file(item: Item, sighting: Sighting) -> bool:
 def _file_pin(
     session: Session, item: Item, sightings: Sequence[Sighting], token: Token | None
 ) -> dict[str, Any] | None:
-    """For a read: exactly which version of the file was current, as the fields of a `Pin`."""
+    """For a read: exactly which version of the file was current, as fields of a `VersionRef`."""
     for sighting in sightings:
         if shows_file(item, sighting):
             version = _version(sighting, token)

@@ -33,7 +33,7 @@ def render_context(
         session.branch,
         content,
         describe,
-        lambda ordinal: session.index.entries[ordinal].pin.version,
+        lambda ordinal: session.index.entries[ordinal].newest.version,
         session.cwd,
         min_saving_chars,
         session.index.by_label.get,

@@ -1,4 +1,4 @@
-"""A session's index: every object that it has met, under handles that never change.
+"""A session's index: every object that it has seen a version of, under handles that never change.
 
 The index is append-only and belongs to the session, not to a branch: `@12` means the same object
 wherever it stands, and is never given to another.
@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from foredeck.model.documents import Document
-from foredeck.model.records import SAME_TRANSACTION, MemberDocument, Pin, member_id
+from foredeck.model.records import SAME_TRANSACTION, MemberDocument, VersionRef, member_id
 from foredeck.store.protocol import Head
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A version of an object at the moment when the session meets it."""
+class SeenVersion:
+    """A version of an object as the session sees it."""
 
     object: str
     type: str
@@ -27,7 +27,7 @@ class Seen:
     token: str = SAME_TRANSACTION
 
     @classmethod
-    def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> Seen:
+    def of(cls, document: Document, label: str = "", token: str = SAME_TRANSACTION) -> SeenVersion:
         """A document of this transaction, or of the one that `token` names."""
         return cls(
             document.id,
@@ -48,7 +48,7 @@ class Entry:
     object: str
     type: str
     label: str
-    pin: Pin
+    newest: VersionRef
 
 
 @dataclass(slots=True)
@@ -70,14 +70,14 @@ class SessionIndex:
             own = stored["token"] == SAME_TRANSACTION
             # Read back as it was written: validating it takes longer than all the rest.
             token = head.token if own else stored["token"]
-            pin = Pin.model_construct(**{**stored, "token": token})
+            ref = VersionRef.model_construct(**{**stored, "token": token})
             index._add(
                 Entry(
                     fields["ordinal"],
                     fields["object"],
                     fields["object_type"],
                     fields.get("label") or "",
-                    pin,
+                    ref,
                 )
             )
         return index
@@ -85,41 +85,41 @@ class SessionIndex:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def see(self, seen: Seen) -> tuple[Entry, MemberDocument | None]:
-        """Meet a version of an object.
+    def see(self, seen: SeenVersion) -> tuple[Entry, MemberDocument | None]:
+        """Note that the session has seen a version of an object.
 
         Returns its entry, and the document to store where the object or the version is new.
         """
         ordinal = self.by_object.get(seen.object)
         known = None if ordinal is None else self.entries[ordinal]
-        if known is not None and known.pin.content_hash == seen.content_hash:
+        if known is not None and known.newest.content_hash == seen.content_hash:
             return known, None
-        pin = Pin(
+        ref = VersionRef(
             object=seen.object,
-            version=1 if known is None else known.pin.version + 1,
+            version=1 if known is None else known.newest.version + 1,
             token=seen.token,
             content_hash=seen.content_hash,
             text_hash=seen.text_hash,
             metadata_view_hash=seen.metadata_view_hash,
         )
         if known is None:
-            known = Entry(len(self.entries) + 1, seen.object, seen.type, seen.label, pin)
+            known = Entry(len(self.entries) + 1, seen.object, seen.type, seen.label, ref)
             self._add(known)
         else:
-            known.pin = pin
+            known.newest = ref
         return known, self._document(known)
 
     def version_of(self, object: str, content_hash: str | None) -> int:
-        """The number that a version has, or will have once the session meets it."""
+        """The number that a version has, or will have once the session sees it."""
         ordinal = self.by_object.get(object)
         if ordinal is None:
             return 1
-        pin = self.entries[ordinal].pin
-        return pin.version if pin.content_hash == content_hash else pin.version + 1
+        ref = self.entries[ordinal].newest
+        return ref.version if ref.content_hash == content_hash else ref.version + 1
 
     def inherit(self, entry: Entry) -> MemberDocument:
         """Take over another session's entry under the same handle, version numbers included."""
-        own = Entry(entry.ordinal, entry.object, entry.type, entry.label, entry.pin)
+        own = Entry(entry.ordinal, entry.object, entry.type, entry.label, entry.newest)
         self._add(own)
         return self._document(own)
 
@@ -137,5 +137,5 @@ class SessionIndex:
             object=entry.object,
             object_type=entry.type,
             label=entry.label,
-            pin=entry.pin,
+            pin=entry.newest,
         ).seal()

@@ -18,7 +18,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
-from foredeck.model.records import Pin
+from foredeck.model.records import VersionRef
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent, touched_paths
 from foredeck.store.protocol import Store
 
@@ -80,7 +80,7 @@ def open_session(
         _begin(opened, host_file, parent, started_by)
     elif wrapper is not None:
         opened.pending = PendingWork(notices=PendingNotices(wrapper.fields.get("untold")))
-    opened.frame = PromptFrame(pin=_system_pin(opened))
+    opened.frame = PromptFrame(version=_system_version(opened))
     return opened
 
 
@@ -93,9 +93,9 @@ def _compactions(store: Store, sessions: list[str]) -> dict[str, Fields]:
     }
 
 
-def _system_pin(session: Session) -> Pin | None:
+def _system_version(session: Session) -> VersionRef | None:
     ordinal = session.index.by_object.get(system_prompt_id(session.id))
-    return None if ordinal is None else session.index.entries[ordinal].pin
+    return None if ordinal is None else session.index.entries[ordinal].newest
 
 
 def _begin(

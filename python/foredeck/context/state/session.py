@@ -8,12 +8,12 @@ from typing import Any
 
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.index import Entry, Seen, SessionIndex
+from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
 from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document, Fields
-from foredeck.model.records import SAME_TRANSACTION, Pin, call_id
+from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
@@ -31,7 +31,7 @@ class PromptFrame:
     """Definitions of the active tools."""
     chars: int = 0
     """Characters of both."""
-    pin: Pin | None = None
+    version: VersionRef | None = None
     """The version of the system prompt object that the next call goes out with."""
 
 
@@ -108,14 +108,14 @@ class Session:
         return entry.label if source is None else self.source.agent_path(source)
 
     def see_document(self, document: Document, label: str = "") -> Entry:
-        """Meet a document of this very transaction."""
-        return self.see(Seen.of(document, label))
+        """Note that the session has seen a document of this very transaction."""
+        return self.see(SeenVersion.of(document, label))
 
     def see_head(self, head: Head, label: str = "") -> Entry:
-        """Meet a version that is stored already."""
+        """Note that the session has seen a version that is stored already."""
         fields = head.fields
         return self.see(
-            Seen(
+            SeenVersion(
                 head.id,
                 head.type,
                 label,
@@ -126,9 +126,9 @@ class Session:
             )
         )
 
-    def see(self, seen: Seen) -> Entry:
-        """Meet a version of an object; its index entry is written where that is new."""
+    def see(self, seen: SeenVersion) -> Entry:
+        """Note that the session has seen a version; a new one joins its index entry."""
         entry, document = self.index.see(seen)
         if document is not None:
-            self.workspace.put(document, new=entry.pin.version == 1)
+            self.workspace.put(document, new=entry.newest.version == 1)
         return entry

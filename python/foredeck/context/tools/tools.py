@@ -141,7 +141,7 @@ class ContextTools:
         """The first lines of a text that is too long for one answer, unless a read shows them."""
         whole = content.text or ""
         end = whole.rfind("\n", 0, self._max_chars) + 1 or self._max_chars
-        newest = content.version == entry.pin.version
+        newest = content.version == entry.newest.version
         name = wording.handle(entry.ordinal, None if newest else content.version)
         rest = wording.rest_of(name, end, len(whole))
         shown = self._shown_from_the_start(entry, content)
@@ -176,7 +176,7 @@ class ContextTools:
         for index in reversed(conversation.holders.get(entry.ordinal, [])):
             part = conversation.parts[index]
             if part.text_hash == content.text_hash:
-                if part.blocks is not None and content.version < entry.pin.version:
+                if part.blocks is not None and content.version < entry.newest.version:
                     return wording.handle(entry.ordinal, content.version)
                 return shown_name(conversation, index, entry.ordinal, self._session.cwd)
         return wording.handle(entry.ordinal)

@@ -8,7 +8,12 @@ from foredeck.context.intake.renames import renamed
 from foredeck.context.state.handles import Slice, Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
-from foredeck.context.tools.pins import load_pinned, pin_at_call, pin_of, pins_of
+from foredeck.context.tools.version_refs import (
+    load_version,
+    version_at_call,
+    version_seen,
+    versions_seen,
+)
 from foredeck.context.window.compactions import turns_of, turns_of_branch
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
@@ -66,7 +71,7 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
         turns = turns_of(chat, part.first, part.last, session.store.blob)
-        return Content(turns, None, entry.pin.version)
+        return Content(turns, None, entry.newest.version)
     whole = content_of(session, replace(wanted, slice=None))
     text = whole.text
     if chat is not None:
@@ -85,7 +90,7 @@ def _turns_elsewhere(session: Session, entry: Entry, part: Slice) -> Content:
     text = session.chat_text(_session_of(entry.object), count, asked)
     if not text:
         raise ToolError(f"There are no turns {part.first}-{part.last} in @{entry.ordinal}.")
-    return Content(text, None, entry.pin.version)
+    return Content(text, None, entry.newest.version)
 
 
 def _session_of(chat: str) -> str:
@@ -96,27 +101,27 @@ def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
     """A version by its pin: the one that is named, the one as of a call, or the newest seen."""
     store, ordinal = session.store, entry.ordinal
     if wanted.call is not None:
-        pin = pin_at_call(store, session.id, ordinal, wanted.call)
-    elif wanted.version is not None and wanted.version != entry.pin.version:
-        pin = pin_of(store, session.id, ordinal, wanted.version)
+        ref = version_at_call(store, session.id, ordinal, wanted.call)
+    elif wanted.version is not None and wanted.version != entry.newest.version:
+        ref = version_seen(store, session.id, ordinal, wanted.version)
     else:
         return _newest(session, entry)
-    return _content(session, load_pinned(store, pin), pin.version)
+    return _content(session, load_version(store, ref), ref.version)
 
 
 def _newest(session: Session, entry: Entry) -> Content:
     """What the session has seen last, though others may have stored a newer version since."""
-    store, pin = session.store, entry.pin
+    store, ref = session.store, entry.newest
     new = renamed(session, entry)
     if new is not None:
-        return Content(None, None, pin.version, f"it moved, activate @{new.ordinal} instead")
-    if pin.token != SAME_TRANSACTION:
-        return _content(session, load_pinned(store, pin), pin.version)
-    for stored in pins_of(store, session.id, entry.ordinal):
-        if stored.version == pin.version:
-            return _content(session, load_pinned(store, stored), pin.version)
+        return Content(None, None, ref.version, f"it moved, activate @{new.ordinal} instead")
+    if ref.token != SAME_TRANSACTION:
+        return _content(session, load_version(store, ref), ref.version)
+    for stored in versions_seen(store, session.id, entry.ordinal):
+        if stored.version == ref.version:
+            return _content(session, load_version(store, stored), ref.version)
     # Met in this very tool call: its index entry is not committed yet.
-    return _content(session, store.get(entry.object, Document), pin.version)
+    return _content(session, store.get(entry.object, Document), ref.version)
 
 
 def _content(session: Session, document: Document | None, version: int) -> Content:

@@ -12,9 +12,9 @@ from foredeck.context.intake.notices import store_notices
 from foredeck.context.intake.toolcalls import (
     CallPlace,
     make_toolcall,
-    meet_file,
     objects_among,
     put_in_place,
+    see_file,
     shows_file,
 )
 from foredeck.context.intake.toolround import ToolRound
@@ -37,7 +37,7 @@ KNOWS_ITS_FILE = ("read", "write", "edit")
 
 
 @dataclass(frozen=True, slots=True)
-class IngestedResult:
+class ResultObject:
     """What a tool result shows: an object's content, and which version of it."""
 
     subject: int | None = None
@@ -59,11 +59,11 @@ class _ResultEntries:
     shown: Entry | None
 
 
-class Ingest:
-    """Takes one message after the other into a session's objects and sets.
+class ObjectWriter:
+    """Writes the objects that messages bring, one message after the other, and updates the sets.
 
-    `answered`: id of the call that the one message answers which is taken in before any list has
-    it, for the turn to name.
+    `answered`: id of the call that an answer belongs to, where it is stored before any message list
+    has it (`observing.take_answer`); its turn names that call.
     """
 
     def __init__(self, session: Session, answered: str | None = None) -> None:
@@ -115,7 +115,7 @@ class Ingest:
         self.keep_extras(item)
         self._round.answer(item)
 
-    def result(self, item: Item) -> IngestedResult:
+    def result(self, item: Item) -> ResultObject:
         """A new tool result: its object, the files that the tool touched, and the sets."""
         session = self._session
         self.keep_extras(item)
@@ -137,7 +137,7 @@ class Ingest:
             sets.show(entry.ordinal)
         subject = met.entry if met.shown is None else met.shown
         sets.activate(subject.ordinal)
-        return IngestedResult(subject.ordinal, subject.pin.version, hash_text(item.text))
+        return ResultObject(subject.ordinal, subject.newest.version, hash_text(item.text))
 
     def finish(self) -> None:
         """Write the chat head, if turns were added."""
@@ -182,7 +182,7 @@ class Ingest:
             turn.provenance = Provenance(origin=session.origin, generator="system")
         session.workspace.put(turn.seal())
 
-    def _known(self, item: Item, head: Head) -> IngestedResult:
+    def _known(self, item: Item, head: Head) -> ResultObject:
         """A result that the session has met before, on another branch or before a compaction."""
         session = self._session
         entry = session.see_head(head, item.call_id)
@@ -192,8 +192,8 @@ class Ingest:
         file = session.index.by_object.get(pin["object"]) if pin else None
         text_hash = hash_text(item.text)
         if pin is None or file is None:
-            return IngestedResult(entry.ordinal, entry.pin.version, text_hash, known=True)
-        return IngestedResult(file, pin.get("version"), text_hash, known=True)
+            return ResultObject(entry.ordinal, entry.newest.version, text_hash, known=True)
+        return ResultObject(file, pin.get("version"), text_hash, known=True)
 
     def _new(
         self,
@@ -208,7 +208,7 @@ class Ingest:
         if observed is None:
             observed = self._recall(item, call)
         sightings = observed.sightings
-        files = [meet_file(session, sighting, observed.token) for sighting in sightings]
+        files = [see_file(session, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)
         shown = next((file for file, sighting in among if shows_file(item, sighting)), None)
         if head is not None:
@@ -276,20 +276,20 @@ class Ingest:
     def _turn_id(self, ordinal: int) -> str:
         return f"turn:{self._session.id}:{ordinal}"
 
-    def _context_tool(self, item: Item) -> IngestedResult:
+    def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""
         found, branch = recorded_decision(self._session, item), self._session.branch
         if found is None:
-            return IngestedResult()
+            return ResultObject()
         entry, decision = found
         if item.call_id not in branch.applied:
             apply_decision(branch.sets, decision)
         branch.applied.discard(item.call_id)
         match decision.get("form"):
             case "visible":
-                return IngestedResult(refers_to=entry.ordinal)
+                return ResultObject(refers_to=entry.ordinal)
             case "full":
-                return IngestedResult(
+                return ResultObject(
                     entry.ordinal, decision.get("version"), decision.get("text_hash")
                 )
-        return IngestedResult()
+        return ResultObject()

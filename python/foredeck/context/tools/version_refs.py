@@ -1,4 +1,4 @@
-"""From a pin to the very version that it names, verified on the way."""
+"""The versions of an object that a session has seen, each loaded by its reference and verified."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.documents import Document, session_object_id
-from foredeck.model.records import SAME_TRANSACTION, Pin, call_id, member_id
+from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id, member_id
 from foredeck.store.protocol import Head, Store, Token
 
 
-def pins_of(store: Store, session: str, ordinal: int) -> Iterator[Pin]:
+def versions_seen(store: Store, session: str, ordinal: int) -> Iterator[VersionRef]:
     """Every version of `@ordinal` that a session has seen.
 
     A forked session has the older ones from its parent. What the parent met after the fork is
@@ -21,27 +21,27 @@ def pins_of(store: Store, session: str, ordinal: int) -> Iterator[Pin]:
     current: str | None = session
     lowest: int | None = None
     while current is not None:
-        own = [pin_of_member(head) for head in store.history(member_id(current, ordinal))]
-        for pin in own:
-            if pin.object == object and (lowest is None or pin.version < lowest):
-                yield pin
+        own = [ref_of_member(head) for head in store.history(member_id(current, ordinal))]
+        for ref in own:
+            if ref.object == object and (lowest is None or ref.version < lowest):
+                yield ref
         if own and own[0].object == object:
             lowest = own[0].version
         wrapper = store.head(session_object_id(current))
         current = None if wrapper is None else wrapper.fields.get("parent_session")
 
 
-def pin_of(store: Store, session: str, ordinal: int, version: int) -> Pin:
-    """The pin of `@ordinal v<version>`. Raises `ToolError` where the session has seen none."""
+def version_seen(store: Store, session: str, ordinal: int, version: int) -> VersionRef:
+    """`@ordinal v<version>`. Raises `ToolError` where the session has not seen it."""
     known = 0
-    for pin in pins_of(store, session, ordinal):
-        known = max(known, pin.version)
-        if pin.version == version:
-            return pin
+    for ref in versions_seen(store, session, ordinal):
+        known = max(known, ref.version)
+        if ref.version == version:
+            return ref
     raise ToolError(f"@{ordinal} has no v{version}: this session has seen v1 to v{known}.")
 
 
-def pin_at_call(store: Store, session: str, ordinal: int, call: int) -> Pin:
+def version_at_call(store: Store, session: str, ordinal: int, call: int) -> VersionRef:
     """What `@ordinal` meant when a call was made: the version that the session had then.
 
     It goes by the session's own index as of the call's record. The object's history would not do:
@@ -55,31 +55,31 @@ def pin_at_call(store: Store, session: str, ordinal: int, call: int) -> Pin:
     member = store.head(member_id(session, ordinal), record.token)
     if member is None:
         raise ToolError(f"@{ordinal} did not exist yet at call {call}.")
-    return pin_of_member(member)
+    return ref_of_member(member)
 
 
-def load_pinned(store: Store, pin: Pin) -> Document | None:
-    """The version that a pin names, None where the object is not stored at all.
+def load_version(store: Store, ref: VersionRef) -> Document | None:
+    """The version that a reference names, None where the object is not stored at all.
 
-    Raises `Corrupt` where what is stored there is not what was pinned.
+    Raises `Corrupt` where what is stored there is not what the session saw.
     """
-    document = store.get(pin.object, Document, Token(pin.token))
+    document = store.get(ref.object, Document, Token(ref.token))
     if document is not None:
-        verify(pin, document.content_hash, document.text_hash)
+        verify(ref, document.content_hash, document.text_hash)
     return document
 
 
-def verify(pin: Pin, content_hash: str | None, text_hash: str | None) -> None:
-    """Raise `Corrupt` unless a version has the hashes that its pin says."""
-    if (content_hash, text_hash) != (pin.content_hash, pin.text_hash):
+def verify(ref: VersionRef, content_hash: str | None, text_hash: str | None) -> None:
+    """Raise `Corrupt` unless a version has the hashes that its reference says."""
+    if (content_hash, text_hash) != (ref.content_hash, ref.text_hash):
         raise Corrupt(
-            f"{pin.object} v{pin.version} is damaged: the version stored at {pin.token} is not the "
+            f"{ref.object} v{ref.version} is damaged: the version stored at {ref.token} is not the "
             "one that was seen (its hashes differ from those of the pin)"
         )
 
 
-def pin_of_member(member: Head) -> Pin:
-    """The pin of an index entry, under the token by which its version is read."""
-    pin = Pin.model_validate(member.fields["pin"])
-    own = pin.token == SAME_TRANSACTION
-    return pin.model_copy(update={"token": member.token}) if own else pin
+def ref_of_member(member: Head) -> VersionRef:
+    """The reference in an index entry, under the token by which its version is read."""
+    ref = VersionRef.model_validate(member.fields["pin"])
+    own = ref.token == SAME_TRANSACTION
+    return ref.model_copy(update={"token": member.token}) if own else ref
