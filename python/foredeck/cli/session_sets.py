@@ -132,7 +132,8 @@ def _indexed(store: Store, member: Head) -> IndexedObject:
 
 
 def _words(member: Fields, fields: Fields) -> Iterator[str]:
-    """A file's path, a tool with its arguments, else the type; a fork also has its parent's."""
+    """A file's path, a tool with its arguments, else the id, which tells a fork's own chat from
+    its parent's."""
     kind = member["object_type"]
     if kind == "toolcall":
         yield from (str(fields.get("tool")), str(fields.get("args_display") or ""))
