@@ -45,12 +45,12 @@ def is_claude_code(value: dict[str, Any]) -> bool:
 
 def read_claude_code(lines: Lines) -> Iterator[Record]:
     """The sessions of a file and their messages, in the order of the file."""
-    reader = _Reader(lines)
+    reader = _ClaudeCodeReader(lines)
     for line in lines:
         yield from reader.take(line)
 
 
-class _Reader:
+class _ClaudeCodeReader:
     def __init__(self, lines: Lines) -> None:
         self._tally = lines.tally
         self._seen: set[str] = set()

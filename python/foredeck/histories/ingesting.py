@@ -12,7 +12,7 @@ from foredeck.histories.exchanges import Exchange, exchanges
 from foredeck.histories.formats import Format, format_of
 from foredeck.histories.lines import Lines, opened_lines
 from foredeck.histories.records import HistorySession
-from foredeck.histories.standing import FileState, Progress, file_state, standing_of
+from foredeck.histories.standing import FileState, HistoryProgress, file_state, standing_of
 from foredeck.histories.writer import SessionWriter
 from foredeck.store.protocol import Store
 
@@ -143,7 +143,7 @@ class _SessionReading:
         store: Store | None,
         start: HistorySession,
         path: Path,
-        progress: Progress | None,
+        progress: HistoryProgress | None,
         lines: Lines,
         report: Report,
     ) -> None:
@@ -156,7 +156,7 @@ class _SessionReading:
         self._report = report
         self._was_there = progress is not None
         self._expected = None if progress is None else progress.place
-        self._progress = progress or Progress(str(path))
+        self._progress = progress or HistoryProgress(str(path))
         self._writer: SessionWriter | None = None
         self._number = 0
         self._user_turns = 0

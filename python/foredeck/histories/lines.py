@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 
 @dataclass(slots=True)
-class Tally:
+class LineTally:
     """What of a file was not read, by reason."""
 
     unreadable: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Lines:
     """Iterates over the JSON objects of an open file; `tally` counts what is left out."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self.tally = Tally()
+        self.tally = LineTally()
         self.checks: dict[int, int] = {}
         """The checksums at the lines that were asked for with `watch`."""
         self._file = file

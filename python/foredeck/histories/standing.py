@@ -28,11 +28,11 @@ class HistorySessionDocument(SessionDocument):
     """A session that was read from another agent's history."""
 
     ingested: dict[str, Any] = Field(default_factory=dict)
-    """The fields of `Progress`."""
+    """The fields of `HistoryProgress`."""
 
 
 @dataclass(slots=True)
-class Progress:
+class HistoryProgress:
     """What of a session has been read in, and where that stands in its file."""
 
     file: str
@@ -86,7 +86,7 @@ class Standing:
     kind: Literal["new", "read", "recorded", "forgotten"]
     """`recorded`: foredeck was there, and knows more than the file. `forgotten`: the user has
     erased it."""
-    progress: Progress | None = None
+    progress: HistoryProgress | None = None
 
 
 def standing_of(store: Store | None, session: str) -> Standing:
@@ -103,10 +103,10 @@ def standing_of(store: Store | None, session: str) -> Standing:
     return Standing("read", progress)
 
 
-def progress_in(fields: Fields) -> Progress | None:
+def progress_in(fields: Fields) -> HistoryProgress | None:
     """What a session's document says of its reading; None for one that foredeck recorded."""
     stored = fields.get("ingested")
-    return Progress(**stored) if isinstance(stored, dict) and stored else None
+    return HistoryProgress(**stored) if isinstance(stored, dict) and stored else None
 
 
 def file_state(path: Path) -> FileState:

@@ -14,7 +14,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.state.opening import open_session
 from foredeck.histories.exchanges import Exchange
 from foredeck.histories.records import HistorySession, Message
-from foredeck.histories.standing import FileState, HistorySessionDocument, Progress
+from foredeck.histories.standing import FileState, HistoryProgress, HistorySessionDocument
 from foredeck.hosts.pi.messages import to_item
 from foredeck.model.documents import (
     Provenance,
@@ -33,7 +33,9 @@ MAX_PENDING_BYTES = 8 * 1024 * 1024
 class SessionWriter:
     """Stores what is new of one session's exchanges, which come in the order of the file."""
 
-    def __init__(self, store: Store, start: HistorySession, file: Path, progress: Progress) -> None:
+    def __init__(
+        self, store: Store, start: HistorySession, file: Path, progress: HistoryProgress
+    ) -> None:
         self._progress = progress
         self._progress.file = str(file)
         self._start = start
