@@ -89,10 +89,10 @@ def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: Sqlit
     assert render_chat(store, SESSION, 3) == (
         "--- user\nHow many lines has src/a.py?\n--- thinking\nCount them, and look.\n"
         "--- assistant\nLet me count.\n"
-        '--- toolcall @3 tool=Bash args="wc -l src/a.py" status=ok\n'
-        '--- toolcall @4 tool=Read args="src/a.py" status=ok\n'
+        '--- toolcall @1 tool=Bash args="wc -l src/a.py" status=ok\n'
+        '--- toolcall @2 tool=Read args="src/a.py" status=ok\n'
         "--- user\nChange two to 2.\n"
-        '--- toolcall @5 tool=Edit args="src/a.py" status=fail\n'
+        '--- toolcall @3 tool=Edit args="src/a.py" status=fail\n'
         "--- assistant\nIt is not there.\n"
     )
     assert [turn["user_turn"] for turn in chat_fields(store, SESSION, 3)["turns"]] == [1, 2, 2]
@@ -159,7 +159,11 @@ def test_a_rewritten_file_is_left_alone(tmp_path: Path, store: SqliteStore) -> N
     history.user("More.")
     write_lines(file, history.lines)
     report = ingest(store, file)
-    assert "was rewritten" in next(iter(report.skipped.values()))
+    assert f"before, from {file}:" in next(iter(report.skipped.values()))
+    write_lines(file, history.lines[:4])
+    report = ingest(store, file)
+    assert f"before, from {file}:" in next(iter(report.skipped.values()))
+    assert (report.unchanged, report.files.total()) == (0, 0)
     assert store.latest() == before
 
 

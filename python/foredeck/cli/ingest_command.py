@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ def _run(args: Namespace) -> int:
     ):
         report = ingest_files(store, files, dry=args.dry_run, advance=progress.advance)
     if args.json:
-        print_json(asdict(report) | {"dry_run": args.dry_run})
+        print_json(report.as_fields() | {"dry_run": args.dry_run})
     else:
         _print_report(report, dry=args.dry_run)
     return 0
@@ -154,9 +153,9 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Read the histories that coding agents have kept into the store: their sessions, messages\n"
-        "and tool calls, as those of any session. Formats: Claude Code. What was\n"
-        "read before is not read twice: a file that has grown gives what is new in it, and after\n"
-        "an interruption the same command goes on. What cannot be read is counted and told.\n"
+        "and tool calls, as those of any session. Formats: Pi, Claude Code, Codex, packed or not.\n"
+        "What was read before is not read twice: a file that has grown gives what is new in it,\n"
+        "and an interrupted run goes on with the same command. What cannot be read is counted.\n"
         "Sessions that foredeck recorded itself, and forgotten ones, are left alone."
     ),
     example="foredeck ingest ~/.claude/projects --dry-run",

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foredeck.histories import claude_code
+from foredeck.histories import claude_code, codex, pi
 from foredeck.histories.lines import Lines, opened_lines
 from foredeck.histories.records import Record
 
@@ -24,7 +24,11 @@ class Format(NamedTuple):
     read: Callable[[Lines], Iterator[Record]]
 
 
-FORMATS = (Format(claude_code.HARNESS, claude_code.is_claude_code, claude_code.read_claude_code),)
+FORMATS = (
+    Format(claude_code.HARNESS, claude_code.is_claude_code, claude_code.read_claude_code),
+    Format(codex.HARNESS, codex.is_codex, codex.read_codex),
+    Format(pi.HARNESS, pi.is_pi, pi.read_pi),
+)
 
 
 def format_of(path: Path) -> Format | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from foredeck.errors import Conflict
 from foredeck.histories.exchanges import Exchange, exchanges
@@ -16,7 +17,10 @@ from foredeck.histories.standing import FileState, HistoryProgress, file_state, 
 from foredeck.histories.writer import SessionWriter
 from foredeck.store.protocol import Store
 
-REWRITTEN = "was rewritten since it was read: `foredeck forget` its session to read it anew"
+DIFFERENT = (
+    "differs from what was read of its session before, from {}: `foredeck forget` that session to "
+    "read this file instead"
+)
 BUSY = "is being read in by another process"
 UNKNOWN = "holds no session of Pi, Claude Code or Codex"
 EMPTY = "is empty"
@@ -48,6 +52,11 @@ class Report:
     """Lines, by reason."""
     other: Counter[str] = field(default_factory=Counter)
     """Lines that hold nothing that was said, by kind."""
+
+    def as_fields(self) -> dict[str, Any]:
+        """As JSON."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: dict(v) if isinstance(v, Counter) else v for name, v in given.items()}
 
 
 def ingest_files(
@@ -107,9 +116,10 @@ class _FileReading:
                     reading.finish(self._state)
         report.unreadable += lines.tally.unreadable
         report.other += lines.tally.other
-        if any(reading and reading.has_news for reading in self._sessions.values()):
+        readings = [reading for reading in self._sessions.values() if reading is not None]
+        if any(reading.has_news for reading in readings):
             report.files[format.harness] += 1
-        else:
+        elif not any(reading.has_ended for reading in readings):
             report.unchanged += 1
 
     def _is_unchanged(self, start: HistorySession) -> bool:
@@ -149,28 +159,30 @@ class _SessionReading:
     ) -> None:
         self.has_news = False
         """Whether any exchange was new."""
+        self.has_ended = False
+        """Whether nothing more of the session is taken, for a reason that the report gives."""
         self._store = store
         self._start = start
         self._path = path
         self._lines = lines
         self._report = report
         self._was_there = progress is not None
+        self._difference = DIFFERENT.format(progress.file if progress else "")
         self._expected = None if progress is None else progress.place
         self._progress = progress or HistoryProgress(str(path))
         self._writer: SessionWriter | None = None
         self._number = 0
         self._user_turns = 0
-        self._ended = False
 
     def take(self, exchange: Exchange) -> int:
         """Store an exchange if it is new, or has grown; returns how many messages were new."""
         self._number += 1
         user_turns = self._user_turns
         self._user_turns += sum(record.role == "user" for record in exchange.before)
-        if self._ended or self._progress.is_stored(exchange, self._number):
+        if self.has_ended or self._progress.is_stored(exchange, self._number):
             return 0
         if not self._is_continued():
-            return self._end(REWRITTEN)
+            return self._end(self._difference)
         before = self._progress.messages, self._progress.tool_calls
         try:
             self._store_exchange(exchange, user_turns)
@@ -181,8 +193,10 @@ class _SessionReading:
 
     def finish(self, state: FileState) -> None:
         """Store the rest, and that the file has been read to its end."""
+        if not self.has_ended and not self._is_continued():
+            self._end(self._difference)
         is_noted = self._was_there and self._progress.complete and not self.has_news
-        if self._ended or is_noted or self._store is None or not self._number:
+        if self.has_ended or is_noted or self._store is None or not self._number:
             return
         try:
             self._opened(self._store).finish(state)
@@ -201,7 +215,7 @@ class _SessionReading:
         return self._writer
 
     def _is_continued(self) -> bool:
-        """Whether the file up to the last line that is stored is what it was then."""
+        """Whether the file, as far as it has been read, holds the last line that is stored."""
         expected = self._expected
         return expected is None or self._lines.checks.get(expected.line) == expected.check
 
@@ -216,6 +230,6 @@ class _SessionReading:
 
     def _end(self, reason: str) -> int:
         """Take nothing more of the session."""
-        self._ended = True
+        self.has_ended = True
         self._report.skipped[f"{self._path} ({self._start.id})"] = reason
         return 0

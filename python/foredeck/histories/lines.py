@@ -121,7 +121,7 @@ class Lines:
         if not text:
             return None
         try:
-            value = json.loads(text.decode(), parse_constant=_refuse, parse_float=finite)
+            value = _JSON.decode(text.decode())
         except UnicodeDecodeError:
             self.tally.unreadable["not UTF-8"] += 1
         except (ValueError, RecursionError):
@@ -138,13 +138,15 @@ class Lines:
 def is_deep(value: Any, brackets: int) -> bool:
     """Whether a JSON value is nested deeper than `MAX_DEPTH`. `brackets`: opening ones in its
     text, which say quickly that it is not."""
-    level = [value] if brackets > MAX_DEPTH else []
+    if brackets <= MAX_DEPTH:
+        return False
+    level = [value]
     for _ in range(MAX_DEPTH):
+        level = [item for item in level if isinstance(item, dict | list)]
+        if not level:
+            return False
         level = [
-            child
-            for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
+            child for item in level for child in (item.values() if isinstance(item, dict) else item)
         ]
     return any(isinstance(item, dict | list) for item in level)
 
@@ -183,3 +185,6 @@ def finite(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{text} is out of range")
     return value
+
+
+_JSON = json.JSONDecoder(parse_constant=_refuse, parse_float=finite)

@@ -89,7 +89,6 @@ class SessionWriter:
         start, id = self._start, self._start.id
         stored = self._session.store.head(session_object_id(id))
         parent = start.parent if stored is None else stored.fields.get("parent_session")
-        nickname = None if stored is None else stored.fields.get("nickname")
         return HistorySessionDocument(
             id=session_object_id(id),
             session_id=id,
@@ -100,7 +99,6 @@ class SessionWriter:
             host_file=self._progress.file,
             parent_session=parent,
             started_by=start.started_by,
-            nickname=nickname,
             provenance=Provenance(origin=self._session.origin, generator="system"),
             ingested=self._progress.as_fields(),
         ).seal()

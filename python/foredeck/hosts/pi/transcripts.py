@@ -109,7 +109,7 @@ def load_transcript(path: Path) -> Transcript:
         places[id(entry)] = len(transcript.messages)
         if entry.get("type") == "compaction":
             transcript.compactions.append(_compaction(entry, entries, places, transcript))
-        message = _message(entry)
+        message = message_of(entry)
         if message is None:
             continue
         if message.get("role") == "assistant" and transcript.messages:
@@ -149,7 +149,7 @@ def _branch(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     yield from reversed(chain)
 
 
-def _message(entry: dict[str, Any]) -> Message | None:
+def message_of(entry: dict[str, Any]) -> Message | None:
     """The message that an entry contributes to the model's context, None where it has none."""
     kind = entry.get("type")
     if kind == "message":

@@ -1,0 +1,230 @@
+"""Codex's rollouts: JSON lines, one for each item of the conversation and for each event.
+
+An answer is what the model wrote between two results or messages. Events repeat the items, for
+the screen, and are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from foredeck.histories.lines import Line, Lines
+from foredeck.histories.records import (
+    Block,
+    HistoryMessage,
+    HistorySession,
+    Message,
+    Record,
+    arguments_of,
+    folder,
+    milliseconds,
+    other_block,
+    session_id,
+    text_block,
+    text_of,
+    tool_call_id,
+)
+
+HARNESS = "codex"
+MAX_OPEN_CALLS = 10_000
+_EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
+_HEAD = 1000
+"""Characters of an output in which its exit code stands."""
+_NOT_TYPED = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions for ")
+"""How texts begin that Codex puts on the user's side."""
+
+
+def is_codex(value: dict[str, Any]) -> bool:
+    """Whether a line is one that only Codex writes."""
+    return value.get("type") in ("session_meta", "response_item") and "payload" in value
+
+
+def read_codex(lines: Lines) -> Iterator[Record]:
+    """The one session of a rollout and its messages."""
+    reader = _Reader(lines)
+    for line in lines:
+        yield from reader.take(line)
+
+
+class _Reader:
+    def __init__(self, lines: Lines) -> None:
+        self._tally = lines.tally
+        self._session: str | None = None
+        self._model = ""
+        self._provider = "openai"
+        self._answers = 0
+        """How many answers were finished: what names the parts of the next one."""
+        self._tools: dict[str, str] = {}
+        """Tool names of the calls that wait for a result."""
+
+    def take(self, line: Line) -> Iterator[Record]:
+        """What one line brings."""
+        kind, payload = line.value.get("type"), line.value.get("payload")
+        if not isinstance(payload, dict):
+            self._tally.unreadable["without a payload"] += 1
+        elif kind == "session_meta":
+            yield from self._start(payload)
+        elif self._session is None:
+            self._tally.unreadable["before the session's own line"] += 1
+        elif kind == "turn_context":
+            self._model = str(payload.get("model") or "")
+        else:
+            message = self._message(line, kind, payload, self._session)
+            if message is None:
+                self._tally.other[f"{kind} {payload.get('type') or ''}".rstrip()] += 1
+                return
+            is_part = message["role"] == "assistant"
+            self._answers += not is_part
+            group = str(self._answers) if is_part else None
+            entry = payload.get("id") if isinstance(payload.get("id"), str) else None
+            yield HistoryMessage(self._session, line.place, line.size, message, entry, group)
+
+    def _start(self, payload: dict[str, Any]) -> Iterator[HistorySession]:
+        """The session; a fork repeats the line of the session that it goes on from."""
+        own = session_id(payload.get("id"))
+        if self._session is not None:
+            return
+        if own is None:
+            self._tally.unreadable["without a session or a message"] += 1
+            return
+        self._session = own
+        self._provider = str(payload.get("model_provider") or "openai")
+        yield HistorySession(
+            own,
+            HARNESS,
+            folder(payload.get("cwd")),
+            parent=session_id(payload.get("forked_from_id")),
+            started_by=_started_by(payload),
+        )
+
+    def _message(
+        self, line: Line, kind: Any, payload: dict[str, Any], session: str
+    ) -> Message | None:
+        """What an item says, None where it says nothing."""
+        time_ms = milliseconds(line.value.get("timestamp"))
+        if kind == "compacted":
+            summary = str(payload.get("message") or "")
+            return {"role": "compactionSummary", "summary": summary, "timestamp": time_ms}
+        if kind != "response_item":
+            return None
+        name = str(payload.get("type") or "")
+        if name == "message":
+            return self._said(payload, time_ms)
+        if name == "reasoning":
+            thought = _texts(payload.get("summary")) or _texts(payload.get("content"))
+            if not thought:
+                return None
+            return self._answer([{"type": "thinking", "thinking": thought}], time_ms)
+        if name.endswith("_call_output"):
+            return self._result(line, payload, time_ms, session)
+        if name.endswith("_call"):
+            return self._answer([self._call(line, payload, session)], time_ms)
+        return None
+
+    def _said(self, payload: dict[str, Any], time_ms: int) -> Message:
+        blocks = _blocks(payload.get("content"))
+        role = payload.get("role")
+        if role == "assistant":
+            return self._answer(blocks, time_ms)
+        if role == "user" and not text_of(blocks).startswith(_NOT_TYPED):
+            return {"role": "user", "content": blocks, "timestamp": time_ms}
+        origin = "context" if role == "user" else role
+        return {
+            "role": "custom",
+            "customType": f"{HARNESS}:{origin}",
+            "content": blocks,
+            "display": False,
+            "timestamp": time_ms,
+        }
+
+    def _answer(self, blocks: list[Block], time_ms: int) -> Message:
+        return {
+            "role": "assistant",
+            "content": blocks,
+            "provider": self._provider,
+            "model": self._model,
+            "api": "openai-responses",
+            "timestamp": time_ms,
+        }
+
+    def _call(self, line: Line, payload: dict[str, Any], session: str) -> Block:
+        id = tool_call_id(payload.get("call_id") or payload.get("id"), session, line.place)
+        name = str(payload.get("name") or str(payload["type"]).removesuffix("_call"))
+        if len(self._tools) < MAX_OPEN_CALLS:
+            self._tools[id] = name
+        given = [payload[name] for name in ("arguments", "input", "action") if name in payload]
+        arguments = arguments_of(given[0]) if given else {}
+        return {"type": "toolCall", "id": id, "name": name, "arguments": arguments}
+
+    def _result(self, line: Line, payload: dict[str, Any], time_ms: int, session: str) -> Message:
+        id = tool_call_id(payload.get("call_id"), session, line.place)
+        blocks, failed = _output(payload.get("output"))
+        return {
+            "role": "toolResult",
+            "toolCallId": id,
+            "toolName": self._tools.pop(id, ""),
+            "content": blocks,
+            "isError": failed,
+            "timestamp": time_ms,
+        }
+
+
+def _started_by(payload: dict[str, Any]) -> str | None:
+    """The session whose agent started this one, wherever this version of Codex notes it."""
+    source = payload.get("source")
+    subagent = source.get("subagent") if isinstance(source, dict) else None
+    spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
+    nested = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
+    return session_id(payload.get("parent_thread_id")) or session_id(nested)
+
+
+def _output(output: Any) -> tuple[list[Block], bool]:
+    """The blocks of a tool's output, and whether the tool failed, as far as the output says."""
+    failed = False
+    if isinstance(output, dict):
+        failed = output.get("success") is False
+        output = output.get("content")
+    if not isinstance(output, str):
+        return _blocks(output), failed
+    text, code = _unwrapped(output)
+    if code is None and (told := _EXIT_CODE.search(text[:_HEAD])):
+        code = int(told[1])
+    return [text_block(text)], failed or bool(code)
+
+
+def _unwrapped(output: str) -> tuple[str, int | None]:
+    """The text of an output that is wrapped in JSON, with its exit code; else the text itself."""
+    if not output.startswith('{"output"'):
+        return output, None
+    try:
+        wrapped = json.loads(output)
+    except (ValueError, RecursionError):
+        return output, None
+    metadata = wrapped.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, dict) else None
+    return str(wrapped["output"]), code if isinstance(code, int) else None
+
+
+def _blocks(content: Any) -> list[Block]:
+    if isinstance(content, str):
+        return [text_block(content)]
+    return [_block(part) for part in content] if isinstance(content, list) else []
+
+
+def _block(part: Any) -> Block:
+    text = part.get("text") if isinstance(part, dict) else None
+    if isinstance(text, str):
+        return text_block(text)
+    url = part.get("image_url") if isinstance(part, dict) else None
+    head, _, data = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
+    if data and head.startswith("data:"):
+        return {"type": "image", "data": data, "mimeType": head.removeprefix("data:")}
+    return other_block(part)
+
+
+def _texts(parts: Any) -> str:
+    """The texts of a reasoning's parts; sealed ones have none."""
+    return text_of(_blocks(parts)) if isinstance(parts, list) else ""

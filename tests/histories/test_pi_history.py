@@ -1,0 +1,128 @@
+"""Pi's own session files: read in, left alone where foredeck was there, resumed afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from written_histories import START_MS, write_lines
+
+from foredeck.cli.main import main
+from foredeck.histories.ingesting import ingest_files
+from foredeck.hosts.pi.chat import render_chat
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.run import replay
+from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
+
+PI_SESSION = "0199aaaa-0000-7000-8000-00000000000a"
+
+
+def entry(number: int, message: dict[str, Any], parent: int | None = None) -> dict[str, Any]:
+    before = number - 1 if parent is None else parent
+    return {
+        "type": "message",
+        "id": f"e{number}",
+        "parentId": f"e{before}" if before else None,
+        "message": {**message, "timestamp": START_MS + number * 1000},
+    }
+
+
+def answer(text: str, *calls: str) -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
+    blocks += [
+        {"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": f"echo {id}"}}
+        for id in calls
+    ]
+    return {"role": "assistant", "content": blocks, "stopReason": "toolUse" if calls else "stop"}
+
+
+def result(id: str) -> dict[str, Any]:
+    content = [{"type": "text", "text": f"{id}\n" * 100}]
+    return {"role": "toolResult", "toolCallId": id, "toolName": "bash", "content": content}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
+
+
+HEADER = {"type": "session", "version": 3, "id": PI_SESSION, "cwd": "/repo"}
+LINES = [
+    HEADER,
+    {"type": "model_change", "id": "m", "parentId": None, "provider": "p", "modelId": "x"},
+    entry(1, user("Run one and two.")),
+    entry(2, answer("I do.", "one", "two")),
+    entry(3, result("one")),
+    entry(4, result("two")),
+    entry(5, answer("Both ran.")),
+    entry(6, user("Something else."), parent=1),
+    entry(7, answer("Another branch.")),
+    entry(8, user("And back."), parent=5),
+    entry(9, answer("Last.", "three")),
+    entry(10, result("three")),
+    entry(11, answer("Done.")),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = open_sqlite(tmp_path / "home" / "foredeck.db")
+    yield opened
+    opened.close()
+
+
+def test_all_branches_are_read(tmp_path: Path, store: SqliteStore) -> None:
+    summary = {"type": "compaction", "id": "c", "parentId": "e11", "summary": "Ran three."}
+    file = write_lines(tmp_path / "a.jsonl", [*LINES, summary])
+    report = ingest_files(store, [file])
+    assert (report.files, report.messages, report.tool_calls) == ({"pi": 1}, 9, 3)
+    assert report.other == {"model_change": 1}
+    chat = render_chat(store, PI_SESSION, 6)
+    assert "Another branch." in chat
+    assert chat.endswith("--- compactionSummary\nRan three.\n")
+
+
+def test_a_fork_names_its_parent(tmp_path: Path, store: SqliteStore) -> None:
+    fork = [
+        {
+            **HEADER,
+            "id": "fork",
+            "parentSession": f"/x/2026-02-03T10-00-00-000Z_{PI_SESSION}.jsonl",
+        },
+        *LINES[1:6],
+        entry(12, answer("In the fork."), parent=4),
+    ]
+    files = [write_lines(tmp_path / "a.jsonl", LINES), write_lines(tmp_path / "b.jsonl", fork)]
+    assert ingest_files(store, files).new == 2
+    head = store.head("session:fork")
+    assert head is not None
+    assert head.fields["parent_session"] == PI_SESSION
+    calls = store.head("turn:fork:1")
+    assert calls is not None
+    assert calls.fields["toolcall_ids"] == ["one", "two"]
+
+
+def test_what_foredeck_recorded_is_left_alone(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / f"{PI_SESSION}.jsonl", LINES)
+    replay([file], ReplayOptions(), keep=tmp_path / "kept")
+    recorded = open_sqlite(tmp_path / "kept" / PI_SESSION / "foredeck.db")
+    before = recorded.latest()
+    report = ingest_files(recorded, [file])
+    assert (report.recorded, report.new, report.messages) == (1, 0, 0)
+    assert recorded.latest() == before
+    recorded.close()
+
+
+def test_a_session_that_was_forgotten_is_not_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_lines(tmp_path / "a.jsonl", LINES)
+    home = ["--home", str(tmp_path / "home")]
+    assert main(["ingest", str(file), *home]) == 0
+    assert main(["forget", PI_SESSION, "--yes", *home]) == 0
+    capsys.readouterr()
+    assert main(["ingest", str(file), "--json", *home]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["forgotten"], report["new"]) == (1, 0)
