@@ -115,11 +115,13 @@ def _table(ideal: Sequence[Mapping[str, Any]], ruled: Sequence[Mapping[str, Any]
 def _losses(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = ["| | tokens lost | rebases |", "|---|---|---|"]
     for row in rows:
-        lines.append(f"| {row['row']} | {_told(row['lost_tokens'])} | {_told(row['rebases'])} |")
+        lines.append(
+            f"| {row['row']} | {_counts(row['lost_tokens'])} | {_counts(row['rebases'])} |"
+        )
     return "\n".join(lines)
 
 
-def _told(counts: Mapping[str, int]) -> str:
+def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"
 
 

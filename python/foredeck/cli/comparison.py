@@ -29,7 +29,7 @@ def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
         print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in _CACHES))
     print("\nTokens that were in the cache and had to be written again, and rebases:")
     for row in rows:
-        print(f"  {row['row']}: {_told(row['lost_tokens'])}; {_told(row['rebases'])}")
+        print(f"  {row['row']}: {_counts(row['lost_tokens'])}; {_counts(row['rebases'])}")
     print()
 
 
@@ -52,5 +52,5 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1f}%"
 
 
-def _told(counts: dict[str, int]) -> str:
+def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {short_count(count)}" for name, count in counts.items()) or "none"

@@ -19,7 +19,7 @@ plain, prompt: tokens of plain Pi's prompt and of foredeck's; cached: what of it
 lets be found, reported: what the provider says was found; cost, plain's: in uncached input tokens;
 lost: tokens that the call before had left in the cache and this one did not find, by cause."""
 _REBASE_NOTE = """
-shorter by: tokens that left the prompt; lost: of what was in the cache, what had to be sent anew;
+shorter by: tokens that left the prompt; lost: of what was in the cache, what had to be sent again;
 paid: what that has cost more than reading it, back since: what the shorter prompts have cost less
 up to the end; weighed: what the decision went by. All but tokens are in uncached input tokens."""
 _IDEAL = ", every prefix that was sent before is found (--cache takes a provider's rule)"

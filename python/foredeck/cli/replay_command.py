@@ -259,7 +259,7 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Drive the engine with recorded Pi sessions, call by call, and say what a model would\n"
-        "have been shown: how much, how often it was written anew and why, and whether every\n"
+        "have been shown: how much, how often it was rewritten and why, and whether every\n"
         "prompt is one that a provider accepts. Each session runs on a fresh private store; your\n"
         "own store and configuration are not touched. A call is every answer of the model on the\n"
         "branch of the file's last entry. Exit code 1: a session had an error or an invalid\n"

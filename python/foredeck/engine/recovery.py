@@ -55,7 +55,7 @@ class RecoverableStore:
     @property
     def trouble(self) -> str:
         """What the status line says of the store; empty where all is well."""
-        return getattr(self.current, "trouble", "")
+        return self.current.trouble
 
     def close(self) -> None:
         """Close the store."""

@@ -161,6 +161,10 @@ class Store(Protocol):
     def latest(self) -> Token | None:
         """The transaction that came in last, which `changes_since` takes; None for none."""
 
+    @property
+    def trouble(self) -> str:
+        """What a user should see at a glance, such as a database that is away; else empty."""
+
     def close(self) -> None:
         """Finish and let go of the database. Calling it twice is fine."""
 

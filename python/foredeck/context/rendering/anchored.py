@@ -127,7 +127,7 @@ class Anchored:
         if subject != placed.subject:
             placed = replace(placed, version=version)
         text = unchanged(shown_name(conversation, base, subject, context.cwd))
-        return _lean("same", text, subject, placed, base)
+        return _referring_part("same", text, subject, placed, base)
 
     def _contained(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
         """A read of lines that a visible read of the same file holds."""
@@ -139,7 +139,7 @@ class Anchored:
         if not contains_lines(shown_lines(visible, shown), shown_lines(item, item.text)):
             return None
         text = contained(shown_name(context.conversation, base, placed.subject, context.cwd))
-        return _lean("same", text, placed.subject, placed, base)
+        return _referring_part("same", text, placed.subject, placed, base)
 
     def _difference(self, context: RenderContext, placed: NewResult, item: Item) -> Part | None:
         """A read that differs little from the visible one of the same lines."""
@@ -156,7 +156,7 @@ class Anchored:
         if diff is None:
             return None
         text = difference(placed.subject, placed.version, diff)
-        return _lean("diff", text, placed.subject, placed, base)
+        return _referring_part("diff", text, placed.subject, placed, base)
 
 
 def _stand_alone(context: RenderContext, index: int) -> None:
@@ -177,7 +177,7 @@ def _failed(context: RenderContext, placed: NewResult) -> bool:
     return context.conversation.items[placed.index].failed
 
 
-def _lean(form: Any, text: str, subject: int, placed: NewResult, base: int) -> Part:
+def _referring_part(form: Any, text: str, subject: int, placed: NewResult, base: int) -> Part:
     block = text_block(text)
     return Part(form, [block], subject, placed.version, base, placed.text_hash)
 

@@ -180,7 +180,9 @@ def reference_part(context: RenderContext, index: int, digest_text: str = "") ->
     fields = {
         "tool": item.tool,
         "status": "fail" if item.failed else "ok",
-        "args_display": "" if stays_in_call(item) else args_display(_told(item), context.cwd),
+        "args_display": ""
+        if stays_in_call(item)
+        else args_display(_distinctive_arguments(item), context.cwd),
     }
     images = sum(1 for block in item.blocks if block.get("type") == "image")
     text = shown_text(context.conversation, index)
@@ -196,7 +198,7 @@ def stays_in_call(item: Item) -> bool:
     return len(json.dumps(item.arguments, ensure_ascii=False)) <= FOLDABLE_ARGUMENT_CHARS
 
 
-def _told(item: Item) -> Mapping[str, Any]:
+def _distinctive_arguments(item: Item) -> Mapping[str, Any]:
     """The arguments, but for what `lines` says of a read."""
     if item.tool != "read":
         return item.arguments

@@ -301,6 +301,11 @@ class SqliteStore:
         with self._translated():
             return list_digests(self._db, after, limit)
 
+    @property
+    def trouble(self) -> str:
+        """See `Store.trouble`: none, since without its database every method raises."""
+        return ""
+
     def close(self) -> None:
         """See `Store.close`."""
         with self._translated():

@@ -206,6 +206,11 @@ class XtdbStore:
         """See `WholeStore.digests`."""
         return self._blobs.digests(after, limit)
 
+    @property
+    def trouble(self) -> str:
+        """See `Store.trouble`: none, since without its database every method raises."""
+        return ""
+
     def close(self) -> None:
         """See `Store.close`."""
         self._client.close()
