@@ -12,7 +12,8 @@ ROOT = Path(foredeck.__file__).parent
 
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
-    *("errors", "finding", "model", "config", "store", "sources", "context"),
+    *("errors", "finding", "model", "config", "store", "sources"),
+    *("derived", "search", "context"),
     *("hosts", "histories", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
 )
 

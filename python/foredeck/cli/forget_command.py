@@ -26,6 +26,7 @@ class NotConfirmed(ForedeckError):
 
 
 def _forget(args: Namespace) -> int:
+    from foredeck.derived.emptying import layers_emptied
     from foredeck.store.forgetting import forget, plan_forgetting
 
     config = resolve_config(args).config
@@ -34,12 +35,13 @@ def _forget(args: Namespace) -> int:
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
             _confirm(args, plans)
-            forget(
-                config,
-                store,
-                plans,
-                lambda session: progress.advance(note=f"erasing {session}"),
-            )
+            with layers_emptied(config.home, store):
+                forget(
+                    config,
+                    store,
+                    plans,
+                    lambda session: progress.advance(note=f"erasing {session}"),
+                )
     return _report(args, plans)
 
 
@@ -121,8 +123,9 @@ COMMANDS = {
             "Erase a session for good: its chat, its calls and tool outputs, and the files and\n"
             "texts that no other session has met. What is shared stays, and so do calls that a\n"
             "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
-            "store's file and its log, and of XTDB the local copy and the database; copies on\n"
-            "other machines, exports and backups are not reached. Close Pi in that session first;\n"
+            "store's file and its log, and of XTDB the local copy and the database; the index of\n"
+            "`foredeck search` is emptied, and made again by the next search. Copies on other\n"
+            "machines, exports and backups are not reached. Close Pi in that session first;\n"
             "where somebody takes up some of it meanwhile, nothing is erased. Pi's own session\n"
             "file is Pi's: delete it there. To tell what others need, the store is read once,\n"
             "however many sessions are named: seconds for some thousand sessions."

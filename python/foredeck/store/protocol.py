@@ -94,6 +94,18 @@ class Looked:
     late: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Which file a store works with, and how often versions came in late.
+
+    `id` is the file's own name for itself. `late` counts versions that were added to transactions
+    which were there before: `changes_since` does not list those to who has read past them.
+    """
+
+    id: str
+    late: int
+
+
 class Store(Protocol):
     """A place for documents and blobs. Not thread-safe: one per thread, many per database."""
 
@@ -181,3 +193,6 @@ class LocalStore(Store, Protocol):
         Reads every version, in memory that does not grow with them; `advance` is called again and
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
+
+    def standing(self) -> Standing:
+        """What a follower of changes must find as it left it, or else starts over."""

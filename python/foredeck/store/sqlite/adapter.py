@@ -30,6 +30,7 @@ from foredeck.store.protocol import (
     Looked,
     Origin,
     Scalar,
+    Standing,
     Token,
     order_of,
 )
@@ -54,7 +55,13 @@ from foredeck.store.sqlite.reading import (
 from foredeck.store.sqlite.schema import MAX_DOCUMENTS, POSITION_BITS
 from foredeck.store.sqlite.search import Read, is_taken_up, looked_through, needed_blobs
 from foredeck.store.sqlite.transaction import immediate
-from foredeck.store.sqlite.writing import EncodedBlobs, SqliteWriter, prepare, writing
+from foredeck.store.sqlite.writing import (
+    EncodedBlobs,
+    SqliteWriter,
+    late_versions,
+    prepare,
+    writing,
+)
 from foredeck.store.verify import check_blob, restore
 from foredeck.store.whole import Record
 
@@ -281,6 +288,12 @@ class SqliteStore:
         with self._translated():
             row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
+
+    def standing(self) -> Standing:
+        """See `LocalStore.standing`."""
+        with self._translated():
+            (id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
+            return Standing(id, late_versions(self._db))
 
     # Copying
 

@@ -25,6 +25,7 @@ from foredeck.store.protocol import (
     Notify,
     Origin,
     Scalar,
+    Standing,
     Token,
     silent,
 )
@@ -236,6 +237,10 @@ class JournaledStore:
                 )
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)
+
+    def standing(self) -> Standing:
+        """See `LocalStore.standing`, of the local copy."""
+        return self._copy.standing()
 
     def latest(self) -> Token | None:
         """See `Store.latest`, of the local copy."""

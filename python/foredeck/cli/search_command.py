@@ -1,0 +1,257 @@
+"""`foredeck search`: what was said, done and read, found by the words in it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.find import find_session
+from foredeck.cli.moments import EXAMPLES, parse_moment
+from foredeck.cli.output import coloured, counted, print_json, when
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store
+from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.search.index import Filters, IndexedText, SearchIndex
+    from foredeck.search.searching import SearchHit, SearchResult
+    from foredeck.store.protocol import LocalStore
+
+TYPES = ("message", "toolcall", "file", "compaction")
+SCOPES = ("all", "project", "session")
+SHORTEST_ID = 8
+
+
+class WrongScope(ForedeckError):
+    """A scope that cannot be worked out from the arguments."""
+
+    exit_code = 2
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.derived.file import reported
+    from foredeck.derived.follower import Follower
+    from foredeck.derived.registry import load_layer
+    from foredeck.search.index import COUNTED, SearchIndex
+    from foredeck.search.searching import search
+
+    home = resolve_config(args).config.home
+    with opened_store(args) as store, Follower(store, load_layer("search"), home) as follower:
+        with Progress("indexing, batch") as progress:
+            follower.catch_up(progress.advance)
+        with reported(follower.path):
+            index = SearchIndex(follower.db)
+            found = search(
+                store,
+                index,
+                " ".join(args.query),
+                _filters(args, store, index),
+                limit=args.limit,
+                message_range=args.message_range,
+            )
+            if args.json:
+                print_json(_as_json(found, explain=args.explain))
+            else:
+                _print_text(found, _Handles(store, index), args, COUNTED)
+    return 0
+
+
+def _filters(args: Namespace, store: LocalStore, index: SearchIndex) -> Filters:
+    from foredeck.search.index import Filters
+    from foredeck.search.projects import folders_of_project
+
+    scope = args.scope or ("session" if args.session else "all")
+    if scope == "session" and not args.session:
+        raise WrongScope("--scope session needs --session: which one?")
+    sessions: tuple[str, ...] | None = None
+    if args.session:
+        sessions = (find_session(store, args.session),)
+    elif scope == "project":
+        folders = index.folders()
+        here = set(folders_of_project(str(args.project or Path.cwd()), set(folders.values())))
+        sessions = tuple(session for session, folder in folders.items() if folder in here)
+    return Filters(sessions, args.type, args.tool, args.path, args.since)
+
+
+def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
+    more = {}
+    if explain:
+        more = {
+            "looked_for": [term.text for term in found.looked],
+            "left_out": [term.text for term in found.left_out],
+        }
+    return {"total": found.total, **more, "hits": [_hit(hit, explain) for hit in found.hits]}
+
+
+def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
+    entry = hit.entry
+    described: dict[str, Any] = {
+        "session": hit.session,
+        "message": entry.message,
+        "object": hit.object,
+        "type": entry.type,
+        "role": _role(entry),
+        "time_ms": entry.time_ms,
+        "score": round(hit.rank.score, 4),
+        "snippet": hit.snippet,
+        "path": entry.path,
+        "task": None,
+    }
+    if explain:
+        rank = hit.rank
+        described["why"] = {
+            "words": list(hit.words),
+            "bm25": round(rank.bm25, 4),
+            "weight": rank.weight,
+            "related": round(rank.related, 4),
+            "recency": round(rank.recency, 4),
+        }
+    if hit.around:
+        described["around"] = [
+            {
+                "message": near.message,
+                "type": near.type,
+                "role": _role(near),
+                "time_ms": near.time_ms,
+                "text": text,
+                "before": near.id < entry.id,
+            }
+            for near, text in hit.around
+        ]
+    return described
+
+
+def _role(entry: IndexedText) -> str | None:
+    """Who speaks; of a tool call the tool."""
+    return entry.role or None
+
+
+class _Handles:
+    """What a user types to open a hit, `SESSION:@12`, with sessions as short as they can be."""
+
+    def __init__(self, store: LocalStore, index: SearchIndex) -> None:
+        self._store = store
+        self._sessions = sorted(index.folders())
+
+    def of(self, hit: SearchHit) -> str:
+        """The handle, or the object's id where no session has it in its index."""
+        if hit.session is None:
+            return hit.object
+        named = {"object": hit.object, "session": hit.session}
+        members = self._store.query("member", named, limit=1)
+        if not members:
+            return hit.object
+        return f"{self._short(hit.session)}:@{members[0].fields['ordinal']}"
+
+    def _short(self, session: str) -> str:
+        others = [other for other in self._sessions if other != session]
+        shared = max((_shared(session, other) for other in others), default=0)
+        return session[: max(SHORTEST_ID, shared + 1)]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two ids begin with in common."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _print_text(found: SearchResult, handles: _Handles, args: Namespace, counted_to: int) -> None:
+    if not found.hits:
+        print("Nothing found.")
+        return
+    if args.explain and found.left_out:
+        print(f"left out as too common: {', '.join(term.text for term in found.left_out)}")
+    for number, hit in enumerate(found.hits):
+        print(_line(hit, handles.of(hit), args.explain))
+        if number == 0:
+            print(f"    {hit.snippet}\n" if hit.snippet else "")
+        for near, text in hit.around:
+            sign = "before" if near.id < hit.entry.id else "after"
+            print(coloured(f"    {sign}: {near.role}: {text}", "dim"))
+    more = "or more " if found.total == counted_to else ""
+    print(f"{counted(found.total, 'hit')} {more}in all.")
+
+
+def _line(hit: SearchHit, handle: str, explain: bool) -> str:
+    entry = hit.entry
+    what = " ".join(
+        filter(None, (entry.type, entry.role, "failed" if entry.status == "fail" else ""))
+    )
+    turn = "" if entry.turn is None else f" turn {entry.turn}"
+    parts = [coloured(handle + turn, "bold"), when(entry.time_ms), what]
+    if entry.path:
+        parts.append(entry.path)
+    if entry.type == "file" and not entry.newest:
+        parts.append("older version")
+    parts.append(f"[{', '.join(hit.words)}]")
+    if explain:
+        rank = hit.rank
+        parts.append(
+            f"({rank.bm25:.2f} x {rank.weight:g} + {rank.related:.2f}) x {rank.recency:.3f}"
+            f" = {rank.score:.2f}"
+        )
+    return "  ".join(parts)
+
+
+def _moment(text: str) -> int:
+    moment = parse_moment(text)
+    if moment is None:
+        raise ArgumentTypeError(f"{text!r} is no point in time; such are: {EXAMPLES}")
+    return moment
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="+", help="words, names, paths: any text")
+    parser.add_argument(
+        "--limit", metavar="N", type=positive, default=10, help="hits (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--scope",
+        metavar="S",
+        choices=SCOPES,
+        help="all (the default), project: sessions in the current folder's repository or its "
+        "worktrees, or in the folder, or session: that of --session",
+    )
+    parser.add_argument("--session", metavar="ID", help="only this session")
+    parser.add_argument(
+        "--project", metavar="DIR", type=Path, help="the project's folder, for --scope project"
+    )
+    parser.add_argument(
+        "--type", metavar="T", choices=TYPES, help=f"only hits of one type: {', '.join(TYPES)}"
+    )
+    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    parser.add_argument("--path", metavar="P", help="only what is about a file with P in its path")
+    parser.add_argument(
+        "--since", metavar="T", type=_moment, help=f"only what is not older than T ({EXAMPLES})"
+    )
+    parser.add_argument(
+        "--message-range",
+        metavar="N",
+        type=int,
+        choices=range(21),
+        default=0,
+        help="with each hit, N texts before and after it in its session (0 to 20)",
+    )
+    parser.add_argument("--explain", action="store_true", help="show how each rank came about")
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Find what was said, done and read, in all sessions: messages, tool calls with their\n"
+        "results, files in every version, and summaries of compacted chat. Words are found in\n"
+        "all their forms, identifiers and paths whole and by their parts; what stands nowhere as\n"
+        'typed is taken for the beginning of a word, then for a piece of a name. "Quotes" make a\n'
+        "phrase, a * at the end a prefix. The best hit comes with its passage, the others with\n"
+        "one line each: the handle to open it with (`foredeck cat`), when, what, and why.\n"
+        "The index is brought up to date first: it lies in the state folder and is made from the\n"
+        "store. Keys and tokens, by their usual shapes, are left out of it."
+    ),
+    example="foredeck search retry backoff http_client --scope project",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,1 @@
+"""Derived layers: what is worked out from the store, kept beside it, and can be made again."""

@@ -1,0 +1,177 @@
+"""Keeps a derived layer in step with a store.
+
+Rows and position are written in one SQLite transaction per batch, so that a layer whose writer was
+killed holds exactly what lies before its position. SQLite's lock makes writers take turns: each
+reads the position anew under the lock, and two that follow one store only share the work.
+
+The layer is made again where what it holds may not follow from the store any more: it was made
+from another store's file or with other tables, the store no longer knows its position, versions
+came in behind it (an import, what another machine wrote), or a session was forgotten.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from foredeck.derived.file import (
+    discard,
+    drop_tables,
+    layer_file,
+    open_layer_file,
+    reported,
+)
+from foredeck.derived.layer import Layer
+from foredeck.errors import StoreUnavailable
+from foredeck.store.protocol import Advance, Change, LocalStore, Standing, Token
+from foredeck.store.sqlite.transaction import immediate
+
+BATCH = 1000
+"""Versions per transaction: enough for a good rate, few enough that others wait briefly."""
+
+_POSITION = """
+CREATE TABLE layer_position (
+    version INTEGER NOT NULL, store_id TEXT NOT NULL, late INTEGER NOT NULL,
+    token TEXT, time_ms INTEGER, making_until TEXT
+)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """How far a layer has come, and with which store.
+
+    token, time_ms  the last transaction that it holds; None before the first
+    making_until    while the layer is being made: the store's last transaction at the beginning.
+                    A tombstone up to there tells of what was gone before
+    """
+
+    version: int
+    standing: Standing
+    token: Token | None
+    time_ms: int | None
+    making_until: str | None
+
+
+class Follower:
+    """One layer of one store. A context manager; made anew for each thread.
+
+    Raises `StoreUnavailable` where the file cannot be used, and what the store raises.
+    """
+
+    def __init__(self, store: LocalStore, layer: Layer, home: Path) -> None:
+        self._store = store
+        self._layer = layer
+        self.path = layer_file(home, layer.name, store.standing().id)
+        self.db = open_layer_file(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.db.close()
+
+    def catch_up(self, advance: Advance = lambda: None) -> int:
+        """Take in everything that is new, a batch at a time; how many versions that were.
+
+        `advance` is called after each batch.
+        """
+        taken = 0
+        with reported(self.path):
+            while count := self._step():
+                taken += count
+                advance()
+        return taken
+
+    def make_again(self, advance: Advance = lambda: None) -> int:
+        """Throw the layer away and make it from the whole store; how many versions that were."""
+        try:
+            with immediate(self.db):
+                self._begin()
+        except sqlite3.DatabaseError:  # damaged: nothing in it is worth keeping
+            self.db.close()
+            discard(self.path)
+            self.db = open_layer_file(self.path)
+        return self.catch_up(advance)
+
+    def _step(self) -> int:
+        with immediate(self.db):
+            position = self._checked(self._position())
+            changes = self._store.changes_since(position.token, limit=BATCH)
+            if not changes:
+                return 0
+            if _tells_of_erasure(position, changes):
+                self._begin()
+                return len(changes)
+            self._layer.apply(self.db, self._store, changes)
+            self._move(position, changes)
+        return len(changes)
+
+    def _position(self) -> _Position | None:
+        try:
+            row = self.db.execute("SELECT * FROM layer_position").fetchone()
+        except sqlite3.OperationalError:  # an empty file, or one that was emptied
+            return None
+        version, store_id, late, *rest = row
+        return _Position(version, Standing(store_id, late), *rest)
+
+    def _checked(self, position: _Position | None) -> _Position:
+        """The position, at the beginning again where the layer cannot go on from it."""
+        if position is None or not self._can_go_on(position):
+            self._begin()
+            position = self._position()
+            assert position is not None
+        return position
+
+    def _can_go_on(self, position: _Position) -> bool:
+        if position.version > self._layer.version:
+            raise StoreUnavailable(
+                f"index {self.path}: a newer foredeck wrote it: upgrade foredeck, or make it again "
+                f"with `foredeck reindex {self._layer.name}`"
+            )
+        if position.version < self._layer.version or position.standing != self._store.standing():
+            return False
+        if position.token is None:
+            return True
+        known = self._store.transactions([position.token])
+        return bool(known) and known[0].time_ms == position.time_ms
+
+    def _begin(self) -> None:
+        """Empty the layer and set its position to the beginning, in the open transaction."""
+        drop_tables(self.db)
+        self._layer.create(self.db)
+        self.db.execute(_POSITION)
+        standing = self._store.standing()
+        self.db.execute(
+            "INSERT INTO layer_position VALUES (?, ?, ?, NULL, NULL, ?)",
+            (self._layer.version, standing.id, standing.late, self._store.latest()),
+        )
+
+    def _move(self, position: _Position, changes: Sequence[Change]) -> None:
+        last = changes[-1]
+        until = position.making_until
+        if any(change.token == until for change in changes):
+            until = None
+        self.db.execute(
+            "UPDATE layer_position SET token = ?, time_ms = ?, making_until = ?",
+            (last.token, last.time_ms, until),
+        )
+
+
+def _tells_of_erasure(position: _Position, changes: Sequence[Change]) -> bool:
+    """Whether a session was forgotten after the layer had taken some of it in."""
+    if position.making_until is not None:
+        tokens = [change.token for change in changes]
+        if position.making_until not in tokens:
+            return False
+        end = len(tokens) - tokens[::-1].index(Token(position.making_until))
+        changes = changes[end:]
+    return any(change.type == "forgotten" for change in changes)

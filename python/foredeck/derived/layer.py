@@ -1,0 +1,32 @@
+"""What a derived layer is: tables that follow from what is stored, and from nothing else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Protocol
+
+from foredeck.store.protocol import Change, LocalStore
+
+
+class Layer(Protocol):
+    """Tables in a file of their own, kept in step with a store by `derived.follower`.
+
+    What they hold must follow from the changes and their order alone, not from how these were
+    cut into batches: then a layer that was killed and resumed equals one that was made at once.
+
+    name     what `foredeck reindex` calls it
+    version  of its tables; where the file has another one, the layer is made again
+    """
+
+    name: str
+    version: int
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """Make the tables, in the open transaction. Names that begin with `layer_` are taken."""
+
+    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+        """Take in versions that came after all that were taken in before, in the open transaction.
+
+        What has meanwhile been erased from the store is left out.
+        """

@@ -1,0 +1,30 @@
+"""Which derived layers there are. Each is imported when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foredeck.derived.layer import Layer
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredLayer:
+    """Where a layer is found: `LAYER` in the module `module`; `summary` says what it is for."""
+
+    module: str
+    summary: str
+
+
+LAYERS: Mapping[str, RegisteredLayer] = {
+    "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
+}
+
+
+def load_layer(name: str) -> Layer:
+    """The layer with a name in `LAYERS`."""
+    layer: Layer = import_module(LAYERS[name].module).LAYER
+    return layer

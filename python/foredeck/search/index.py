@@ -1,0 +1,187 @@
+"""Reading the tables of the full-text layer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.search.query import Term, any_of
+from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate
+
+CANDIDATES = 600
+"""Matches with the best BM25 that are ranked; a hit on a later page needs no better one."""
+COUNTED = 10_000
+"""Up to which number matches are counted."""
+
+_TABLES = "FROM content JOIN entry e ON e.id = content.rowid"
+_KIND = """CASE WHEN type.text = 'file' AND NOT e.newest THEN 'older'
+    WHEN type.text IN ('file', 'compaction') THEN type.text ELSE lower(role.text) END"""
+_CANDIDATES = f"""
+SELECT m.id, m.score, {_KIND}, e.session, e.time_ms FROM (
+    SELECT e.id AS id, -bm25(content, {", ".join(map(str, COLUMN_WEIGHTS))}) AS score
+    {_TABLES} WHERE content MATCH ? %s ORDER BY score DESC, e.id DESC LIMIT ?
+) m JOIN entry e ON e.id = m.id
+JOIN name type ON type.id = e.type JOIN name role ON role.id = e.role"""
+_ENTRIES = """
+SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
+    path.text, e.message, e.turn, e.time_ms, e.newest
+FROM entry e JOIN name type ON type.id = e.type JOIN name role ON role.id = e.role
+LEFT JOIN name status ON status.id = e.status LEFT JOIN name session ON session.id = e.session
+LEFT JOIN name path ON path.id = e.path"""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a hit must be, besides matching. None: anything.
+
+    sessions  of one of these; a file: met by one of them
+    type      message, toolcall, file or compaction
+    tool      a tool call of this tool, whatever its case
+    path      part of the path of the file that it is about
+    since_ms  not older
+    """
+
+    sessions: tuple[str, ...] | None = None
+    type: str | None = None
+    tool: str | None = None
+    path: str | None = None
+    since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """A row of the index, with its names spelt out."""
+
+    id: int
+    document: str
+    token: str
+    part: str
+    type: str
+    role: str
+    status: str | None
+    session: str | None
+    path: str | None
+    message: str | None
+    turn: int | None
+    time_ms: int
+    newest: int
+
+
+@dataclass(slots=True)
+class _Where:
+    """A condition in SQL, put together."""
+
+    clauses: list[str] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+
+    def add(self, clause: str, *values: object) -> None:
+        self.clauses.append(f" AND {clause}")
+        self.values.extend(values)
+
+    @property
+    def sql(self) -> str:
+        return "".join(self.clauses)
+
+
+class SearchIndex:
+    """Questions to the tables; one connection, which its caller closes."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def count(self, terms: Sequence[Term], filters: Filters, most: int = COUNTED) -> int:
+        """How many entries match, `most` where there are more."""
+        where = _where(filters)
+        joined = _TABLES if where.clauses else "FROM content"
+        statement = f"SELECT 1 {joined} WHERE content MATCH ? {where.sql} LIMIT ?"
+        return self._number(
+            f"SELECT count(*) FROM ({statement})", any_of(terms), *where.values, most
+        )
+
+    def candidates(self, terms: Sequence[Term], filters: Filters) -> list[Candidate]:
+        """The entries with the best BM25, as many as are ranked."""
+        where = _where(filters)
+        rows = self._db.execute(_CANDIDATES % where.sql, (any_of(terms), *where.values, CANDIDATES))
+        return [Candidate(*row) for row in rows]
+
+    def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:
+        """Entries by id."""
+        wanted = list(ids)
+        marks = ", ".join("?" * len(wanted))
+        rows = self._db.execute(f"{_ENTRIES} WHERE e.id IN ({marks})", wanted)
+        return {row[0]: IndexedText(*row) for row in rows}
+
+    def neighbours(self, entry: IndexedText, each_way: int) -> list[IndexedText]:
+        """Entries of the same session before and after one, in order, without itself."""
+        if entry.session is None:
+            return []
+        of_session = "e.session = (SELECT id FROM name WHERE text = ?)"
+        found = []
+        for compared, order in (("<", "DESC"), (">", "ASC")):
+            statement = f"{_ENTRIES} WHERE {of_session} AND e.id {compared} ? ORDER BY e.id {order}"
+            rows = self._db.execute(f"{statement} LIMIT ?", (entry.session, entry.id, each_way))
+            found += [IndexedText(*row) for row in rows]
+        return sorted(found, key=lambda one: one.id)
+
+    def matching(self, term: Term, ids: Iterable[int]) -> set[int]:
+        """Those of the entries that match one term."""
+        statement = "SELECT 1 FROM content WHERE content MATCH ? AND rowid = ?"
+        return {id for id in ids if self._db.execute(statement, (term.match, id)).fetchone()}
+
+    def identifiers_with(self, piece: str, most: int) -> list[str]:
+        """Identifiers and paths that contain a piece of three characters or more, whatever its
+        case; the shortest first."""
+        rows = self._db.execute(
+            "SELECT name FROM identifier WHERE id IN"
+            " (SELECT rowid FROM identifier_part WHERE name LIKE ?)"
+            " ORDER BY length(name), name LIMIT ?",
+            (f"%{piece}%", most),
+        )
+        return [name for (name,) in rows]
+
+    def folders(self) -> dict[str, str]:
+        """The working folder of each session."""
+        return dict(
+            self._db.execute("SELECT n.text, f.cwd FROM folder f JOIN name n ON n.id = f.session")
+        )
+
+    def sessions_that_met(self, document: str) -> list[str]:
+        """The sessions that have met a file, the latest last."""
+        rows = self._db.execute(
+            "SELECT n.text FROM met m JOIN name n ON n.id = m.session WHERE m.document = ?"
+            " ORDER BY n.id",
+            (document,),
+        )
+        return [session for (session,) in rows]
+
+    def size(self) -> int:
+        """The number of entries, or a little more."""
+        return self._number("SELECT coalesce(max(id), 0) FROM entry")
+
+    def _number(self, statement: str, *values: object) -> int:
+        (number,) = self._db.execute(statement, values).fetchone()
+        return int(number)
+
+
+def _where(filters: Filters) -> _Where:
+    where = _Where()
+    if filters.sessions is not None:
+        marks = ", ".join("?" * len(filters.sessions))
+        sessions = f"(SELECT id FROM name WHERE text IN ({marks}))"
+        where.add(
+            f"(e.session IN {sessions} OR e.session IS NULL AND e.document IN"
+            f" (SELECT document FROM met WHERE session IN {sessions}))",
+            *filters.sessions,
+            *filters.sessions,
+        )
+    if filters.type is not None:
+        where.add("e.type = (SELECT id FROM name WHERE text = ?)", filters.type)
+    if filters.tool is not None:
+        where.add("e.type = (SELECT id FROM name WHERE text = 'toolcall')")
+        where.add("e.role IN (SELECT id FROM name WHERE lower(text) = ?)", filters.tool.lower())
+    if filters.path is not None:
+        where.add("e.path IN (SELECT id FROM name WHERE instr(text, ?))", filters.path)
+    if filters.since_ms is not None:
+        where.add("e.time_ms >= ?", filters.since_ms)
+    return where

@@ -1,0 +1,79 @@
+"""The full-text layer: what it takes in of a store's changes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from foredeck.errors import Missing
+from foredeck.search.fetching import Fetched
+from foredeck.search.schema import VERSION, create_tables
+from foredeck.search.texts import SEARCHED, SearchedText, texts_of
+from foredeck.search.tokens import Vocabulary
+from foredeck.search.writing import SearchWriter
+from foredeck.store.protocol import Change, Head, LocalStore
+
+CHUNK = 100
+"""Versions whose texts are held at once."""
+
+_TAKEN_IN = SEARCHED | {"session", "member"}
+
+
+class SearchLayer:
+    """See `derived.layer.Layer`."""
+
+    name = "search"
+    version = VERSION
+
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """See `Layer.create`."""
+        create_tables(db)
+
+    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+        """See `Layer.apply`."""
+        writer = SearchWriter(db, self._vocabulary)
+        wanted = [change for change in changes if change.type in _TAKEN_IN]
+        for first in range(0, len(wanted), CHUNK):
+            heads = _versions(store, wanted[first : first + CHUNK])
+            fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
+            for head in heads:  # one after the other: numbers must not depend on the chunks
+                _place(writer, head)
+                writer.add(_texts(head, fetched))
+        writer.finish()
+
+
+def _versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
+    """The versions that changes brought; what was erased since is left out."""
+    newest = store.heads(change.id for change in changes)
+    found = []
+    for change in changes:
+        head = newest.get(change.id)
+        if head is not None and head.token != change.token:
+            head = store.head(change.id, change.token)
+        if head is not None and head.token == change.token:
+            found.append(head)
+    return found
+
+
+def _texts(head: Head, fetched: Fetched) -> list[SearchedText]:
+    try:
+        return texts_of(head, fetched)
+    except (Missing, LookupError, TypeError, ValueError):
+        # Erased, still in another machine's database, or no message that anybody can read: one
+        # such version must not keep all others from being found.
+        return []
+
+
+def _place(writer: SearchWriter, head: Head) -> None:
+    """Which folder a session works in, and which files it has met."""
+    fields = head.fields
+    if head.type == "session":
+        writer.place(fields["session_id"], fields.get("cwd") or "")
+    elif head.type == "member" and fields.get("object_type") == "file":
+        writer.meet(fields["object"], fields["session"])
+
+
+LAYER = SearchLayer()

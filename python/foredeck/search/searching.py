@@ -1,0 +1,176 @@
+"""One search: from a query to hits with their passages, and why each is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from foredeck.errors import ForedeckError, Missing
+from foredeck.search.fetching import Fetched
+from foredeck.search.index import Filters, IndexedText, SearchIndex
+from foredeck.search.passages import passage
+from foredeck.search.query import Term, parse_query
+from foredeck.search.ranking import Ranked, rank
+from foredeck.search.secrets import mask_secrets
+from foredeck.search.texts import SearchedText, texts_of
+from foredeck.search.tokens import WORD
+from foredeck.store.protocol import Head, Store, Token
+
+BEST_PASSAGE, PASSAGE = 1200, 200
+"""Characters of the best hit's passage, and of those of the others."""
+
+COMMON = 20_000
+"""A word that stands in more entries than this is looked for only where all words are as common:
+it says little, and to rank all of its entries would take a second."""
+
+_PIECES = 12
+"""How many identifiers that contain a piece are looked for in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """An entry that was found. `words`: those of the terms that it holds; `snippet`: its passage,
+    empty where the store cannot give the text; `around`: its neighbours, where they were asked
+    for, with the start of each text."""
+
+    entry: IndexedText
+    object: str
+    session: str | None
+    rank: Ranked
+    words: tuple[str, ...]
+    snippet: str
+    around: tuple[tuple[IndexedText, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search has found. `total`: how many entries match, counted up to `COUNTED`; `looked`:
+    the terms that were looked for; `left_out`: those that are too common beside the others."""
+
+    total: int
+    hits: list[SearchHit] = field(default_factory=list)
+    looked: tuple[Term, ...] = ()
+    left_out: tuple[Term, ...] = ()
+
+
+def search(
+    store: Store,
+    index: SearchIndex,
+    query: str,
+    filters: Filters | None = None,
+    *,
+    limit: int = 10,
+    message_range: int = 0,
+) -> SearchResult:
+    """The best hits for a query, each object once; the same for the same store and query.
+
+    `message_range`: how many neighbours before and after each hit come with it.
+    """
+    filters = filters or Filters()
+    looked, left_out = _terms(index, parse_query(query))
+    if not looked:
+        return SearchResult(0)
+    ranked = rank(index.candidates(looked, filters))
+    total = index.count(looked, filters)
+    chosen = _first_of_objects(index, ranked, limit)
+    texts = _Texts(store, [entry for _, entry in chosen])
+    hits = []
+    for number, (one, entry) in enumerate(chosen):
+        words = tuple(term.text for term in looked if index.matching(term, [one.id]))
+        width = PASSAGE if number else BEST_PASSAGE
+        snippet = passage(texts.of(entry), _words(looked), width)
+        sessions = index.sessions_that_met(entry.document) if entry.session is None else []
+        session = entry.session or next(reversed(sessions), None)
+        hits.append(SearchHit(entry, texts.object_of(entry), session, one, words, snippet))
+    if message_range:
+        hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
+    return SearchResult(total, hits, tuple(looked), tuple(left_out))
+
+
+def _words(terms: Iterable[Term]) -> list[str]:
+    return [word for term in terms for word in term.words]
+
+
+def _terms(index: SearchIndex, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+    """The terms to look for, and those left out as too common.
+
+    What stands nowhere as it was typed is looked for as the beginning of a word, then as a piece
+    of an identifier or path.
+    """
+    counts: dict[Term, int] = {}
+    for term in terms:
+        for looked in _spelt(index, term):
+            counts[looked] = index.count([looked], Filters(), COMMON)
+    rare = [term for term, count in counts.items() if count < COMMON]
+    if rare and index.size() > COMMON:
+        return rare, [term for term in counts if term not in rare]
+    return list(counts), []
+
+
+def _spelt(index: SearchIndex, term: Term) -> list[Term]:
+    if term.prefix or index.count([term], Filters(), 1):
+        return [term]
+    begun = replace(term, prefix=True)
+    if index.count([begun], Filters(), 1):
+        return [begun]
+    if len(term.words) > 1 or len(term.words[0]) < 3:
+        return []
+    names = index.identifiers_with(term.words[0], _PIECES)
+    spelt = (tuple(word.lower() for word in WORD.findall(name)) for name in names)
+    return [Term(words) for words in dict.fromkeys(spelt) if words]
+
+
+def _first_of_objects(
+    index: SearchIndex, ranked: Sequence[Ranked], limit: int
+) -> list[tuple[Ranked, IndexedText]]:
+    """The best hits, of a file with several versions that match only the best one."""
+    chosen: dict[str, tuple[Ranked, IndexedText]] = {}
+    for first in range(0, len(ranked), 2 * limit):
+        page = ranked[first : first + 2 * limit]
+        entries = index.entries(one.id for one in page)
+        for one in page:
+            entry = entries[one.id]
+            name = entry.document if entry.type == "file" else str(entry.id)
+            chosen.setdefault(name, (one, entry))
+        if len(chosen) >= limit:
+            break
+    return list(chosen.values())[:limit]
+
+
+def _with_neighbours(store: Store, index: SearchIndex, hit: SearchHit, each_way: int) -> SearchHit:
+    around = index.neighbours(hit.entry, each_way)
+    texts = _Texts(store, around)
+    return replace(
+        hit, around=tuple((entry, passage(texts.of(entry), (), PASSAGE)) for entry in around)
+    )
+
+
+class _Texts:
+    """The texts of entries, from the store."""
+
+    def __init__(self, store: Store, entries: Iterable[IndexedText]) -> None:
+        self._found: dict[tuple[str, str], SearchedText] = {}
+        heads: dict[tuple[str, str], Head] = {}
+        for entry in entries:
+            with suppress(Missing):  # erased since it was indexed
+                head = store.head(entry.document, Token(entry.token))
+                if head is not None:
+                    heads[entry.document, entry.token] = head
+        fetched = Fetched(store, heads.values())
+        for head in heads.values():
+            try:
+                texts = texts_of(head, fetched)
+            except (ForedeckError, LookupError, TypeError, ValueError):  # not to be had any more
+                continue
+            self._found.update({(text.document, text.part): text for text in texts})
+
+    def of(self, entry: IndexedText) -> str:
+        """The text of an entry, secrets masked; empty where the store does not have it."""
+        text = self._found.get((entry.document, entry.part))
+        return "" if text is None else mask_secrets("\n".join((text.said, text.output)).strip())
+
+    def object_of(self, entry: IndexedText) -> str:
+        """The object that a user opens for an entry."""
+        text = self._found.get((entry.document, entry.part))
+        return entry.document if text is None else text.object

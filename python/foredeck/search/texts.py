@@ -1,0 +1,200 @@
+"""The texts of stored documents that are searched, each with what it can be found and named by.
+
+Raw text is indexed, however a session has compacted or folded it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from foredeck.model.documents import chat_id
+from foredeck.model.messages import load_message, unpack
+from foredeck.store.protocol import Head
+
+
+class Source(Protocol):
+    """Where texts are read from; both raise `Missing`."""
+
+    def blob(self, digest: str) -> bytes:
+        """The bytes with this hash."""
+
+    def content(self, head: Head) -> str:
+        """The content of a version, empty for none."""
+
+
+SEARCHED = frozenset({"turn", "toolcall", "file", "compaction"})
+"""Types of documents that hold texts which are searched."""
+
+_PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedText:
+    """One text of a version of a document.
+
+    document, token, part  where it is stored; `part` tells the messages of a turn apart
+    digest                 of the text, or of the message that it is from
+    type                   message, toolcall, file or compaction
+    role                   of a message: user, assistant or thinking; of a tool call its tool
+    object                 id of the object that a user opens for it
+    message                id of the turn that it belongs to
+    said                   what was said or asked for
+    output                 what came out: a result, a file's content
+    """
+
+    document: str
+    token: str
+    part: str
+    digest: str
+    type: str
+    role: str
+    object: str
+    time_ms: int
+    session: str | None = None
+    message: str | None = None
+    turn: int | None = None
+    status: str | None = None
+    path: str | None = None
+    said: str = ""
+    output: str = ""
+
+
+def texts_of(head: Head, source: Source) -> list[SearchedText]:
+    """The texts of a version that has any; raises `Missing` where a blob is not there."""
+    match head.type:
+        case "turn":
+            return list(_of_turn(head, source))
+        case "toolcall":
+            return list(_of_toolcall(head, source))
+        case "file":
+            return list(_of_file(head, source))
+        case "compaction":
+            return list(_of_compaction(head, source))
+    return []
+
+
+def _of_turn(head: Head, source: Source) -> Iterator[SearchedText]:
+    fields = head.fields
+    named = [
+        *((f"other {n}", address) for n, address in enumerate(fields.get("others") or ())),
+        ("user", fields.get("user")),
+        ("assistant", fields.get("assistant")),
+    ]
+    for part, address in named:
+        if not address:
+            continue
+        message = load_message(address, source.blob)
+        role = str(message.get("role") or part)
+        for kind, said in (("thinking", _thinking(message)), (role, _said(message))):
+            if said.strip():
+                yield SearchedText(
+                    document=head.id,
+                    token=head.token,
+                    part=f"{part} thinking" if kind == "thinking" else part,
+                    digest=address,
+                    type="message",
+                    role=kind,
+                    object=chat_id(fields["session"]),
+                    time_ms=_time(message, head.time_ms),
+                    session=fields["session"],
+                    message=head.id,
+                    turn=fields.get("user_turn"),
+                    said=said,
+                )
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """All that a message says, but thinking and calls, which are texts of their own."""
+    other = (message.get(name) for name in ("summary", "command", "output"))
+    said = [_joined(message.get("content"), "text"), *(text for text in other if text)]
+    return "\n".join(text for text in said if isinstance(text, str) and text)
+
+
+def _thinking(message: Mapping[str, Any]) -> str:
+    return _joined(message.get("content"), "thinking")
+
+
+def _joined(content: Any, kind: str) -> str:
+    if isinstance(content, str):
+        return content if kind == "text" else ""
+    blocks = content if isinstance(content, list) else ()
+    texts = (block.get(kind) for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _time(message: Mapping[str, Any], stored_ms: int) -> int:
+    """When it was written, by its host, else when it was stored."""
+    time = message.get("timestamp")
+    return int(time) if isinstance(time, int | float) and not isinstance(time, bool) else stored_ms
+
+
+def _of_toolcall(head: Head, source: Source) -> Iterator[SearchedText]:
+    fields = head.fields
+    arguments = unpack(fields.get("args") or {}, source.blob)
+    details = unpack(fields.get("details"), source.blob)
+    changed = details.get("diff") if isinstance(details, dict) else None
+    said = [*_strings(arguments), changed if isinstance(changed, str) else ""]
+    paths = (arguments.get(name) for name in _PATH_ARGUMENTS)
+    yield SearchedText(
+        document=head.id,
+        token=head.token,
+        part="",
+        digest=fields.get("text_hash") or "",
+        type="toolcall",
+        role=str(fields.get("tool") or ""),
+        object=head.id,
+        time_ms=head.time_ms,
+        session=str(fields.get("chat_ref") or "").removeprefix("chat:") or None,
+        message=fields.get("turn_ref"),
+        status=fields.get("status"),
+        path=next((path for path in paths if isinstance(path, str) and path), None),
+        said="\n".join(text for text in said if text),
+        output=source.content(head),
+    )
+
+
+def _of_file(head: Head, source: Source) -> Iterator[SearchedText]:
+    if head.fields.get("text_hash"):
+        yield SearchedText(
+            document=head.id,
+            token=head.token,
+            part="",
+            digest=head.fields["text_hash"],
+            type="file",
+            role="",
+            object=head.id,
+            time_ms=head.time_ms,
+            path=(head.fields.get("source") or {}).get("path"),
+            output=source.content(head),
+        )
+
+
+def _of_compaction(head: Head, source: Source) -> Iterator[SearchedText]:
+    fields = head.fields
+    yield SearchedText(
+        document=head.id,
+        token=head.token,
+        part="",
+        digest=fields.get("text_hash") or "",
+        type="compaction",
+        role="",
+        object=head.id,
+        time_ms=fields.get("time_ms") or head.time_ms,
+        session=fields.get("session"),
+        said="\n".join(filter(None, (fields.get("short"), source.content(head)))),
+    )
+
+
+def _strings(value: Any) -> Iterable[str]:
+    """All texts in a JSON value, in order."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            stack.extend(reversed(item.values()))
+        elif isinstance(item, list):
+            stack.extend(reversed(item))

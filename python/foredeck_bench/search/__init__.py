@@ -1,0 +1,1 @@
+"""Benchmarks of search: quality of ranking, rate and size at scale, killed writers."""

@@ -1,0 +1,118 @@
+"""Kill whoever writes the index, again and again: it must equal one that was made at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from foredeck.derived import follower as following
+from foredeck.derived.file import discard
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.store.protocol import LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+
+BATCH = 5
+"""Versions per transaction while somebody is killed: small, so that there are many moments."""
+
+_TABLES = {
+    "entry": """SELECT e.id, e.key, e.document, e.token, e.part, t.text, r.text, s.text, o.text,
+        p.text, e.message, e.turn, e.time_ms, e.newest FROM entry e
+        JOIN name t ON t.id = e.type JOIN name r ON r.id = e.role
+        LEFT JOIN name s ON s.id = e.status LEFT JOIN name o ON o.id = e.session
+        LEFT JOIN name p ON p.id = e.path ORDER BY e.id""",
+    "words": "SELECT * FROM temp.words ORDER BY term, doc, col, offset",
+    "pieces": "SELECT * FROM temp.pieces ORDER BY term, doc",
+    "identifier": "SELECT id, name FROM identifier ORDER BY id",
+    "folder": "SELECT n.text, f.cwd FROM folder f JOIN name n ON n.id = f.session ORDER BY 1",
+    "met": """SELECT m.document, n.text FROM met m JOIN name n ON n.id = m.session
+        ORDER BY 1, 2""",
+    "position": "SELECT version, store_id, late, token, time_ms FROM layer_position",
+}
+
+
+def contents(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything that the full-text layer holds, in an order that does not depend on its past."""
+    db.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'content', 'instance')")
+    db.execute(
+        "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'identifier_part', 'instance')"
+    )
+    found = {name: db.execute(statement).fetchall() for name, statement in _TABLES.items()}
+    db.execute("DROP TABLE temp.words")
+    db.execute("DROP TABLE temp.pieces")
+    return found
+
+
+def made_at_once(store: LocalStore, home: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """What the layer holds when nobody is killed."""
+    with Follower(store, load_layer("search"), home) as follower:
+        follower.make_again()
+        return contents(follower.db)
+
+
+def kill_writers(
+    store_file: Path,
+    home: Path,
+    rounds: int,
+    advance: Callable[[], None] = lambda: None,
+    seed: int = 1,
+) -> dict[str, int]:
+    """Rounds in which a process that makes the layer is killed; how many were killed before the
+    end, and how many layers differed afterwards from one that was made at once."""
+    chance = random.Random(seed)
+    killed = differed = 0
+    with closing(open_sqlite(store_file)) as store:
+        started = time.monotonic()
+        wanted = _in_small_batches(lambda: made_at_once(store, home))
+        duration = time.monotonic() - started
+        for _ in range(rounds):
+            with Follower(store, load_layer("search"), home) as follower:
+                path = follower.path
+            discard(path)
+            killed += _killed_midway(store_file, home, chance.uniform(0, duration))
+            with Follower(store, load_layer("search"), home) as follower:
+                follower.catch_up()
+                differed += contents(follower.db) != wanted
+            advance()
+    return {"rounds": rounds, "killed": killed, "differed": differed}
+
+
+def _in_small_batches(work: Callable[[], Any]) -> Any:
+    usual, following.BATCH = following.BATCH, BATCH
+    try:
+        return work()
+    finally:
+        following.BATCH = usual
+
+
+def _killed_midway(store_file: Path, home: Path, after_s: float) -> bool:
+    """Start a process that makes the layer and kill it; whether it was still at it."""
+    process = os.fork()
+    if process == 0:
+        _write_and_exit(store_file, home)
+    time.sleep(after_s)
+    os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    return os.WIFSIGNALED(status)
+
+
+def _write_and_exit(store_file: Path, home: Path) -> None:
+    """The work of the forked process, which never returns to its caller's code."""
+    code = 1
+    try:
+        following.BATCH = BATCH
+        with (
+            closing(open_sqlite(store_file)) as store,
+            Follower(store, load_layer("search"), home) as follower,
+        ):
+            follower.catch_up()
+        code = 0
+    finally:
+        os._exit(code)

@@ -1,0 +1,127 @@
+"""`foredeck search` and `foredeck reindex`, and what forgetting leaves in the index."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.stored_session import SESSION, make_home
+from foredeck.cli.main import main
+from search.sessions import Talk, searched
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A state folder with two sessions in two projects."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    with searched(tmp_path / "home") as stored:
+        first = Talk(stored.store, "first-session", cwd=str(tmp_path / "first"))
+        first.say(user="where is the marzipan", time_ms=1_770_000_000_000)
+        first.run("bash", "no marzipan here", failed=True, command="find marzipan")
+        second = Talk(stored.store, "second-session", cwd=str(tmp_path / "second"))
+        second.say(assistant="marzipan_box is empty", time_ms=1_770_000_000_000)
+    return tmp_path / "home"
+
+
+def found(capsys: pytest.CaptureFixture[str], home: Path, *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["search", *arguments, "--home", str(home), "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = found(capsys, home, "where marzipan")
+    assert answer["total"] == 3
+    assert answer["hits"][0] | {"score": 1.0} == {
+        "session": "first-session",
+        "message": "turn:first-session:1",
+        "object": "chat:first-session",
+        "type": "message",
+        "role": "user",
+        "time_ms": 1_770_000_000_000,
+        "score": 1.0,
+        "snippet": "where is the marzipan",
+        "path": None,
+        "task": None,
+    }
+    assert answer["hits"][0]["score"] > answer["hits"][1]["score"] > 0
+
+
+def test_explain_says_what_was_looked_for_and_how_a_rank_came_about(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = found(capsys, home, "marzipan_box", "--explain")
+    assert answer["looked_for"] == ["marzipan box", "marzipan", "box"]
+    why = answer["hits"][0]["why"]
+    assert why["words"] == ["marzipan box", "marzipan", "box"]
+    expected = (why["bm25"] * why["weight"] + why["related"]) * why["recency"]
+    assert answer["hits"][0]["score"] == pytest.approx(expected, abs=0.01)
+
+
+def test_scopes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = ("--scope", "project", "--project", str(home.parent / "second"))
+    assert [hit["session"] for hit in found(capsys, home, "marzipan", *project)["hits"]] == [
+        "second-session"
+    ]
+    assert found(capsys, home, "marzipan", "--session", "first")["total"] == 2
+    assert found(capsys, home, "marzipan", "--tool", "bash")["total"] == 1
+    assert found(capsys, home, "marzipan", "--since", "2100-01-01")["total"] == 0
+    assert main(["search", "marzipan", "--scope", "session", "--home", str(home)]) == 2
+    assert main(["search", "marzipan", "--session", "none", "--home", str(home)]) == 4
+
+
+def test_neighbours_on_request(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hit = found(capsys, home, "where", "--message-range", "1")["hits"][0]
+    (near,) = hit["around"]
+    assert (near["role"], near["before"]) == ("bash", False)
+    assert "no marzipan here" in near["text"]
+
+
+def test_a_session_of_the_engine_is_found_by_its_handles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = make_home(tmp_path)
+    assert main(["search", "make test", "--home", str(home)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    handle = first.split()[0]
+    assert handle.startswith(f"{SESSION[:8]}:@")
+    assert "toolcall bash failed" in first
+    assert main(["cat", handle, "--home", str(home)]) == 0
+    assert "1 failed" in capsys.readouterr().out
+
+
+def test_nothing_found_is_no_failure(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "nougat", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == "Nothing found.\n"
+    assert main(["search", '"(', "--home", str(home)]) == 0
+
+
+def test_forgetting_empties_the_index_at_once(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert found(capsys, home, "marzipan")["total"] == 3
+    assert main(["forget", "first-session", "--yes", "--home", str(home)]) == 0
+    left = b"".join(path.read_bytes() for path in (home / "layers").iterdir())
+    assert b"marzipan" not in left
+    assert [hit["session"] for hit in found(capsys, home, "marzipan")["hits"]] == ["second-session"]
+    assert found(capsys, home, "where")["total"] == 0
+
+
+def test_reindex_makes_a_damaged_index_again(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = found(capsys, home, "marzipan")
+    (file,) = (home / "layers").glob("*.sqlite")
+    with file.open("r+b") as damaged:
+        damaged.seek(os.path.getsize(file) // 2)  # noqa: PTH202
+        damaged.write(b"\xff" * 8192)
+    assert main(["reindex", "search", "--home", str(home), "--json"]) == 0
+    (layer,) = json.loads(capsys.readouterr().out)["layers"]
+    assert (layer["layer"], layer["file"]) == ("search", str(file))
+    assert found(capsys, home, "marzipan") == before
