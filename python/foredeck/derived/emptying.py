@@ -23,7 +23,7 @@ def layers_emptied(home: Path, store: LocalStore) -> Iterator[None]:
     """
     with ExitStack() as stack:
         for name in LAYERS:
-            path = layer_file(home, name, store.standing().id)
+            path = layer_file(home, name, store.lineage().id)
             if path.exists():
                 stack.enter_context(_emptied(path))
         yield

@@ -27,7 +27,7 @@ from foredeck.derived.file import (
 )
 from foredeck.derived.layer import Layer
 from foredeck.errors import StoreUnavailable
-from foredeck.store.protocol import Advance, Change, LocalStore, Standing, Token
+from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
 from foredeck.store.sqlite.transaction import immediate
 
 BATCH = 1000
@@ -50,7 +50,7 @@ class _Position:
     """
 
     version: int
-    standing: Standing
+    lineage: Lineage
     token: Token | None
     time_ms: int | None
     making_until: str | None
@@ -65,7 +65,7 @@ class Follower:
     def __init__(self, store: LocalStore, layer: Layer, home: Path) -> None:
         self._store = store
         self._layer = layer
-        self.path = layer_file(home, layer.name, store.standing().id)
+        self.path = layer_file(home, layer.name, store.lineage().id)
         self.db = open_layer_file(self.path)
 
     def __enter__(self) -> Self:
@@ -121,7 +121,7 @@ class Follower:
         except sqlite3.OperationalError:  # an empty file, or one that was emptied
             return None
         version, store_id, late, *rest = row
-        return _Position(version, Standing(store_id, late), *rest)
+        return _Position(version, Lineage(store_id, late), *rest)
 
     def _checked(self, position: _Position | None) -> _Position:
         """The position, at the beginning again where the layer cannot go on from it."""
@@ -137,7 +137,7 @@ class Follower:
                 f"index {self.path}: a newer foredeck wrote it: upgrade foredeck, or make it again "
                 f"with `foredeck reindex {self._layer.name}`"
             )
-        if position.version < self._layer.version or position.standing != self._store.standing():
+        if position.version < self._layer.version or position.lineage != self._store.lineage():
             return False
         if position.token is None:
             return True
@@ -149,10 +149,10 @@ class Follower:
         drop_tables(self.db)
         self._layer.create(self.db)
         self.db.execute(_POSITION)
-        standing = self._store.standing()
+        lineage = self._store.lineage()
         self.db.execute(
             "INSERT INTO layer_position VALUES (?, ?, ?, NULL, NULL, ?)",
-            (self._layer.version, standing.id, standing.late, self._store.latest()),
+            (self._layer.version, lineage.id, lineage.late, self._store.latest()),
         )
 
     def _move(self, position: _Position, changes: Sequence[Change]) -> None:

@@ -95,7 +95,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Lineage:
     """Which file a store works with, and how often versions came in late.
 
     `id` is the file's own name for itself. `late` counts versions that were added to transactions
@@ -194,5 +194,5 @@ class LocalStore(Store, Protocol):
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
 
-    def standing(self) -> Standing:
+    def lineage(self) -> Lineage:
         """What a follower of changes must find as it left it, or else starts over."""

@@ -27,10 +27,10 @@ from foredeck.store.protocol import (
     Batch,
     Change,
     Head,
+    Lineage,
     Looked,
     Origin,
     Scalar,
-    Standing,
     Token,
     order_of,
 )
@@ -289,11 +289,11 @@ class SqliteStore:
             row = self._db.execute("SELECT token FROM tx ORDER BY seq DESC LIMIT 1").fetchone()
         return None if row is None else Token(row[0])
 
-    def standing(self) -> Standing:
-        """See `LocalStore.standing`."""
+    def lineage(self) -> Lineage:
+        """See `LocalStore.lineage`."""
         with self._translated():
             (id,) = self._db.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-            return Standing(id, late_versions(self._db))
+            return Lineage(id, late_versions(self._db))
 
     # Copying
 

@@ -21,11 +21,11 @@ from foredeck.store.protocol import (
     Batch,
     Change,
     Head,
+    Lineage,
     Looked,
     Notify,
     Origin,
     Scalar,
-    Standing,
     Token,
     silent,
 )
@@ -238,9 +238,9 @@ class JournaledStore:
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)
 
-    def standing(self) -> Standing:
-        """See `LocalStore.standing`, of the local copy."""
-        return self._copy.standing()
+    def lineage(self) -> Lineage:
+        """See `LocalStore.lineage`, of the local copy."""
+        return self._copy.lineage()
 
     def latest(self) -> Token | None:
         """See `Store.latest`, of the local copy."""
