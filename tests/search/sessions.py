@@ -12,7 +12,6 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.model.documents import (
     FileDocument,
-    FilesystemSource,
     Provenance,
     SessionDocument,
     ToolcallDocument,
@@ -23,6 +22,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import pack, store_message
 from foredeck.model.records import MemberDocument, Pin, TurnDocument, member_id
+from foredeck.model.sources import FilesystemSource
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchResult, search
 from foredeck.store.protocol import Batch, LocalStore
