@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from written_histories import START_MS, write_lines
 from foredeck.cli.main import main
 from foredeck.histories.ingesting import ingest_files
 from foredeck.hosts.pi.chat import render_chat
+from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.replay.run import replay
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
@@ -113,6 +116,36 @@ def test_what_foredeck_recorded_is_left_alone(tmp_path: Path) -> None:
     assert (report.recorded, report.new, report.messages) == (1, 0, 0)
     assert recorded.latest() == before
     recorded.close()
+
+
+def play(home: Path, file: Path) -> str:
+    """Every call of the recorded session on the store in `home`: the prompts, without the numbers
+    of handles, which follow the order in which a session meets its objects."""
+    transcript = load_transcript(file)
+    session = ReplayedSession(home, transcript, ReplayOptions())
+    prompts = [session.call(call)[0] for call in transcript.calls]
+    session.close()
+    return re.sub(r"@\d+", "@N", json.dumps(prompts))
+
+
+def test_a_session_that_was_read_in_goes_on_with_foredeck(
+    tmp_path: Path, store: SqliteStore
+) -> None:
+    """Its turns and tool calls are known again, and none is stored twice."""
+    begun = write_lines(tmp_path / "begun.jsonl", LINES)
+    whole = [*LINES, entry(12, user("Go on.")), entry(13, answer("Yes.", "four"))]
+    whole += [entry(14, result("four")), entry(15, answer("All done."))]
+    file = write_lines(tmp_path / "whole.jsonl", whole)
+    ingest_files(store, [begun])
+    prompts = play(tmp_path / "home", file)
+    assert prompts == play(tmp_path / "fresh", file)
+    turns = store.query("turn", {"session": PI_SESSION})
+    answers = [head.fields["assistant"] for head in turns]
+    assert len(answers) == len(set(answers)) == 7
+    calls = store.query("toolcall", {"chat_ref": f"chat:{PI_SESSION}"})
+    assert {head.id for head in calls} == {"one", "two", "three", "four"}
+    report = ingest_files(store, [file])
+    assert (report.recorded, report.messages) == (1, 0)
 
 
 def test_a_session_that_was_forgotten_is_not_read_again(

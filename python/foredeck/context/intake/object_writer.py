@@ -75,8 +75,6 @@ class ObjectWriter:
         self._others: list[str] = []
         self._extras: dict[str, Any] = {}
         self._round = ToolRound(session)
-        self._was_read_in = session.turns > 0 and session.log.newest == 0
-        """The session has turns that no call record knows: its history was read in."""
 
     def assistant(self, item: Item, results: dict[str, Item], *, new: bool) -> None:
         """An assistant message with the results that answer it: its turn is complete now."""
@@ -156,7 +154,7 @@ class ObjectWriter:
     def _is_taken(self, item: Item) -> bool:
         """Whether an answer got its turn when it was given (`observing.take_answer`), or when its
         session's history was read in."""
-        if item.calls and not self._was_read_in:
+        if item.calls and not self._session.was_read_in:
             return False
         where = {"session": self._session.id, "assistant": item.key.address}
         return bool(self._session.store.query("turn", where))

@@ -80,6 +80,7 @@ def open_session(
         _begin(opened, host_file, parent, started_by)
     elif wrapper is not None:
         opened.pending = PendingWork(notices=PendingNotices(wrapper.fields.get("untold")))
+        opened.was_read_in = bool(wrapper.fields.get("ingested"))
     opened.frame = PromptFrame(version=_system_version(opened))
     return opened
 

@@ -58,6 +58,9 @@ class Session:
     """Ordinal of the newest call when the session was opened."""
     turns: int = 0
     """How many turns its chat has, those of all branches together."""
+    was_read_in: bool = False
+    """Its history was read from a file before foredeck was on: there are turns that no call record
+    knows."""
     origin: str = ""
     """Harness and file that its messages are read from, where that is an old history."""
     compactions: dict[str, Fields] = field(default_factory=dict)
