@@ -141,7 +141,7 @@ def test_a_session_that_was_read_in_goes_on_with_foredeck(
     assert prompts == play(tmp_path / "fresh", file)
     turns = store.query("turn", {"session": PI_SESSION})
     answers = [head.fields["assistant"] for head in turns]
-    assert len(answers) == len(set(answers)) == 7
+    assert len(answers) == len(set(answers)) == 6  # the last one was never in a list
     calls = store.query("toolcall", {"chat_ref": f"chat:{PI_SESSION}"})
     assert {head.id for head in calls} == {"one", "two", "three", "four"}
     report = ingest_files(store, [file])

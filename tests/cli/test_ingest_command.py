@@ -1,0 +1,164 @@
+"""`foredeck ingest` as a user runs it: what it finds, asks, says and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+
+SESSION = "5e551011-0000-4000-8000-00000000000c"
+
+
+def claude_lines(session: str = SESSION, question: str = "What is in it?") -> str:
+    common: dict[str, Any] = {"sessionId": session, "cwd": "/repo", "isSidechain": False}
+    call = {
+        "type": "tool_use",
+        "id": f"toolu_{session}",
+        "name": "Bash",
+        "input": {"command": "ls"},
+    }
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{session}", "content": "a.py"}
+    lines = [
+        ("user", {"role": "user", "content": question}),
+        ("assistant", {"role": "assistant", "id": "m", "content": [call]}),
+        ("user", {"role": "user", "content": [result]}),
+        (
+            "assistant",
+            {"role": "assistant", "id": "n", "content": [{"type": "text", "text": "A."}]},
+        ),
+    ]
+    return "".join(
+        json.dumps(
+            {
+                **{"type": type, **common, "uuid": f"u{number}", "message": message},
+                "timestamp": f"2026-02-03T10:00:0{number}.000Z",
+            }
+        )
+        + "\n"
+        for number, (type, message) in enumerate(lines)
+    )
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home folder of a user who has worked with Claude Code."""
+    for name in ("PI_CODING_AGENT_DIR", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "state"))
+    folder = tmp_path / ".claude" / "projects" / "-repo"
+    folder.mkdir(parents=True)
+    (folder / f"{SESSION}.jsonl").write_text(claude_lines())
+    (folder / "notes.txt").write_text("not a history")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    assert main(list(arguments)) == 0
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_the_session_can_be_listed_shown_exported_and_forgotten(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, _ = run(capsys, "ingest", str(user / ".claude"))
+    assert out == (
+        "1 file read (1 of claude-code), 0 with nothing new, 0 skipped\n"
+        "1 new session, 0 with more in them; 3 messages, 1 tool call\n"
+    )
+    (session,) = json.loads(run(capsys, "sessions", "--json")[0])["sessions"]
+    assert (session["harness"], session["ingested"], session["gone"]) == (
+        "claude-code",
+        True,
+        False,
+    )
+    assert session["last_ms"] - session["first_ms"] == 3000
+    assert "(read from claude-code)" in run(capsys, "sessions")[0]
+    assert "What is in it?" in run(capsys, "cat", f"chat:{SESSION}")[0]
+    assert run(capsys, "cat", f"{SESSION}:@1")[0].strip() == "a.py"
+    file = user / "session.jsonl"
+    run(capsys, "export", SESSION, str(file))
+    run(capsys, "import", str(file), "--home", str(user / "other"))
+    other = json.loads(run(capsys, "sessions", "--json", "--home", str(user / "other"))[0])
+    assert [s["ingested"] for s in other["sessions"]] == [True]
+    assert main(["show", SESSION]) == 4
+    assert "read from a history of claude-code" in capsys.readouterr().err
+    run(capsys, "forget", SESSION, "--yes")
+    out, _ = run(capsys, "ingest", str(user / ".claude"))
+    assert "1 session left out: they were forgotten" in out
+
+
+def test_without_a_path_it_says_what_lies_there(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = run(capsys, "ingest")
+    assert out == ""
+    assert (
+        f"Claude Code: 1 file, 0.8kB, in {user / '.claude' / 'projects'}" in err or "1 file" in err
+    )
+    assert "Nothing was read: `foredeck ingest --yes`" in err
+    assert not (user / "state").exists()
+    out, _ = run(capsys, "ingest", "--dry-run")
+    assert out.startswith("1 file would be read (1 of claude-code)")
+    assert not (user / "state").exists()
+    out, _ = run(capsys, "ingest", "--yes")
+    assert out.startswith("1 file read (1 of claude-code)")
+
+
+@pytest.mark.usefixtures("user")
+@pytest.mark.parametrize(("answer", "sessions"), [("y", 1), ("", 0)])
+def test_in_a_terminal_it_asks(answer: str, sessions: int) -> None:
+    terminal, end = pty.openpty()
+    command = [sys.executable, "-m", "foredeck.cli.main", "ingest", "--json"]
+    running = subprocess.Popen(command, stdin=end, stderr=end, stdout=subprocess.PIPE)
+    os.close(end)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(terminal, 1000)
+    os.write(terminal, answer.encode() + b"\n")
+    out, _ = running.communicate()
+    os.close(terminal)
+    assert running.returncode == 0
+    assert (json.loads(out)["new"] if out else 0) == sessions
+
+
+def test_nothing_anywhere_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "No history of Pi" in run(capsys, "ingest")[1]
+    for path, reason in ((tmp_path, "no history"), (tmp_path / "x", "does not exist")):
+        assert main(["ingest", str(path)]) == 4
+        assert reason in capsys.readouterr().err
+
+
+def test_the_report_for_programs(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = user / ".claude" / "projects" / "-repo"
+    (folder / "odd.jsonl").write_text("{}\n")
+    (folder / "torn.jsonl").write_text(claude_lines("another") + '{"type": "us')
+    report = json.loads(run(capsys, "ingest", str(folder), "--json")[0])
+    assert report == {
+        "files": {"claude-code": 2},
+        "unchanged": 0,
+        "skipped": {str(folder / "odd.jsonl"): "holds no session of Pi, Claude Code or Codex"},
+        "new": 2,
+        "grown": 0,
+        "recorded": 0,
+        "forgotten": 0,
+        "messages": 6,
+        "tool_calls": 2,
+        "unreadable": {"cut off": 1},
+        "other": {},
+        "dry_run": False,
+    }
+    out, _ = run(capsys, "ingest", str(folder))
+    assert f"skipped: {folder / 'odd.jsonl'} holds no session" in out
