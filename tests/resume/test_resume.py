@@ -37,6 +37,13 @@ def test_the_session_goes_on_with_the_bytes_of_before(
     unpack_store(folder, tmp_path / "home")
     transcript = stored.transcript(folder, tmp_path)
     session = ReplayedSession(tmp_path / "home", transcript, stored.options)
-    sent = [digest(session.call(call)[0]) for call in transcript.calls[stored.calls :]]
+    expected = iter(stored.prompts[stored.calls :])
+    first, *others = transcript.calls[stored.calls :]
+    assert digest(session.call(first)[0]) == next(expected)
+    for call in others:
+        prompt, decision = session.call(call)
+        if decision.kind == "rebase" or stored.options.layout == "pools":
+            # What is rendered again from here on follows the rules of today.
+            break
+        assert digest(prompt) == next(expected)
     session.close()
-    assert sent == stored.prompts[stored.calls :]
