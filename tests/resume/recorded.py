@@ -2,7 +2,7 @@
 
 Each folder of `fixtures/` was written by the version that it is named after:
 
-- `store.db.xz`: its store after two thirds of the calls of each session,
+- `store.db.xz`: its store after a good half of the calls of each session,
 - `ID.jsonl.xz`: a session as Pi recorded it,
 - `sessions.json`: by id, the options of its replay, how many calls the store has, and a hash of
   every prompt, those after the restart too.
@@ -86,7 +86,7 @@ def make(folder: Path) -> None:
             file = recording.write(Path(scratch) / f"{recording.id}.jsonl")
             pack(file.read_bytes(), folder / f"{file.name}.xz")
             transcript = load_transcript(file)
-            calls = len(transcript.calls) * 2 // 3
+            calls = len(transcript.calls) // 2 + 3
             stored = [*_prompts(home, transcript, options, 0, calls)]
             described[recording.id] = {"options": options, "calls": calls, "prompts": stored}
         with closing(sqlite3.connect(home / "foredeck.db")) as db:

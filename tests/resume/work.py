@@ -19,7 +19,7 @@ def works() -> list[Work]:
     every.id = "every-kind"
     return [
         (every, {}),
-        (long_work("small-window", turns=6), {"window": 3200}),
+        (long_work("small-window", turns=6), {"window": 4000}),
         (long_work("pools", turns=3), {"window": 9000, "layout": "pools"}),
     ]
 

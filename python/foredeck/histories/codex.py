@@ -44,12 +44,12 @@ def is_codex(value: dict[str, Any]) -> bool:
 
 def read_codex(lines: Lines) -> Iterator[Record]:
     """The one session of a rollout and its messages."""
-    reader = _Reader(lines)
+    reader = _CodexReader(lines)
     for line in lines:
         yield from reader.take(line)
 
 
-class _Reader:
+class _CodexReader:
     def __init__(self, lines: Lines) -> None:
         self._tally = lines.tally
         self._session: str | None = None
