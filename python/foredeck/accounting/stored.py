@@ -65,7 +65,7 @@ def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
     log = CallLog.load(heads)
     turns = store.query("turn", {"session": session})
     usages, answers, last = _usages(turns), _answers(log), _last_answers(turns)
-    reader = _Reader(store, log)
+    reader = _CallReader(store, log)
     for head in sorted(heads, key=lambda head: CallRecord(head.fields).ordinal):
         tip = CallRecord(head.fields).tip
         usage = usages.get(answers.get(tip) or last.get(head.id, ""))
@@ -106,7 +106,7 @@ def _mark(record: CallRecord, messages: Sequence[Message]) -> str:
     return str(messages[end - 1].get("toolCallId") or "") if end else ""
 
 
-class _Reader:
+class _CallReader:
     """Replays records one after the other, and makes each message once."""
 
     def __init__(self, store: Store, log: CallLog) -> None:

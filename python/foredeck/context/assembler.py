@@ -86,7 +86,7 @@ class Assembler:
         return decide_compaction(self.session, context, self._gauge, request, settings)
 
     def _align(self, request: Request) -> CallInProgress:
-        """Stand where the list was sent before, and learn what became of the call before."""
+        """Go to the branch that the list continues, and learn what became of the previous call."""
         session = self.session
         take_system(session, request.system, request.tools)
         alignment = align(session, request)
@@ -109,7 +109,7 @@ class Assembler:
         )
 
     def _take_in(self, call: CallInProgress) -> None:
-        """The new messages, once what of ours stands between them is decided."""
+        """Take in the new messages, once it is decided what is inserted and what is left out."""
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
         intake = MessageIntake(self.session, call.context, call.layout)
         intake.take_in(call.items, call.first_new)

@@ -215,7 +215,7 @@ class StatusLine(TypedDict):
 
 
 class UserMessage(TypedDict):
-    """Something that the user is told once."""
+    """Something that the user is told once; on the wire these are `notices`."""
 
     level: Literal["info", "warning", "error"]
     text: str

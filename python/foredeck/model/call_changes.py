@@ -13,7 +13,7 @@ T = TypeVar("T")
 Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
 """`host`: as the host has it. `full`: the content with its handle. `same` and `diff`: said by
 reference to an earlier copy. `reference`: folded to a line. `note`: a tool's short answer.
-`dropped`: left out, with no blocks at all. `folded`: an assistant message without some pieces."""
+`dropped`: left out, with no blocks at all. `folded`: a message without some of its pieces."""
 
 
 _WITHOUT_SLOTS = 7
@@ -35,7 +35,7 @@ class PartRow(NamedTuple):
     """Index of the earlier message that it refers to."""
     text_hash: str | None = None
     slots: tuple[int, ...] = ()
-    """The folded pieces of an assistant message."""
+    """The folded pieces of the message."""
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> PartRow:

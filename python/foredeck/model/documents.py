@@ -168,7 +168,7 @@ class ChatDocument(Document):
     type: str = "chat"
     locked: bool = True
     session_ref: str
-    """Id of the session's own object; in documents of before, the session's (`session_of`)."""
+    """Id of the session's own object; in older documents the session's own id (`session_of`)."""
     turn_count: int = 0
 
 

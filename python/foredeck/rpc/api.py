@@ -42,7 +42,7 @@ class EngineApi(Protocol):
     """
 
     def initialize(self, params: InitializeParams) -> InitializeResult:
-        """Called once, first. The store may be opened later."""
+        """Called once, first. The store is open by now: `warnings` tell what happened to it."""
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """`session/open`: idempotent; closes the session that was open."""

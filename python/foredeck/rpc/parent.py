@@ -1,4 +1,4 @@
-"""Notices that the host has died although its end of the pipe is still open.
+"""Detects that the host has died although its end of the pipe is still open.
 
 That happens where another child of the host has inherited the pipe. Without this the engine would
 wait for input for ever.

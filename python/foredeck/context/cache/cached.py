@@ -33,7 +33,6 @@ NOTHING = -1
 _WIRE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """A tool call id that Pi's Anthropic adapter sends as it is."""
 
-
 _MARKED_WIRES = frozenset({"anthropic-messages", "bedrock-converse-stream"})
 
 

@@ -50,9 +50,9 @@ class CallInProgress:
     first_new: int
     """The first message that no call has held."""
     first_changed_insert: int
-    """The first message from which on this call decides what of ours goes in and what stays out."""
+    """From this message on the call decides which inserts and drops there are."""
     written_in: str
-    """The layout in which the prompt is written: that of before, as long as bytes must stay."""
+    """The layout in which the prompt is written: the previous one, as long as bytes must stay."""
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)
@@ -77,7 +77,7 @@ class CallInProgress:
         return min(self.context.changed, default=self.first_new)
 
     def start_rendering(self) -> None:
-        """Go on with the branch as it is now: nothing of it is rendered at this call yet."""
+        """Begin to render the branch as it is now: nothing counts as changed by this call yet."""
         self.context = rendering_of(self.session, self.settings, self.gauge)
 
 

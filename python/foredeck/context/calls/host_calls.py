@@ -1,4 +1,4 @@
-"""Calls that need nothing of ours: those that went out without us, and those that come again."""
+"""Calls that are not assembled: those that went out without us, and those that are repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the provider has reported for the prompt that was sent last."""
+"""What the provider has reported of the prompt that was sent last, and a model without prices."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from foredeck.context.window.compactions import name_summary
 
 
 def repair_list(session: Session, context: RenderContext, items: list[Item], start: int) -> None:
-    """Decide again, from message `start` on, what of ours goes in and what stays out."""
+    """Decide again, from message `start` on, what is inserted and what is left out."""
     edits, parts = context.branch.edits, context.conversation.parts
     repairs = repair(items, start)
     edits.repair(repairs, start)

@@ -55,7 +55,7 @@ def _meet_chat(session: Session) -> None:
 
 
 def _given(fields: Fields) -> tuple[Any, ...]:
-    """What of a version is the host's: a document of before calls its session otherwise."""
+    """What of a version is the host's: an older document names its session differently."""
     return fields.get("text_hash"), fields.get("messages"), fields.get("tools")
 
 

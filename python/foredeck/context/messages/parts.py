@@ -17,7 +17,6 @@ from foredeck.model.messages import pack, unpack
 SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
 
-
 FOLDABLE_ARGUMENT_CHARS = 200
 """Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
 
@@ -29,7 +28,8 @@ class PieceRef(NamedTuple):
     """A piece of content that can be folded: a message, and which piece of it.
 
     Slot 0 is the content of a tool result; other messages count their pieces from 1
-    (`pieces.py`). `REFRESHED` stands for arguments that fold once a result is brought up to date.
+    (`policies/pieces.py`). `REFRESHED` stands for a read that is brought up to date, together with
+    the arguments that fold then.
     """
 
     message: int
@@ -37,7 +37,7 @@ class PieceRef(NamedTuple):
 
 
 REFRESHED = -2
-"""Slot of a result that could show a newer version of its file (`refresh.py`)."""
+"""Slot of a result that could show a newer version of its file (`rewriting/refresh.py`)."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Part:
     """Of the content that a reader can know from this part (and its base)."""
     chars: int = 0
     slots: tuple[int, ...] = ()
-    """Which pieces of an assistant message are folded; `SEALED` among them: all reasoning."""
+    """Which pieces of the message are folded; `SEALED` among them: all its reasoning."""
     names: frozenset[str] | None = None
     """Identifiers in blocks that are not the host's own, as far as they were looked for."""
 

@@ -33,7 +33,7 @@ class Adaptive:
         self.use_rule = UseRule(constants.min_names, constants.max_holders, refresh)
 
     def decide(self, history: History) -> PolicyDecision:
-        """What is dead at this call; something that is used again before it went lives on."""
+        """What has gone unused for too long by now; what is used again before it folds stays."""
         gone = {h.ref for h in history.contents if self._dead_result(h, history)}
         gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
         return PolicyDecision(collapsible=frozenset(gone))

@@ -1,8 +1,8 @@
 """Which content may leave the prompt. Policies are pure: history in, decision out.
 
 A policy names messages whose content it no longer wants; it never touches the prompt. The content
-leaves at the next rebase. Pinned and locked objects, and results that answer the newest assistant
-message, are never offered to a policy.
+leaves at the next rebase. Pinned objects, and results that answer the newest assistant message, are
+never offered to a policy (`asking.py`).
 
 To add one: write a class that fits `Policy`, and name it in an entry point (docs/policies.md).
 """
@@ -119,8 +119,8 @@ class SeedWindow:
     """A window by user turns: the newest results of each of the newest user turns stay.
 
     `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included. An activation starts its window anew, since
-    its content stands where it was activated.
+    current one included. An activation starts its window anew, since its content stands where it
+    was activated.
     """
 
     name = "seed-window"

@@ -1,7 +1,7 @@
 """Nicknames: unique names that a user gives to objects, claimed by compare-and-put.
 
 The claim is all there is: the object stays as it is, so that naming it makes no version of it.
-Documents of before repeat the name in a field of their own, which nothing reads.
+Older documents repeat the name in a field of their own, which nothing reads.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Session:
     compactions: dict[str, Fields] = field(default_factory=dict)
     """What was compacted, by id, oldest first; without its turns."""
     chat_text: Callable[[str, int, range | None], str] = lambda _session, _turns, _asked: ""
-    """A stored session's chat, so many answers of it, as the host's adapter writes it; of these
-    user turns alone, where some are named."""
+    """`chat_text(session, turns, asked)`: the first `turns` turns of a stored session's chat, as
+    the host's adapter writes them; `asked`: only what belongs to these user turns."""
     notify: Callable[[str], None] = lambda _text: None
     """Tells the user something at once, and not with the next answer."""
     branch: Branch = field(default_factory=Branch)
