@@ -31,6 +31,13 @@ COMMANDS: dict[str, str] = {
     "search": "find messages, tool calls, files and summaries by the words in them",
     "reindex": "make the index of `foredeck search` again from the store",
     "name": "give an object a nickname",
+    "index": "take files and folders into the store without an agent",
+    "notes": "list the notes, and what is wrong with their links",
+    "note": "make a note from a template",
+    "graph": "show what refers to an object, and what it refers to",
+    "backlinks": "list the references to an object",
+    "tags": "list the tags of all notes",
+    "expand": "print objects and what they refer to, within a budget",
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
     "ingest": "read the histories that coding agents have kept into the store",
@@ -55,6 +62,9 @@ _SHARED = {
     "import": "transfer",
     "forget": "forget",
     "vacuum": "forget",
+    "backlinks": "graph",
+    "graph": "graph",
+    "tags": "graph",
 }
 """Commands that share a module, where COMMANDS has them by name."""
 

@@ -12,7 +12,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.folders import default_home
-from foredeck.config.outside import LimitsSection, SourcesSection, SqliteSection, XtdbSection
+from foredeck.config.outside import (
+    LimitsSection,
+    NotesSection,
+    SourcesSection,
+    SqliteSection,
+    XtdbSection,
+)
 from foredeck.config.policy_names import check_policy
 from foredeck.config.prompt import (
     AdaptiveSection,
@@ -73,6 +79,7 @@ class Config(Section):
     compaction: CompactionSection = Field(default_factory=CompactionSection)
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
+    notes: NotesSection = Field(default_factory=NotesSection)
 
     @property
     def sqlite_file(self) -> Path:

@@ -182,3 +182,14 @@ class SourcesSection(Section):
     watch: bool = Field(
         True, description="Watch the folders of tracked files, to see changes as they happen."
     )
+
+
+class NotesSection(Section):
+    """`[notes]`: which Markdown files are notes."""
+
+    folders: tuple[str, ...] = Field(
+        ("notes", ".pi/notes"),
+        min_length=1,
+        description="Folders whose Markdown files are notes: relative ones anywhere above a file, "
+        "or absolute ones. `kind:` in a file's frontmatter goes before ([notes.md](notes.md)).",
+    )

@@ -21,6 +21,7 @@ class RegisteredLayer:
 
 LAYERS: Mapping[str, RegisteredLayer] = {
     "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
+    "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
 }
 
 

@@ -6,6 +6,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench agents": "let several agents work on one database, and see what is lost",
     "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
+    "bench notes": "take in a vault of 10,000 notes, and walk its graph",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
 }

@@ -1,0 +1,84 @@
+"""`foredeck expand`: objects and what they refer to, as metadata or with their content."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.cli.graphs import add_objects, add_selection, asked_id, opened_graph, selection_of
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.notes.expanding import as_markdown, expand
+
+    with opened_graph(args) as opened:
+        ids = [asked_id(opened, text, args.session) for text in args.object]
+        found = expand(
+            opened.store,
+            opened.graph,
+            ids,
+            depth=args.depth,
+            budget=args.budget,
+            content=not args.metadata,
+            selection=selection_of(args),
+        )
+    if not args.json:
+        print(as_markdown(found), end="")
+        return 0
+    print_json(
+        {
+            "objects": [
+                {
+                    **item.node.as_json(),
+                    "distance": item.distance,
+                    "tags": item.tags,
+                    "version": item.token,
+                    "content": item.content,
+                    "note": item.note or None,
+                }
+                for item in found
+            ]
+        }
+    )
+    return 0
+
+
+def _depth(text: str) -> int:
+    return 0 if text == "0" else positive(text)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    add_objects(parser, several=True)
+    parser.add_argument(
+        "--depth",
+        metavar="N",
+        type=_depth,
+        default=0,
+        help="also what they refer to, N references away (default: 0)",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="CHARS",
+        type=positive,
+        default=40_000,
+        help="characters of content at most; what does not fit whole stands with its metadata "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--metadata", action="store_true", help="no content, only metadata")
+    add_selection(parser)
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Print objects, and with --depth what they refer to, the nearest first and each once, as\n"
+        "Markdown or JSON. The same store gives the same text. What a recorded (static) reference\n"
+        "led to is the version of that time, verified against its hashes."
+    ),
+    example="foredeck expand notes/tides.md --depth 1 --budget 20000",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,156 @@
+"""`foredeck graph`, `backlinks` and `tags`: who refers to whom."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.cli.graphs import (
+    add_objects,
+    add_selection,
+    asked_id,
+    edge_line,
+    opened_graph,
+    selection_of,
+    shown,
+)
+from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.notes.graph import Neighbourhood
+
+
+def _graph(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        id = asked_id(opened, args.object, args.session)
+        found = opened.graph.neighbours(id, args.depth, selection_of(args, args.tag), args.limit)
+    if args.json:
+        nodes = [{**node.as_json(), "distance": distance} for node, distance in found.nodes]
+        edges = [edge.as_json() for edge in found.edges]
+        print_json({"nodes": nodes, "edges": edges, "complete": found.complete})
+    elif args.dot:
+        print(_dot(found))
+    else:
+        _print_graph(found)
+    return 0
+
+
+def _print_graph(found: Neighbourhood) -> None:
+    rows = [(str(distance), node.type, shown(node)) for node, distance in found.nodes]
+    print(table([("away", "type", "object"), *rows]))
+    more = "" if found.complete else "; there are more: raise --limit"
+    edges = counted(len(found.edges), "reference")
+    print(f"\n{counted(len(found.nodes), 'object')}, {edges} between them{more}.")
+
+
+def _dot(found: Neighbourhood) -> str:
+    lines = ["digraph notes {"]
+    lines += [f"  {_quoted(n.id)} [label={_quoted(n.title)}];" for n, _ in found.nodes]
+    for edge in found.edges:
+        label = _quoted(edge.reference.relation)
+        lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={label}];")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    plain = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    return f'"{plain}"'
+
+
+def _backlinks(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        id = asked_id(opened, args.object, args.session)
+        chosen = selection_of(args)
+        edges = [
+            (edge, node)
+            for edge in opened.graph.backlinks(id)
+            if (node := opened.graph.node(edge.source)) is not None
+            and (not chosen.types or node.type in chosen.types)
+            and (not chosen.relations or edge.reference.relation in chosen.relations)
+        ]
+        target = opened.graph.node(id)
+    if args.json:
+        sources = {node.id: node.as_json() for _, node in edges}
+        print_json({"nodes": list(sources.values()), "edges": [e.as_json() for e, _ in edges]})
+        return 0
+    rows = [tuple(edge_line(edge, node).split("\t")) for edge, node in edges]
+    if rows:
+        print(table([("relation", "where", "in"), *rows]) + "\n")
+    print(f"{counted(len(edges), 'reference')} to {shown(target) if target else id}.")
+    return 0
+
+
+def _tags(args: Namespace) -> int:
+    with opened_graph(args) as opened:
+        found = opened.graph.tags()
+    if args.json:
+        print_json({"tags": [{"tag": name, "files": count} for name, count in found]})
+        return 0
+    if found:
+        print(table([(f"#{printable(name)}", str(count)) for name, count in found]) + "\n")
+    print(f"{counted(len(found), 'tag')}.")
+    return 0
+
+
+def _configure_graph(parser: ArgumentParser) -> None:
+    add_objects(parser)
+    parser.add_argument(
+        "--depth", metavar="N", type=positive, default=1, help="references away (default: 1)"
+    )
+    parser.add_argument("--tag", metavar="T", help="only neighbours with this tag")
+    add_selection(parser)
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=positive,
+        default=1000,
+        help="objects at most, the nearest (default: %(default)s)",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON, for programs")
+    form.add_argument("--dot", action="store_true", help="print a graph for Graphviz")
+    add_config_flags(parser)
+
+
+def _configure_backlinks(parser: ArgumentParser) -> None:
+    add_objects(parser)
+    add_selection(parser)
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+def _configure_tags(parser: ArgumentParser) -> None:
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMANDS = {
+    "graph": Command(
+        description=(
+            "Show what an object refers to and what refers to it, up to N references away, with\n"
+            "the references between all of these. No content is read. With --json: `nodes` with\n"
+            "id, type, title, path and distance, `edges` with from, to, relation, static, field\n"
+            "and the characters start to end at which they stand."
+        ),
+        example='foredeck graph "Ebb and flow" --depth 2 --dot | dot -Tsvg > notes.svg',
+        configure=_configure_graph,
+        run=_graph,
+    ),
+    "backlinks": Command(
+        description=(
+            "List the references to an object: from notes and other Markdown files, and from the\n"
+            "tool calls that read or touched a file. A renamed file keeps those to its old name."
+        ),
+        example="foredeck backlinks notes/tides.md --relation parent",
+        configure=_configure_backlinks,
+        run=_backlinks,
+    ),
+    "tags": Command(
+        description="List the tags of all Markdown files, with how many files have each.",
+        example="foredeck tags --json",
+        configure=_configure_tags,
+        run=_tags,
+    ),
+}

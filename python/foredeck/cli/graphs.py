@@ -1,0 +1,117 @@
+"""What the commands about notes share: the graph, kept in step with the store."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import resolve_config
+from foredeck.cli.find import find_object, find_session
+from foredeck.cli.progress import Progress
+from foredeck.cli.stored import NotFound, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
+    from foredeck.notes.graph import Edge, Graph, Node, Selection
+    from foredeck.store.protocol import LocalStore
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGraph:
+    """The store of a command and the graph of what is in it."""
+
+    config: Config
+    store: LocalStore
+    graph: Graph
+
+
+@contextmanager
+def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
+    """The graph of the configured store, up to date."""
+    from foredeck.derived.follower import Follower
+    from foredeck.notes.graph import Graph
+    from foredeck.notes.layer import LAYER
+
+    config = resolve_config(args).config
+    with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
+        with Progress("reading notes, batch") as progress:
+            follower.catch_up(progress.advance)
+        yield OpenGraph(config, store, Graph(follower.db))
+
+
+def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
+    """The id of the object that a user names: as other commands take it, or by a note's title.
+
+    Raises `NotFound`, with the candidates, where none or several fit.
+    """
+    known = None if session is None else find_session(opened.store, session)
+    word = text.removeprefix("[[").removesuffix("]]")
+    if not Path(word).exists() and "@" not in word:
+        named = opened.graph.named(word)
+        if len(named) == 1:
+            return named[0].id
+        if named:
+            which = ", ".join(f"{shown(node)} ({node.id[:12]})" for node in named)
+            raise NotFound(f"{word!r} is the name of several objects: {which}.")
+    return find_object(opened.store, word, known).id
+
+
+def add_objects(parser: ArgumentParser, *, several: bool = False) -> None:
+    """OBJECT, of which there may be several, and `--session`."""
+    parser.add_argument(
+        "object",
+        metavar="OBJECT",
+        nargs="+" if several else None,
+        help="a path, a note's title, a nickname, an id or the start of one, or SESSION:@12; "
+        "also in [[ ]]",
+    )
+    parser.add_argument(
+        "--session", metavar="SESSION", help="the session whose handles (@12) are meant"
+    )
+
+
+def add_selection(parser: ArgumentParser) -> None:
+    """`--type` and `--relation`: which references to follow."""
+    parser.add_argument(
+        "--type",
+        metavar="TYPE",
+        action="append",
+        default=[],
+        help="only objects of this type (`file`, `toolcall` ...); may be repeated",
+    )
+    parser.add_argument(
+        "--relation",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only references of this relation (`mentions`, `embeds`, `parent` ...); may be "
+        "repeated",
+    )
+
+
+def selection_of(args: Namespace, tag: str | None = None) -> Selection:
+    """What `add_selection` has read."""
+    from foredeck.notes.graph import Selection
+
+    return Selection(frozenset(args.type), frozenset(args.relation), tag)
+
+
+def shown(node: Node) -> str:
+    """What a user would call an object."""
+    from foredeck.cli.output import printable
+
+    return printable(node.path or f"{node.type} {node.title}")
+
+
+def edge_line(edge: Edge, other: Node | None) -> str:
+    """One reference as a row: relation, where it stands, and what is at its other end."""
+    reference = edge.reference
+    where = reference.field
+    if reference.end:
+        where += f" {reference.start}-{reference.end}"
+    kind = f"{reference.relation}{' (static)' if reference.static else ''}"
+    return f"{kind}\t{where}\t{shown(other) if other else '?'}"

@@ -1,0 +1,63 @@
+"""`foredeck index`: files and folders into the store, without an agent."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.output import counted, print_json
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, made_store
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.cli.indexing import index_paths
+
+    for path in args.path:
+        if not Path(path).exists():
+            raise NotFound(f"there is no file or folder {path!r}.")
+    config = resolve_config(args).config
+    with made_store(args) as store, Progress("indexing") as progress:
+        done = index_paths(
+            config, store, args.path, args.limit, lambda path: progress.advance(note=path)
+        )
+    if args.json:
+        print_json(asdict(done))
+        return 0
+    parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
+    parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
+    parts += [f"{done.unreadable:,} that could not be read"] if done.unreadable else []
+    print(f"{counted(done.files, 'file')}: {', '.join(parts)}.")
+    return 0
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="PATH", nargs="+", help="a file, or a folder with all in it"
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=positive,
+        default=20_000,
+        help="refuse more files than this (default: %(default)s)",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Take files and folders into the store without an agent, so that notes are found and\n"
+        "linked before a session has met them. In a git repository what git ignores is left out,\n"
+        "elsewhere hidden folders (but .pi) and node_modules. Files that are gone are taken in as\n"
+        "deleted or renamed. What is as it was is not stored again. Nothing that a model sees\n"
+        "changes by it."
+    ),
+    example="foredeck index notes/ README.md",
+    configure=_configure,
+    run=_run,
+)

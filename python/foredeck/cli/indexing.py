@@ -1,0 +1,179 @@
+# Paths are strings here: not always UTF-8, thousands at a time.
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118
+"""Taking files and folders into the store without an agent."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from foredeck.config import Config
+from foredeck.context.state.nicknames import moved_claims
+from foredeck.errors import Conflict, ForedeckError
+from foredeck.sources.disk import DiskSource
+from foredeck.sources.indexing import Limits, Sighting
+from foredeck.sources.opening import open_filesystems
+from foredeck.store.protocol import Batch, Store
+
+BATCH = 200
+"""Files per transaction."""
+
+ATTEMPTS = 5
+SKIPPED = frozenset({"node_modules", "__pycache__"})
+"""Folders that are passed over where git does not say what to ignore, as all hidden ones are."""
+
+Note = Callable[[str], None]
+"""Called with the path of each file that was looked at."""
+
+
+class TooManyFiles(ForedeckError):
+    """More files than one command is to take in."""
+
+    exit_code = 2
+
+
+@dataclass(slots=True)
+class Indexed:
+    """What came of it: how many files were looked at, and what was new of them.
+
+    `moved` counts those among `new` that another file was renamed to.
+    """
+
+    files: int = 0
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    moved: int = 0
+    unreadable: int = 0
+
+    def count(self, sighting: Sighting) -> None:
+        """Count one look at a file."""
+        self.files += 1
+        document = sighting.document
+        if document is None:
+            self.unreadable += sighting.state in ("missing", "unreadable", "unreachable")
+        elif document.state == "deleted":
+            self.deleted += 1
+        elif sighting.head is None or sighting.head.fields.get("state") in ("listed", "deleted"):
+            self.new += 1
+            parents = document.provenance.parent_refs
+            self.moved += any(ref.startswith("moved_from:") for ref in parents)
+        else:
+            self.changed += 1
+
+
+def index_paths(
+    config: Config, store: Store, paths: Sequence[str], limit: int, note: Note
+) -> Indexed:
+    """Bring the store up to date with files, and all files in folders, as they are on the disk.
+
+    Files that the store knows below the folders and that are gone are taken in as deleted, or as
+    renamed where another holds the same bytes. Doing it again changes nothing. Raises
+    `TooManyFiles` before anything is written.
+    """
+    files = list(islice(_files(paths), limit + 1))
+    if len(files) > limit:
+        raise TooManyFiles(
+            f"there are more than {limit:,} files: name folders that hold fewer, or raise --limit"
+        )
+    filesystems = open_filesystems(config, os.getcwd())  # noqa: PTH109
+    limits = Limits(config.limits.max_file_bytes, max(len(files), 1))
+    source = DiskSource(store, filesystems, limits)
+    done = Indexed()
+    gone = [path for path in _known(store, paths) if not os.path.lexists(path)]
+    if gone:
+        fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
+        _commit(store, lambda: source.reconcile([*gone, *fresh]), done, note)
+    for at in range(0, len(files), BATCH):
+        part = files[at : at + BATCH]
+        _commit(store, partial(_sight, source, part), done, note)
+    return done
+
+
+def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
+    return [source.sight(path, "read") for path in paths]
+
+
+def _commit(store: Store, look: Callable[[], list[Sighting]], done: Indexed, note: Note) -> None:
+    """Look at files and store what is new; again where somebody else stored some in between."""
+    for attempt in range(1, ATTEMPTS + 1):
+        sightings = look()
+        batch = Batch()
+        for sighting in sightings:
+            if sighting.document is not None:
+                batch.puts.append(sighting.document)
+                batch.expect[sighting.object_id] = sighting.head.token if sighting.head else None
+        for claim, before in moved_claims(store, sightings):
+            batch.puts.append(claim)
+            batch.expect[claim.id] = before.token
+        try:
+            if batch.puts:
+                store.commit(batch)
+            break
+        except Conflict:
+            if attempt == ATTEMPTS:
+                raise
+    for sighting in sightings:
+        done.count(sighting)
+        note(sighting.path)
+
+
+def _known(store: Store, paths: Sequence[str]) -> list[str]:
+    """Files below the given paths that are there as far as the store knows."""
+    roots = [os.path.realpath(path) for path in paths]
+    found = []
+    for head in store.query("file"):
+        path = str(head.fields["source"]["path"])
+        below = any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+        if below and head.fields.get("state") != "deleted":
+            found.append(path)
+    return found
+
+
+def _files(paths: Sequence[str]) -> Iterator[str]:
+    """The files that are meant, each once."""
+    seen: set[str] = set()
+    for path in paths:
+        listed = _in_folder(os.path.abspath(path)) if os.path.isdir(path) else [path]
+        for file in listed:
+            full = os.path.abspath(file)
+            if full not in seen:
+                seen.add(full)
+                yield full
+
+
+def _in_folder(folder: str) -> Iterator[str]:
+    listed = _listed_by_git(folder)
+    for path in _walked(folder) if listed is None else listed:
+        if os.path.isfile(path):
+            yield path
+
+
+def _listed_by_git(folder: str) -> list[str] | None:
+    """What git tracks or would track there; None where there is no git, or no repository."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    except OSError:
+        return None
+    if done.returncode != 0:
+        return None
+    names = filter(None, done.stdout.split(b"\0"))
+    return sorted(os.path.join(folder, os.fsdecode(name)) for name in names)
+
+
+def _walked(folder: str) -> Iterator[str]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if name not in SKIPPED and not _is_hidden(name)
+        )
+        yield from (os.path.join(here, name) for name in sorted(names))
+
+
+def _is_hidden(name: str) -> bool:
+    """Hidden folders hold settings and caches, but `.pi` is where notes may be."""
+    return name.startswith(".") and name != ".pi"

@@ -1,0 +1,1 @@
+"""Notes: plain Markdown, read into references, tags, headings and properties, and their graph."""

@@ -1,0 +1,130 @@
+"""From a stored document to what the graph knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.model.documents import Fields
+from foredeck.notes.markdown import parse_note
+from foredeck.notes.names import (
+    MARKDOWN,
+    Name,
+    Rank,
+    exact_key,
+    handle_key,
+    names_of_path,
+    word_key,
+)
+from foredeck.notes.parsed import ParsedNote, Reference
+
+OBJECTS = frozenset({"file", "toolcall", "chat", "compaction", "system_prompt", "session"})
+"""Types that are nodes of the graph."""
+
+NAMING = frozenset({"nickname", "member"})
+"""Types that name other objects."""
+
+READS = "reads"
+TOUCHES = "touches"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEntry:
+    """What one version of a document adds to the graph.
+
+    `target` is the object that `names` are names of: for a file that was moved the one it became.
+    `pins`: for the static references among `references`, by their place in the list, the version
+    that was recorded. `markdown`: None for what is no Markdown file.
+    """
+
+    id: str
+    type: str
+    target: str | None
+    title: str = ""
+    path: str | None = None
+    filesystem: str | None = None
+    gone: bool = False
+    moved_to: str | None = None
+    names: list[Name] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
+    pins: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    markdown: ParsedNote | None = None
+
+
+def is_markdown(fields: Fields) -> bool:
+    """Whether the version with these fields is a Markdown file with text to read."""
+    return fields.get("file_type") in MARKDOWN and fields.get("text_hash") is not None
+
+
+def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntry | None:
+    """What a version adds; `text` where `is_markdown`. None for types without a place in it."""
+    if type_ == "file":
+        return _file(id, fields, text)
+    if type_ == "toolcall":
+        return _toolcall(id, fields)
+    if type_ == "nickname":
+        nickname = id.partition(":")[2]
+        return GraphEntry(id, type_, fields["object"], names=[_word(nickname, Rank.NICKNAME)])
+    if type_ == "member":
+        handle = Name(handle_key(fields["ordinal"]), Rank.HANDLE, fields["session"])
+        return GraphEntry(id, type_, fields["object"], names=[handle])
+    if type_ in OBJECTS:
+        return GraphEntry(id, type_, id, f"{type_} {id}", names=_by_id(id))
+    return None
+
+
+def _file(id: str, fields: Fields, text: str | None) -> GraphEntry:
+    source = fields["source"]
+    filesystem, path = source["filesystemId"], source["path"]
+    gone, moved_to = fields["state"] == "deleted", fields.get("moved_to")
+    parsed = None if text is None else parse_note(text)
+    names = [Name(exact_key(id), Rank.EXACT, id)]
+    if not gone:
+        names.append(_word(id, Rank.ID))
+    if not gone or moved_to:
+        names += names_of_path(filesystem, path)
+    title = path.rpartition("/")[2]
+    if parsed is not None:
+        title = parsed.title or title.rpartition(".")[0]
+        titles = dict.fromkeys(word for word in (parsed.title, *parsed.aliases) if word)
+        names += [_word(word, Rank.TITLE) for word in titles]
+    return GraphEntry(
+        id,
+        "file",
+        moved_to or id if gone else id,
+        title=title,
+        path=path,
+        filesystem=filesystem,
+        gone=gone,
+        moved_to=moved_to if gone else None,
+        names=names,
+        references=parsed.references if parsed else [],
+        markdown=parsed,
+    )
+
+
+def _toolcall(id: str, fields: Fields) -> GraphEntry:
+    references, pins = [], {}
+    pin = fields.get("file_pin")
+    if pin:
+        pins[0] = pin
+        references.append(
+            Reference(
+                pin["object"], READS, version=pin.get("version"), field="file_pin", style="id"
+            )
+        )
+    for position, ref in enumerate(fields.get("file_refs") or ()):
+        if not pin or ref != pin["object"]:
+            where = f"file_refs[{position}]"
+            references.append(Reference(ref, TOUCHES, field=where, style="id"))
+    title = f"{fields['tool']} {fields.get('args_display') or ''}".strip()
+    return GraphEntry(id, "toolcall", id, title, names=_by_id(id), references=references, pins=pins)
+
+
+def _by_id(id: str) -> list[Name]:
+    return [Name(exact_key(id), Rank.EXACT, id), _word(id, Rank.ID)]
+
+
+def _word(text: str, rank: Rank) -> Name:
+    return Name(word_key(text), rank, text)

@@ -1,0 +1,303 @@
+"""The graph of a store's objects: who refers to whom. Metadata only; no content is read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.notes.layer import loaded, stored
+from foredeck.notes.names import folded
+from foredeck.notes.parsed import Reference
+from foredeck.notes.resolving import (
+    ReferenceRow,
+    Resolution,
+    references_at,
+    references_of,
+    resolve,
+    resolve_word,
+)
+
+STEP = 500
+"""Objects at a time, where all of them are looked at."""
+
+_NODES = "SELECT number, id, type, title, path, gone FROM object "
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object as the graph shows it. `gone`: it was deleted, but is still referred to."""
+
+    id: str
+    type: str
+    title: str
+    path: str | None
+    gone: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The node for programs."""
+        return {"id": self.id, "type": self.type, "title": self.title, "path": self.path}
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One reference from an object to another; `token` is the version that a static one means."""
+
+    source: str
+    target: str
+    reference: Reference
+    token: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The edge for programs."""
+        reference = self.reference
+        return {
+            "from": self.source,
+            "to": self.target,
+            "relation": reference.relation,
+            "static": reference.static,
+            "field": reference.field,
+            "start": reference.start,
+            "end": reference.end,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A reference that means nothing known, or several objects alike."""
+
+    source: Node
+    reference: Reference
+    candidates: list[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which edges and nodes to follow; an empty set allows all.
+
+    `tag`: nodes beyond the first must have it, or one within it.
+    """
+
+    types: frozenset[str] = frozenset()
+    relations: frozenset[str] = frozenset()
+    tag: str | None = None
+
+
+EVERYTHING = Selection()
+
+
+@dataclass(slots=True)
+class Neighbourhood:
+    """Nodes with their distance, the nearest first, and the edges between them.
+
+    `complete` is False where there were more nodes than asked for.
+    """
+
+    nodes: list[tuple[Node, int]] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    complete: bool = True
+
+
+class Graph:
+    """Answers questions about references, from a layer that is up to date."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def node(self, id: str) -> Node | None:
+        """One object; None for one that is not stored."""
+        row = self._db.execute(_NODES + "WHERE id = ?", (stored(id),)).fetchone()
+        return None if row is None or row[2] is None else _node(row)
+
+    def backlinks(self, id: str) -> list[Edge]:
+        """The references to an object, in the order of the paths that they stand in."""
+        number = self._number(id)
+        return [] if number is None else self._edges(self._into({number}))
+
+    def links(self, id: str) -> list[Edge]:
+        """The references in an object that mean one other, in the order of its text."""
+        number = self._number(id)
+        return [] if number is None else self._edges(self._out_of({number}))
+
+    def neighbours(
+        self, id: str, depth: int = 1, selection: Selection = EVERYTHING, limit: int = 1000
+    ) -> Neighbourhood:
+        """What is at most `depth` references away, in either direction; cycles end by themselves.
+
+        At most `limit` nodes, those that are nearest.
+        """
+        start = self._number(id)
+        if start is None:
+            return Neighbourhood()
+        distance = {start: 0}
+        edges: dict[int, Resolution] = {}
+        complete, ring = True, {start}
+        for step in range(1, depth + 1):
+            around = [*self._out_of(ring), *self._into(ring)]
+            around = [r for r in around if self._is_followed(r, selection)]
+            edges.update((r.row.number, r) for r in around)
+            ends = {n for r in around for n in (r.row.owner, r.targets[0])} - distance.keys()
+            ring = self._selected(ends, selection)
+            if len(distance) + len(ring) > limit:
+                ring = set(self._ordered(ring)[: limit - len(distance)])
+                complete = False
+            distance.update(dict.fromkeys(ring, step))
+            if not ring or not complete:
+                break
+        between = [
+            r for r in edges.values() if r.row.owner in distance and r.targets[0] in distance
+        ]
+        nodes = self._nodes(distance)
+        order = sorted(distance, key=lambda n: (distance[n], _place(nodes[n])))
+        return Neighbourhood(
+            [(nodes[n], distance[n]) for n in order], self._edges(between), complete
+        )
+
+    def markdown(self, tag: str | None = None) -> list[tuple[Node, str | None]]:
+        """All Markdown files that are there, by path, each with its property `kind`."""
+        rows = self._db.execute(
+            "SELECT number, id, type, title, path, gone, kind FROM object "
+            "WHERE markdown AND NOT gone"
+        )
+        chosen = None if tag is None else self._with_tag(tag)
+        found = [(_node(row[:6]), loaded(row[6])) for row in rows if _allows(chosen, row[0])]
+        return sorted(found, key=lambda item: _place(item[0]))
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Each tag as it is first written, with the number of files that have it."""
+        rows = self._db.execute(
+            "SELECT folded, min(name), count(DISTINCT owner) FROM tag GROUP BY folded"
+        )
+        found = [(loaded(folded_), loaded(name), count) for folded_, name, count in rows]
+        return [(name, count) for _, name, count in sorted(found)]
+
+    def tags_of(self, id: str) -> list[str]:
+        """The tags of one file, each once, in the order of its text."""
+        rows = self._db.execute(
+            "SELECT name FROM tag WHERE owner = ? ORDER BY start", (self._number(id),)
+        )
+        return list(dict.fromkeys(loaded(row[0]) for row in rows))
+
+    def orphans(self) -> set[str]:
+        """Ids of the Markdown files that no other one refers to."""
+        alone = {row[0] for row in self._markdown_numbers()}
+        for found in self._all_references():
+            alone -= {r.targets[0] for r in found if r.target not in (None, r.row.owner)}
+        return {node.id for node in self._nodes(alone).values()}
+
+    def unresolved(self) -> Iterator[Unresolved]:
+        """The references in Markdown files that mean nothing or several objects."""
+        for found in self._all_references():
+            loose = [r for r in found if r.target is None]
+            nodes = self._nodes({n for r in loose for n in (r.row.owner, *r.targets)})
+            for r in loose:
+                candidates = sorted((nodes[n] for n in r.targets), key=_place)
+                yield Unresolved(nodes[r.row.owner], r.row.reference, candidates)
+
+    def problems(self) -> list[tuple[Node, list[str]]]:
+        """What was passed over in Markdown files, such as frontmatter that is no YAML."""
+        rows = self._db.execute(
+            "SELECT number, id, type, title, path, gone, problems FROM object "
+            "WHERE problems IS NOT NULL AND NOT gone"
+        )
+        found = [(_node(row[:6]), json.loads(row[6])) for row in rows]
+        return sorted(found, key=lambda item: _place(item[0]))
+
+    def named(self, text: str) -> list[Node]:
+        """The objects that a wikilink with this target would mean, written nowhere in particular.
+
+        Titles, nicknames, ids and names of files; several where it is ambiguous.
+        """
+        numbers = resolve_word(self._db, text)
+        return sorted(self._nodes(numbers).values(), key=_place)
+
+    def _markdown_numbers(self) -> list[tuple[int]]:
+        return self._db.execute(
+            "SELECT number FROM object WHERE markdown AND NOT gone ORDER BY path"
+        ).fetchall()
+
+    def _all_references(self) -> Iterator[list[Resolution]]:
+        numbers = [row[0] for row in self._markdown_numbers()]
+        for at in range(0, len(numbers), STEP):
+            part = numbers[at : at + STEP]
+            order = {number: place for place, number in enumerate(part)}
+            rows = references_of(self._db, part)
+            yield resolve(self._db, sorted(rows, key=lambda row: order[row.owner]))
+
+    def _out_of(self, objects: Collection[int]) -> list[Resolution]:
+        return _single(resolve(self._db, references_of(self._db, objects)))
+
+    def _into(self, objects: Collection[int]) -> list[Resolution]:
+        found = _single(resolve(self._db, references_at(self._db, objects)))
+        return [r for r in found if r.targets[0] in objects]
+
+    def _is_followed(self, found: Resolution, selection: Selection) -> bool:
+        wanted = selection.relations
+        return not wanted or found.row.reference.relation in wanted
+
+    def _selected(self, objects: Collection[int], selection: Selection) -> set[int]:
+        kept = set(objects)
+        if selection.types:
+            nodes = self._nodes(kept)
+            kept = {n for n in kept if nodes[n].type in selection.types}
+        if selection.tag is not None:
+            kept &= self._with_tag(selection.tag)
+        return kept
+
+    def _with_tag(self, tag: str) -> set[int]:
+        name = folded(tag.lstrip("#").strip("/"))
+        rows = self._db.execute(
+            "SELECT owner FROM tag WHERE folded = ? OR substr(folded, 1, ?) = ?",
+            (stored(name), len(name) + 1, stored(name + "/")),
+        )
+        return {row[0] for row in rows}
+
+    def _number(self, id: str) -> int | None:
+        known = "SELECT number FROM object WHERE id = ? AND type IS NOT NULL"
+        row = self._db.execute(known, (stored(id),)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
+        where = "WHERE number IN (SELECT value FROM json_each(?))"
+        rows = self._db.execute(_NODES + where, (json.dumps(sorted(numbers)),))
+        return {row[0]: _node(row) for row in rows}
+
+    def _ordered(self, numbers: Iterable[int]) -> list[int]:
+        nodes = self._nodes(numbers)
+        return sorted(nodes, key=lambda n: _place(nodes[n]))
+
+    def _edges(self, found: Sequence[Resolution]) -> list[Edge]:
+        once = {r.row.number: r for r in found}
+        nodes = self._nodes({n for r in once.values() for n in (r.row.owner, r.targets[0])})
+        ordered = sorted(
+            once.values(),
+            key=lambda r: (_place(nodes[r.row.owner]), r.row.reference.start, r.row.number),
+        )
+        return [
+            Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, _token(r.row))
+            for r in ordered
+        ]
+
+
+def _single(found: Iterable[Resolution]) -> list[Resolution]:
+    return [r for r in found if r.target is not None]
+
+
+def _token(row: ReferenceRow) -> str | None:
+    return None if row.pin is None else str(row.pin.get("token"))
+
+
+def _allows(chosen: Collection[int] | None, number: int) -> bool:
+    return chosen is None or number in chosen
+
+
+def _node(row: Sequence[Any]) -> Node:
+    _, id, type_, title, path, gone = map(loaded, row)
+    return Node(id, type_ or "unknown", title or id, path, bool(gone))
+
+
+def _place(node: Node) -> tuple[str, str]:
+    """What nodes are sorted by: files by path, all others after them."""
+    return node.path if node.path is not None else "\U0010ffff", node.id

@@ -1,0 +1,180 @@
+"""The derived layer behind the graph: names, references and tags of the newest versions.
+
+Every row follows from one document alone. What a reference means follows from all of them, so it is
+worked out when it is asked for (`notes/resolving.py`): a link to something unknown resolves once
+that appears, and a rename changes nothing but the rows of the two files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from foredeck.model.documents import FileDocument
+from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, is_markdown
+from foredeck.notes.names import Rank, folded, keys_of
+from foredeck.store.protocol import Change, Head, LocalStore
+
+_TABLES = """
+CREATE TABLE object (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, type TEXT, title TEXT, path TEXT,
+    gone INTEGER, moved_to INTEGER, markdown INTEGER, kind TEXT, problems TEXT
+);
+CREATE INDEX object_moved ON object (moved_to) WHERE moved_to IS NOT NULL;
+CREATE TABLE name (
+    key TEXT NOT NULL, rank INTEGER NOT NULL, text TEXT NOT NULL,
+    owner INTEGER NOT NULL, target INTEGER NOT NULL
+);
+CREATE INDEX name_key ON name (key);
+CREATE INDEX name_owner ON name (owner);
+CREATE INDEX name_target ON name (target);
+CREATE TABLE reference (
+    number INTEGER PRIMARY KEY, owner INTEGER NOT NULL, position INTEGER NOT NULL,
+    target TEXT, relation TEXT, embed INTEGER, heading TEXT, label TEXT, version INTEGER,
+    field TEXT, start INTEGER, "end" INTEGER, style TEXT, pin TEXT
+);
+CREATE INDEX reference_owner ON reference (owner, position);
+CREATE TABLE lookup (
+    key TEXT NOT NULL, reference INTEGER NOT NULL, PRIMARY KEY (key, reference)
+) WITHOUT ROWID;
+CREATE INDEX lookup_reference ON lookup (reference);
+CREATE TABLE tag (
+    owner INTEGER NOT NULL, folded TEXT NOT NULL, name TEXT NOT NULL, field TEXT NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL
+);
+CREATE INDEX tag_owner ON tag (owner);
+CREATE INDEX tag_folded ON tag (folded);
+"""
+_CLEAR = (
+    "DELETE FROM lookup WHERE reference IN (SELECT number FROM reference WHERE owner = ?)",
+    "DELETE FROM reference WHERE owner = ?",
+    "DELETE FROM name WHERE owner = ?",
+    "DELETE FROM tag WHERE owner = ?",
+)
+
+
+def stored(value: Any) -> Any:
+    """A value as SQLite takes it: text with lone surrogates, as paths may have, as bytes."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode(errors="surrogatepass")
+    return value
+
+
+def loaded(value: Any) -> Any:
+    """The value that `stored` was given."""
+    return value.decode(errors="surrogatepass") if isinstance(value, bytes) else value
+
+
+class NotesLayer:
+    """See `foredeck.derived.layer.Layer`."""
+
+    name = "notes"
+    version = 1
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """Make the tables."""
+        for statement in filter(str.strip, _TABLES.split(";")):
+            db.execute(statement)
+
+    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+        """Take in the newest versions of the documents that changed."""
+        wanted = OBJECTS | NAMING
+        ids = dict.fromkeys(change.id for change in changes if change.type in wanted)
+        heads = store.heads(ids)
+        for id in ids:
+            if id in heads and (entry := _entry(store, heads[id])) is not None:
+                write_entry(db, entry)
+
+
+LAYER = NotesLayer()
+
+
+def _entry(store: LocalStore, head: Head) -> GraphEntry | None:
+    text = None
+    if head.type == "file" and is_markdown(head.fields):
+        document = store.get(head.id, FileDocument, head.token)
+        text = None if document is None else document.content
+    return entry_of(head.id, head.type, head.fields, text)
+
+
+def write_entry(db: sqlite3.Connection, entry: GraphEntry) -> None:
+    """Write the rows of one document in place of those that it had."""
+    owner = _number(db, entry.id)
+    for statement in _CLEAR:
+        db.execute(statement, (owner,))
+    if entry.type in OBJECTS:
+        _write_object(db, owner, entry)
+    target = owner if entry.target == entry.id else _maybe_number(db, entry.target)
+    names = (
+        (name.key, name.rank, name.text, owner, owner if name.rank == Rank.EXACT else target)
+        for name in entry.names
+    )
+    if target is not None:
+        _insert(db, "INSERT INTO name VALUES (?, ?, ?, ?, ?)", names)
+    _write_references(db, owner, entry)
+    if entry.markdown is not None:
+        _insert(
+            db,
+            "INSERT INTO tag VALUES (?, ?, ?, ?, ?, ?)",
+            ((owner, folded(t.name), t.name, t.field, t.start, t.end) for t in entry.markdown.tags),
+        )
+
+
+def _write_object(db: sqlite3.Connection, number: int, entry: GraphEntry) -> None:
+    markdown = entry.markdown
+    row = (
+        entry.type,
+        entry.title,
+        entry.path,
+        entry.gone,
+        _maybe_number(db, entry.moved_to),
+        markdown is not None,
+        markdown.kind if markdown else None,
+        json.dumps(markdown.problems) if markdown and markdown.problems else None,
+    )
+    db.execute(
+        "UPDATE object SET type = ?, title = ?, path = ?, gone = ?, moved_to = ?, markdown = ?, "
+        "kind = ?, problems = ? WHERE number = ?",
+        (*map(stored, row), number),
+    )
+
+
+def _write_references(db: sqlite3.Connection, owner: int, entry: GraphEntry) -> None:
+    for position, reference in enumerate(entry.references):
+        row = (
+            *(owner, position, reference.target, reference.relation, reference.embed),
+            *(reference.heading, reference.label, reference.version, reference.field),
+            *(reference.start, reference.end, reference.style, _pin(entry.pins.get(position))),
+        )
+        number = db.execute(
+            "INSERT INTO reference VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            tuple(map(stored, row)),
+        ).lastrowid
+        keys = keys_of(reference, entry.filesystem, entry.path)
+        _insert(db, "INSERT OR IGNORE INTO lookup VALUES (?, ?)", ((key, number) for key in keys))
+
+
+def _pin(pin: Mapping[str, Any] | None) -> str | None:
+    return None if pin is None else json.dumps(pin)
+
+
+def _insert(db: sqlite3.Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+    db.executemany(statement, (tuple(map(stored, row)) for row in rows))
+
+
+def _maybe_number(db: sqlite3.Connection, id: str | None) -> int | None:
+    return None if id is None else _number(db, id)
+
+
+def _number(db: sqlite3.Connection, id: str) -> int:
+    """The row of an object, known or, so far, only named."""
+    name = stored(id)
+    row = db.execute("SELECT number FROM object WHERE id = ?", (name,)).fetchone()
+    if row is None:
+        row = (db.execute("INSERT INTO object (id) VALUES (?)", (name,)).lastrowid,)
+    return int(row[0])

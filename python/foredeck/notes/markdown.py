@@ -1,0 +1,199 @@
+"""Markdown to structure: references, tags and headings with the place where they stand.
+
+CommonMark and tables are markdown-it-py's business: what is code, what is escaped, what a Markdown
+link refers to. Wikilinks and tags are two more rules within it. Nothing is rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from urllib.parse import unquote
+
+from foredeck.notes.frontmatter import read_frontmatter
+from foredeck.notes.parsed import (
+    CONTENT,
+    EMBEDS,
+    MENTIONS,
+    NoteHeading,
+    ParsedNote,
+    Reference,
+    Tag,
+)
+from foredeck.notes.positions import InlinePlace, SourceLines
+from foredeck.notes.wikilinks import WIKILINK, read_wikilink
+
+MAX_CHARS = 8_000_000
+"""A longer text has its frontmatter read, and nothing else."""
+
+CHUNK = 8_000
+"""A paragraph is taken in parts of this many characters: hostile text (`<!--` without end, again
+and again) costs the square of a part, not of the paragraph."""
+
+DENSE_CHUNK, DENSE = 500, 400
+"""The same for a part with more brackets than `DENSE`, which may open without ever closing."""
+
+_TAG = re.compile(r"#(?P<name>[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]+)")
+_CHECKBOX = re.compile(r"\[[ xX]\](?=\s|$)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
+_BREAK = re.compile(r"\s(?=\S*\Z)")
+
+
+def parse_note(text: str) -> ParsedNote:
+    """All that a Markdown text refers to and says of itself. Never raises, whatever the text."""
+    parsed = ParsedNote()
+    base = read_frontmatter(text, parsed)
+    if len(text) > MAX_CHARS:
+        parsed.problems.append(f"the text is longer than {MAX_CHARS:,} characters and not read")
+        return parsed
+    _read_body(text[base:], base, parsed)
+    return parsed
+
+
+def _read_body(body: str, base: int, parsed: ParsedNote) -> None:
+    parser, env = _parser(), {}  # type: Any, dict[str, Any]
+    tokens = parser.parse(body, env)
+    lines = SourceLines(body, base)
+    for index, token in enumerate(tokens):
+        if token.type != "inline" or not token.content or not token.map:
+            continue
+        opening = tokens[index - 1]
+        place = lines.place(
+            token.content, token.map[0], cell=opening.type in ("td_open", "th_open")
+        )
+        if opening.type == "heading_open":
+            start = lines.start(token.map[0])
+            parsed.headings.append(NoteHeading(int(opening.tag[1:]), token.content, start))
+        env["task"] = index > 1 and tokens[index - 2].type == "list_item_open"
+        _read_inline(parser, env, token.content, place, parsed)
+
+
+def _read_inline(
+    parser: Any, env: dict[str, Any], content: str, place: InlinePlace, parsed: ParsedNote
+) -> None:
+    for offset, chunk in _chunks(content):
+        if "]" not in chunk and "#" not in chunk:
+            continue
+        found: list[Any] = []
+        parser.inline.parse(chunk, parser, env, found)
+        env["task"] = False
+        for token in found:
+            if "at" in token.meta:
+                begin, end = token.meta["at"]
+                start, end = place.source(offset + begin), place.source(offset + end - 1) + 1
+                _take(token, start, end, parsed)
+
+
+def _chunks(content: str) -> Iterator[tuple[int, str]]:
+    """Parts of at most CHUNK characters, cut at white space where there is some."""
+    at = 0
+    while at < len(content):
+        part = content[at : at + CHUNK]
+        if part.count("[") > DENSE:
+            part = part[:DENSE_CHUNK]
+        if at + len(part) < len(content):
+            gap = _BREAK.search(part, len(part) // 2)
+            part = part[: gap.end()] if gap else part
+        yield at, part
+        at += len(part)
+
+
+def _take(token: Any, start: int, end: int, parsed: ParsedNote) -> None:
+    if token.type == "tag":
+        parsed.tags.append(Tag(token.content, CONTENT, start, end))
+        return
+    reference = token.meta["reference"]
+    parsed.references.append(replace(reference, start=start, end=end))
+
+
+@cache
+def _parser() -> Any:
+    """CommonMark with tables, wikilinks and tags; inline content is parsed by `_read_inline`."""
+    from markdown_it import MarkdownIt
+
+    parser: Any = MarkdownIt("commonmark").enable("table")
+    parser.disable(["inline", "text_join", "emphasis", "entity"])
+    # Addresses are taken as they are written, those of local files too.
+    parser.validateLink = lambda _address: True
+    parser.normalizeLink = lambda address: address
+    rules = parser.inline.ruler
+    rules.before("link", "wikilink", _wikilink)
+    rules.before("link", "tag", _tag)
+    by_name = {rule.name: rule.fn for rule in rules.__rules__}
+    rules.at("link", _placed(by_name["link"], "link_open", embed=False))
+    rules.at("image", _placed(by_name["image"], "image", embed=True))
+    return parser
+
+
+def _wikilink(state: Any, silent: bool) -> bool:
+    at = state.pos
+    if at == 0 and state.env.get("task") and (box := _CHECKBOX.match(state.src)):
+        if not silent:
+            state.pending += box[0]
+        state.pos = box.end()
+        return True
+    match = WIKILINK.match(state.src, at, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        reference = read_wikilink(match)
+        token = state.push("wikilink", "", 0)
+        if reference is not None:
+            token.meta = {"at": match.span(), "reference": reference}
+    state.pos = match.end()
+    return True
+
+
+def _tag(state: Any, silent: bool) -> bool:
+    at = state.pos
+    if state.src[at] != "#" or (at and not state.src[at - 1].isspace()):
+        return False
+    match = _TAG.match(state.src, at, state.posMax)
+    name = match["name"].strip("/") if match else ""
+    if match is None or not name or name.replace("/", "").isdecimal():
+        return False
+    if not silent:
+        token = state.push("tag", "", 0)
+        token.content, token.meta = name, {"at": match.span()}
+    state.pos = match.end()
+    return True
+
+
+def _placed(rule: Any, opening: str, *, embed: bool) -> Any:
+    """A rule of the parser that also notes which local file a link leads to, and its place."""
+
+    def placed(state: Any, silent: bool) -> bool:
+        at, before = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        if not silent:
+            new: Sequence[Any] = state.tokens[before:]
+            token = next(token for token in new if token.type == opening)
+            reference = _local(token.attrs.get("src" if embed else "href", ""), embed)
+            if reference is not None:
+                label = token.content if embed else None
+                token.meta = {
+                    "at": (at, state.pos),
+                    "reference": replace(reference, label=label or None),
+                }
+        return True
+
+    return placed
+
+
+def _local(address: str, embed: bool) -> Reference | None:
+    """The reference to a file of this machine that an address is, if it is one."""
+    path = address.removeprefix("file://")
+    if not path or _SCHEME.match(path):
+        return None
+    path, _, heading = path.partition("#")
+    return Reference(
+        unquote(path.partition("?")[0], errors="surrogateescape"),
+        relation=EMBEDS if embed else MENTIONS,
+        embed=embed,
+        heading=unquote(heading) or None,
+        style="markdown",
+    )

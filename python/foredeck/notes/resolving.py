@@ -1,0 +1,203 @@
+"""What references mean by now: one object, several, or none."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.notes.layer import loaded, stored
+from foredeck.notes.names import Name, Rank, fits, keys_of
+from foredeck.notes.parsed import Reference
+
+_REFERENCES = """
+SELECT number, owner, target, relation, embed, heading, label, version, field, start, "end", style,
+    pin
+FROM reference """
+_KEYS = "SELECT reference, key FROM lookup WHERE reference IN (SELECT value FROM json_each(?))"
+_NAMES = """
+SELECT key, rank, text, owner, target FROM name
+WHERE key IN (SELECT value FROM json_each(?))"""
+_MOVED = """
+SELECT number, gone, moved_to FROM object
+WHERE number IN (SELECT value FROM json_each(?)) AND (gone OR type IS NULL)"""
+_SESSIONS = """
+SELECT target, text FROM name
+WHERE rank = ? AND target IN (SELECT value FROM json_each(?))"""
+_AIMED = """
+SELECT DISTINCT l.reference FROM name n JOIN lookup l ON l.key = n.key
+WHERE n.target IN (SELECT value FROM json_each(?))"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """A stored reference: its row, the object that it stands in, and the version it is pinned to.
+
+    `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
+    """
+
+    number: int
+    owner: int
+    reference: Reference
+    pin: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What a reference means: `targets` are rows of objects. One is an edge; none is broken;
+    several are ambiguous, and none of them is guessed."""
+
+    row: ReferenceRow
+    targets: tuple[int, ...]
+
+    @property
+    def target(self) -> int | None:
+        """The one object that is meant."""
+        return self.targets[0] if len(self.targets) == 1 else None
+
+
+def references_of(db: sqlite3.Connection, owners: Collection[int]) -> list[ReferenceRow]:
+    """The references that stand in some objects, in the order of their text."""
+    where = "WHERE owner IN (SELECT value FROM json_each(?)) ORDER BY owner, position"
+    return [_row(row) for row in db.execute(_REFERENCES + where, (json.dumps(list(owners)),))]
+
+
+def references_at(db: sqlite3.Connection, targets: Collection[int]) -> list[ReferenceRow]:
+    """The references that may mean some objects, by one of their names."""
+    aims = json.dumps(sorted(came_from(db, targets)))
+    numbers = [row[0] for row in db.execute(_AIMED, (aims,))]
+    where = "WHERE number IN (SELECT value FROM json_each(?)) ORDER BY owner, position"
+    return [_row(row) for row in db.execute(_REFERENCES + where, (json.dumps(numbers),))]
+
+
+def came_from(db: sqlite3.Connection, objects: Iterable[int]) -> set[int]:
+    """Objects, and all that became one of them by being moved."""
+    found, new = set(objects), set(objects)
+    while new:
+        rows = db.execute(
+            "SELECT number FROM object WHERE moved_to IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(new)),),
+        )
+        new = {row[0] for row in rows} - found
+        found |= new
+    return found
+
+
+def resolve(db: sqlite3.Connection, rows: Collection[ReferenceRow]) -> list[Resolution]:
+    """What each reference means, in the same order.
+
+    References of one spelling that look under the same keys are worked out once: a name that many
+    share is often referred to by many, too.
+    """
+    keys: dict[int, list[str | bytes]] = defaultdict(list)
+    for number, key in db.execute(_KEYS, (json.dumps([row.number for row in rows]),)):
+        keys[number].append(key)
+    names = _names(db, {key for asked in keys.values() for key in asked})
+    ends = _Ends(db, {entry.target for entries in names.values() for entry in entries})
+    sessions = _sessions(db, rows)
+    known: dict[object, tuple[int, ...]] = {}
+    found = []
+    for row in rows:
+        met = sessions.get(row.owner, frozenset())
+        spelling = (row.reference.target, row.reference.style, row.reference.static)
+        alike = (*spelling, met, *keys[row.number])
+        if alike not in known:
+            entries = (entry for key in keys[row.number] for entry in names.get(key, ()))
+            known[alike] = _choose(row.reference, entries, ends, met)
+        found.append(Resolution(row, known[alike]))
+    return found
+
+
+def resolve_word(db: sqlite3.Connection, text: str) -> tuple[int, ...]:
+    """The objects that `[[text]]` means, where it stands in no file."""
+    reference = Reference(text)
+    names = _names(db, map(stored, keys_of(reference, None, None)))
+    entries = [entry for found in names.values() for entry in found]
+    return _choose(reference, entries, _Ends(db, {e.target for e in entries}), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name, the object whose document gives it, and the object that it is a name of."""
+
+    name: Name
+    owner: int
+    target: int
+
+
+def _names(db: sqlite3.Connection, keys: Iterable[str | bytes]) -> dict[str | bytes, list[_Named]]:
+    """What is entered under each of some keys."""
+    given = list(keys)
+    found: dict[str | bytes, list[_Named]] = defaultdict(list)
+    plain = [key for key in given if isinstance(key, str)]
+    rows = db.execute(_NAMES, (json.dumps(plain),)).fetchall()
+    for key in given:
+        if isinstance(key, bytes):  # no text, so JSON cannot carry it
+            rows += db.execute(
+                "SELECT key, rank, text, owner, target FROM name WHERE key = ?", (key,)
+            )
+    for key, rank, text, owner, target in rows:
+        found[key].append(_Named(Name(loaded(key), Rank(rank), loaded(text)), owner, target))
+    return found
+
+
+def _choose(
+    reference: Reference, entries: Iterable[_Named], ends: _Ends, sessions: frozenset[str]
+) -> tuple[int, ...]:
+    """The targets of the lowest rank; at one rank, what is there goes before what was moved."""
+    best: dict[tuple[int, bool], set[int]] = defaultdict(set)
+    for entry in entries:
+        name, target = entry.name, entry.target
+        if not fits(reference, name):
+            continue
+        if name.rank == Rank.HANDLE and name.text not in sessions:
+            continue
+        if name.rank == Rank.EXACT:
+            end = None if reference.static else ends.end(target)
+            best[name.rank, False].add(target if end is None else end)
+        elif (end := ends.end(target)) is not None:
+            moved = name.rank in (Rank.PATH, Rank.NAME) and entry.owner != target
+            best[name.rank, moved].add(end)
+    return tuple(sorted(best[min(best)])) if best else ()
+
+
+class _Ends:
+    """Where moves lead to, for some objects: read at once."""
+
+    def __init__(self, db: sqlite3.Connection, objects: Iterable[int]) -> None:
+        self._gone: dict[int, int | None] = {}
+        new = set(objects)
+        while new:
+            rows = db.execute(_MOVED, (json.dumps(sorted(new)),)).fetchall()
+            self._gone.update((number, moved_to) for number, _, moved_to in rows)
+            new = {to for _, _, to in rows if to is not None} - self._gone.keys()
+
+    def end(self, object: int) -> int | None:
+        """The object that is there now; None for one that was deleted, or is not stored."""
+        seen: set[int] = set()
+        at: int | None = object
+        while at is not None and at in self._gone:
+            if at in seen:
+                return None
+            seen.add(at)
+            at = self._gone[at]
+        return at
+
+
+def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int, frozenset[str]]:
+    """The sessions that have met the objects in which handles (`[[@12]]`) stand."""
+    owners = sorted({row.owner for row in rows if row.reference.target.startswith("@")})
+    found: dict[int, frozenset[str]] = {}
+    if owners:
+        for target, session in db.execute(_SESSIONS, (Rank.HANDLE, json.dumps(owners))):
+            found[target] = found.get(target, frozenset()) | {loaded(session)}
+    return found
+
+
+def _row(row: tuple[Any, ...]) -> ReferenceRow:
+    number, owner, target, relation, embed, *rest, pin = map(loaded, row)
+    reference = Reference(target, relation, bool(embed), *rest)
+    return ReferenceRow(number, owner, reference, None if pin is None else json.loads(pin))

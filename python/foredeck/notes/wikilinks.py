@@ -1,0 +1,47 @@
+"""Wikilinks by themselves: `[[target#heading|label]]`, from text and back."""
+
+from __future__ import annotations
+
+import re
+
+from foredeck.notes.parsed import EMBEDS, MENTIONS, Reference
+
+WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?P<inner>[^\[\]\r\n]+)\]\]")
+"""A wikilink. In a table the bar before the label is written `\\|`."""
+
+_VERSIONED = re.compile(r"(?P<target>.*\S)\s+v(?P<version>[1-9]\d{0,8})")
+_HANDLE = re.compile(r"@\d+")
+
+
+def read_wikilink(match: re.Match[str]) -> Reference | None:
+    """The reference that a match of WIKILINK writes; None for one within the same document."""
+    inner, _, label = match["inner"].replace("\\|", "|").partition("|")
+    name, _, heading = inner.partition("#")
+    target, version = _version(name.strip())
+    if not target:
+        return None
+    embed = bool(match["embed"])
+    return Reference(
+        target,
+        relation=EMBEDS if embed else MENTIONS,
+        embed=embed,
+        heading=heading.strip() or None,
+        label=label.strip() or None,
+        version=version,
+    )
+
+
+def _version(name: str) -> tuple[str, int | None]:
+    """`@12 v3` is a version; `release v3` is a name."""
+    found = _VERSIONED.fullmatch(name)
+    if found and _HANDLE.fullmatch(found["target"]):
+        return found["target"], int(found["version"])
+    return name, None
+
+
+def write_wikilink(reference: Reference) -> str:
+    """The wikilink that reads as this reference, wherever it stands."""
+    version = f" v{reference.version}" if reference.static else ""
+    heading = f"#{reference.heading}" if reference.heading else ""
+    label = f"|{reference.label}" if reference.label else ""
+    return f"{'!' if reference.embed else ''}[[{reference.target}{version}{heading}{label}]]"

@@ -1,0 +1,181 @@
+"""A vault of notes made by a script, and how long foredeck takes over it.
+
+The notes are as awkward as people's: names with spaces, marks and other scripts, titles that
+several share, embeds, cycles, links to notes that are not there and to names that are there twice.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from foredeck.cli.indexing import index_paths
+from foredeck.config import Config, load_config
+from foredeck.derived.follower import Follower
+from foredeck.notes.graph import Graph
+from foredeck.notes.layer import LAYER
+from foredeck.notes.markdown import parse_note
+from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch, LocalStore
+
+SEED = 12
+LINKS = 6
+SAMPLES = 100
+WORDS = (
+    *("tide", "ebb", "flow", "harbour", "keel", "rudder", "compass", "lantern", "rope"),
+    *("anchor", "chart", "north", "gale"),
+)
+AWKWARD = ("{}", "{} & co", "É {}", "潮 {}", "{}'s log", "{} (2026)", "no. {}", "a.b {}", "🌊 {}")
+LIMITS = {"indexed_s": 30.0, "neighbours_p95_ms": 20.0, "changed_p95_ms": 50.0}
+"""What is asked of a vault of 10,000 notes on SQLite."""
+
+Advance = Callable[[str], None]
+
+
+def measure_vault(
+    notes: int, store: str = "sqlite", advance: Advance = lambda _note: None
+) -> dict[str, Any]:
+    """Make a vault, take it in, ask for neighbours and change notes. Times in s and ms."""
+    with tempfile.TemporaryDirectory(prefix="foredeck-vault-") as folder:
+        home, vault = Path(folder) / "home", Path(folder) / "vault"
+        paths = write_vault(vault, notes)
+        config = load_config(flags=[f"home={home}", f"store={store}"]).config
+        home.mkdir(mode=0o700)
+        with closing(open_store(config, lazy=True)) as opened:
+            with Follower(opened, LAYER, home) as follower:
+                found = _measure(config, opened, follower, vault, paths, advance)
+            found["layer_bytes"] = follower.path.stat().st_size
+    found |= {"store": store, "long_note_s": _long_note_seconds()}
+    found["ok"] = all(found[name] <= limit for name, limit in LIMITS.items())
+    return found
+
+
+def write_vault(folder: Path, notes: int) -> list[Path]:
+    """Write that many notes, always the same ones, and return their paths."""
+    chance = random.Random(SEED)
+    names = [_name(chance, number) for number in range(notes)]
+    paths = [folder / f"d{number % 40}" / f"{name}.md" for number, name in enumerate(names)]
+    for number, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_note(chance, number, names), encoding="utf-8")
+    return paths
+
+
+def _name(chance: random.Random, number: int) -> str:
+    plain = f"{chance.choice(WORDS)} {number}"
+    # One in fifty has a name that others have, too, in other folders.
+    return chance.choice(WORDS) if number % 50 == 0 else chance.choice(AWKWARD).format(plain)
+
+
+def _note(chance: random.Random, number: int, names: list[str]) -> str:
+    head = f"---\nkind: note\ntags: [{chance.choice(WORDS)}/{chance.choice(WORDS)}]\n"
+    head += f'parent: "[[{names[number // 10]}]]"\n---\n'
+    title = f"# {'Log' if number % 100 == 0 else names[number]}\n\n"
+    body = "".join(f"{_sentence(chance)} {_link(chance, number, names)}.\n\n" for _ in range(LINKS))
+    return f"{head}{title}{body}- [ ] look again\n\n```\n[[not a link]]\n```\n"
+
+
+def _sentence(chance: random.Random) -> str:
+    return " ".join(chance.choice(WORDS) for _ in range(12))
+
+
+def _link(chance: random.Random, number: int, names: list[str]) -> str:
+    near = names[(number + chance.randrange(-20, 21)) % len(names)]
+    kind = chance.randrange(20)
+    if kind == 0:
+        return f"[[not written yet {number}]]"
+    if kind == 1:
+        return "[[Log]]"
+    if kind == 2:
+        return f"![[{near}#Part|as shown]]"
+    if kind == 3:
+        return f"`[[{near}]]` #{chance.choice(WORDS)}"
+    return f"[[{near}]]"
+
+
+def _measure(
+    config: Config,
+    store: LocalStore,
+    follower: Follower,
+    vault: Path,
+    paths: list[Path],
+    advance: Advance,
+) -> dict[str, Any]:
+    began = time.perf_counter()
+    index_paths(config, store, [str(vault)], len(paths), advance)
+    stored = time.perf_counter() - began
+    follower.catch_up()
+    found = {"notes": len(paths), "indexed_s": time.perf_counter() - began, "stored_s": stored}
+    began = time.perf_counter()
+    index_paths(config, store, [str(vault)], len(paths), advance)
+    found["again_s"] = time.perf_counter() - began
+    graph = Graph(follower.db)
+    found |= _counts(graph)
+    chance = random.Random(SEED)
+    nodes = [node.id for node, _ in graph.markdown()]
+    asked = chance.sample(nodes, min(SAMPLES, len(nodes)))
+    sizes: list[int] = []
+    times = [_timed(partial(_ask, graph, id, sizes)) for id in asked]
+    found |= _spread("neighbours", times) | {"neighbours_nodes": statistics.median(sizes)}
+    changed = [
+        _timed(partial(_change, config, store, follower, path))
+        for path in chance.sample(paths, min(SAMPLES // 2, len(paths)))
+    ]
+    return found | _spread("changed", changed)
+
+
+def _counts(graph: Graph) -> dict[str, Any]:
+    began = time.perf_counter()
+    loose = list(graph.unresolved())
+    orphans = graph.orphans()
+    return {
+        "broken": sum(1 for item in loose if not item.candidates),
+        "ambiguous": sum(1 for item in loose if item.candidates),
+        "orphans": len(orphans),
+        "whole_graph_s": time.perf_counter() - began,
+    }
+
+
+def _ask(graph: Graph, id: str, sizes: list[int]) -> None:
+    sizes.append(len(graph.neighbours(id, 2).nodes))
+
+
+def _change(config: Config, store: LocalStore, follower: Follower, path: Path) -> None:
+    """One note is edited, and the graph knows."""
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n[[new link]]\n", encoding="utf-8")
+    source = open_source(config, store, open_filesystems(config, str(path.parent)))
+    document = source.sight(str(path), "read").document
+    assert document is not None
+    store.commit(Batch(puts=[document]))
+    follower.catch_up()
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return (time.perf_counter() - began) * 1000
+
+
+def _spread(name: str, times: list[float]) -> dict[str, float]:
+    ordered = sorted(times)
+    return {
+        f"{name}_ms": statistics.median(ordered),
+        f"{name}_p95_ms": ordered[int(len(ordered) * 0.95) - 1],
+        f"{name}_max_ms": ordered[-1],
+    }
+
+
+def _long_note_seconds() -> float:
+    """One note of 5 MB with 10,000 links."""
+    text = ("words " * 80 + "[[Note one#h|label]] #tag\n\n") * 10_000
+    began = time.perf_counter()
+    assert len(parse_note(text).references) == 10_000
+    return time.perf_counter() - began

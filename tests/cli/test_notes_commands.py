@@ -1,0 +1,154 @@
+"""`foredeck index`, `notes`, `note`, `graph`, `backlinks`, `tags` and `expand`, on real files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A few files that refer to each other, in the current folder, not taken in yet."""
+    folder = tmp_path / "vault"
+    (folder / "notes").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    tides = '---\nparent: "[[Sea]]"\ntags: [sea/low]\n---\n# Tides\n[[Sea]] `[[no]]`'
+    write("notes/tides.md", tides)
+    write("notes/sea.md", "# Sea\n#sea and [[tides]], [[nowhere]], [[Log]]")
+    write("notes/Lonely.md", "nothing")
+    write("README.md", "[read](notes/tides.md#part)")
+    write("docs/one.md", "# Log")
+    write("docs/two.md", "# log")
+    return folder
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def asked(out: Out, *arguments: str) -> Any:
+    """What a command prints with --json."""
+    assert main([*arguments, "--json"]) == 0
+    return json.loads(out.readouterr().out)
+
+
+def names(rows: list[dict[str, Any]]) -> list[str]:
+    return [Path(row["path"]).name for row in rows]
+
+
+def test_index_is_idempotent_and_follows_what_happens(vault: Path, capsys: Out) -> None:
+    first = asked(capsys, "index", ".")
+    assert (first["files"], first["new"]) == (6, 6)
+    again = asked(capsys, "index", ".", "README.md")
+    assert (again["files"], again["new"], again["changed"]) == (6, 0, 0)
+    write("README.md", "[[Sea]]")
+    (vault / "docs/two.md").unlink()
+    (vault / "notes/tides.md").rename(vault / "notes/ebb.md")
+    third = asked(capsys, "index", ".")
+    assert (third["new"], third["moved"], third["changed"], third["deleted"]) == (1, 1, 1, 2)
+    edges = asked(capsys, "backlinks", "notes/ebb.md")["edges"]
+    assert len(edges) == 1
+    assert main(["notes", "--broken"]) == 0
+    assert "1 reference to something unknown, 0 ambiguous" in capsys.readouterr().out
+
+
+def test_index_is_bounded_and_leaves_out_what_git_ignores(vault: Path, capsys: Out) -> None:
+    assert main(["index", ".", "--limit", "5"]) == 2
+    assert "more than 5 files" in capsys.readouterr().err
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    subprocess.run(["git", "init", "-q"], cwd=vault, check=True)
+    write(".gitignore", "docs/\n")
+    assert asked(capsys, "index", ".")["new"] == 5
+    assert main(["index", "missing"]) == 4
+
+
+def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    listed = asked(capsys, "notes")["notes"]
+    assert names(listed) == ["Lonely.md", "sea.md", "tides.md"]
+    assert listed[2]["tags"] == ["sea/low"]
+    assert names(asked(capsys, "notes", "--tag", "#Sea")["notes"]) == ["sea.md", "tides.md"]
+    assert names(asked(capsys, "notes", "--tag", "sea/low")["notes"]) == ["tides.md"]
+    assert names(asked(capsys, "notes", "--orphans")["notes"]) == ["Lonely.md"]
+    assert len(asked(capsys, "notes", "--all")["notes"]) == 6
+    assert asked(capsys, "tags")["tags"] == [
+        {"tag": "sea", "files": 1},
+        {"tag": "sea/low", "files": 1},
+    ]
+    assert main(["notes"]) == 0
+    assert "3 notes; 3 other Markdown files, with --all." in capsys.readouterr().out
+
+
+def test_broken_and_ambiguous_references_are_said(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    broken = asked(capsys, "notes", "--broken")["broken"]
+    assert [(item["target"], names(item["candidates"])) for item in broken] == [
+        ("nowhere", []),
+        ("Log", ["one.md", "two.md"]),
+    ]
+
+
+def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    graph = asked(capsys, "graph", "Tides", "--depth", "2")
+    assert names(graph["nodes"]) == ["tides.md", "README.md", "sea.md"]
+    assert set(graph["nodes"][0]) == {"id", "type", "title", "path", "distance"}
+    relations = [edge["relation"] for edge in graph["edges"]]
+    assert sorted(relations) == ["mentions", "mentions", "mentions", "parent"]
+    for edge in graph["edges"]:
+        path = next(n["path"] for n in graph["nodes"] if n["id"] == edge["from"])
+        link = Path(path).read_text(encoding="utf-8")[edge["start"] : edge["end"]]
+        assert link[0] == "["
+        assert link[-1] in "])"
+    parents = asked(capsys, "backlinks", "[[Sea]]", "--relation", "parent")
+    assert (names(parents["nodes"]), len(parents["edges"])) == (["tides.md"], 1)
+    assert main(["graph", "Sea", "--dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph notes {")
+    assert main(["expand", "README.md", "--depth", "2", "--budget", "70"]) == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.split("\n") if line.startswith("## ")] == [
+        f"## {vault / name}" for name in ("README.md", "notes/tides.md", "notes/sea.md")
+    ]
+    assert "over the budget" in text
+    metadata = asked(capsys, "expand", "Sea", "tides", "--metadata")["objects"]
+    assert [item["content"] for item in metadata] == [None, None]
+
+
+def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    assert main(["graph", "Log"]) == 4
+    said = capsys.readouterr().err
+    assert "one.md" in said
+    assert "two.md" in said
+    assert main(["backlinks", "nothing like it"]) == 4
+
+
+def test_a_note_from_the_template_is_one(vault: Path, capsys: Out) -> None:
+    made = asked(capsys, "note", "What? A: [new] “note”", "--tag", "sea")
+    assert Path(made["path"]).parent == vault / "notes"
+    asked(capsys, "index", "notes")
+    note = next(n for n in asked(capsys, "notes")["notes"] if n["path"] == made["path"])
+    assert (note["title"], note["tags"]) == ("What? A: [new] “note”", ["sea"])
+    assert main(["note", "What? A: [new] “note”"]) == 1
+    assert main(["note", "//"]) == 2
+
+
+def test_starting_the_command_line_does_not_load_a_markdown_parser(vault: Path) -> None:
+    load = "import foredeck.cli.main, foredeck.engine.engine, foredeck.notes.graph, sys"
+    code = f"{load}; print({{'markdown_it', 'yaml'}} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=vault, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"

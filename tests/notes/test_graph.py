@@ -1,0 +1,313 @@
+"""The graph in a derived layer against the plain one, over edits, moves and deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foredeck.derived.follower import Follower
+from foredeck.model.documents import (
+    FileDocument,
+    Provenance,
+    ToolcallDocument,
+    identity_hash,
+)
+from foredeck.model.records import (
+    MemberDocument,
+    NicknameDocument,
+    VersionRef,
+    member_id,
+    nickname_id,
+)
+from foredeck.model.sources import FilesystemSource
+from foredeck.notes.graph import Graph, Selection
+from foredeck.notes.layer import LAYER
+from foredeck.sources.versions import link_move
+from foredeck.store.protocol import Batch, LocalStore, Token
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.xtdb.node.folder import NodeFolder
+from store.journaled import Machine, new_namespace, server_link
+from store.xtdb_node import memory_node, runtime  # noqa: F401
+
+from .reference_graph import PlainFile, PlainGraph
+
+PATHS = [
+    "/v/a.md",
+    "/v/b.md",
+    "/v/Old Name.md",
+    "/v/d/a.md",
+    "/v/d/c.md",
+    "/v/d/e/b.md",
+    "/v/x.txt",
+]
+TARGETS = [
+    *("a", "A", "b.md", "c", "d/a", "e/b", "../a", "./c", "Old name", "Title", "Other", "x.txt"),
+    *("nick", "@1", "@2", "nowhere", "/v/d/c", "a.md"),
+]
+LINKS = st.sampled_from(
+    [f"[[{t}]]" for t in TARGETS]
+    + ["[x](a.md)", "[x](../b.md)", "![[c|l]]", "![i](x.txt)", "[x](d/c.md#h)", "[x](a)"]
+)
+TITLES = st.sampled_from(["", "# Title\n", "# Other\n", "---\naliases: [nick, Title]\n---\n"])
+MANY = st.lists(LINKS, max_size=4)
+TEXTS = st.builds(
+    lambda title, links: title + "\n".join(links), TITLES, st.lists(LINKS, max_size=4)
+)
+PATH = st.sampled_from(PATHS)
+ACTIONS = st.one_of(
+    st.tuples(st.just("write"), PATH, TEXTS),
+    st.tuples(st.just("write"), PATH, TEXTS),
+    st.tuples(st.just("delete"), PATH),
+    st.tuples(st.just("move"), PATH, PATH),
+    st.tuples(st.just("name"), PATH),
+    st.tuples(st.just("meet"), st.sampled_from(["s1", "s2"]), PATH),
+    st.tuples(st.just("follow")),
+)
+PROVENANCE = Provenance(origin="test", generator="human")
+
+
+def source(path: str) -> FilesystemSource:
+    return FilesystemSource(filesystemId="fs", path=path)
+
+
+def id_of(path: str) -> str:
+    return identity_hash("file", source(path))
+
+
+def document(path: str, text: str | None) -> FileDocument:
+    return FileDocument(
+        id=id_of(path),
+        source=source(path),
+        content=text,
+        file_type=path.rpartition(".")[2],
+        state="deleted" if text is None else "text",
+        provenance=PROVENANCE.model_copy(deep=True),
+    ).seal()
+
+
+@dataclass
+class Vault:
+    """The same files in a store and in a plain graph."""
+
+    store: LocalStore
+    follower: Follower
+    plain: PlainGraph = field(default_factory=PlainGraph)
+
+    def write(self, path: str, text: str) -> None:
+        text = text if path.endswith(".md") else text.replace("[", "(")
+        self.store.commit(Batch(puts=[document(path, text)]))
+        self.plain.files[path] = PlainFile(path, text if path.endswith(".md") else "")
+
+    def delete(self, path: str) -> None:
+        if self._is_there(path):
+            self.store.commit(Batch(puts=[document(path, None)]))
+            self.plain.files[path] = PlainFile(path, None)
+
+    def move(self, old: str, new: str) -> None:
+        if not self._is_there(old) or old == new or old[-3:] != new[-3:]:
+            return
+        stored = self.store.get(id_of(old), FileDocument)
+        assert stored is not None
+        gone, arrived = document(old, None), document(new, stored.content)
+        link_move(gone, arrived)
+        self.store.commit(Batch(puts=[gone, arrived]))
+        self.plain.files[new] = PlainFile(new, self.plain.files[old].text)
+        self.plain.files[old] = PlainFile(old, None, moved_to=new)
+
+    def name(self, path: str) -> None:
+        self.store.commit(
+            Batch(puts=[NicknameDocument(id=nickname_id("nick"), object=id_of(path)).seal()])
+        )
+        self.plain.nicknames["nick"] = path
+
+    def meet(self, session: str, path: str) -> None:
+        members = self.plain.sessions.setdefault(session, {})
+        if path in members.values():
+            return
+        ordinal = len(members) + 1
+        pin = VersionRef(
+            **{"object": id_of(path), "version": 1, "token": Token("self")},
+            **{"content_hash": "", "text_hash": None, "metadata_view_hash": ""},
+        )
+        member = MemberDocument(
+            id=member_id(session, ordinal),
+            **{"session": session, "ordinal": ordinal, "object": id_of(path)},
+            **{"object_type": "file", "pin": pin},
+        )
+        self.store.commit(Batch(puts=[member.seal()]))
+        members[ordinal] = path
+
+    def follow(self) -> None:
+        self.follower.catch_up()
+
+    def check(self) -> None:
+        self.follow()
+        graph, plain = Graph(self.follower.db), self.plain
+        check_edges(graph, plain)
+        for depth in (1, 2, 3):
+            for path in plain.files:
+                found = graph.neighbours(id_of(path), depth)
+                near = {node.path: distance for node, distance in found.nodes}
+                assert near == plain.neighbours(path, depth), (path, depth)
+        markdown = {id_of(path) for path in plain.files if path.endswith(".md")}
+        assert graph.orphans() == {id_of(path) for path in plain.orphans()} & markdown
+
+    def _is_there(self, path: str) -> bool:
+        return path in self.plain.files and self.plain.files[path].text is not None
+
+
+def check_edges(graph: Graph, plain: PlainGraph) -> None:
+    paths = {id_of(path): path for path in PATHS}
+    out = [edge for path in plain.files for edge in graph.links(id_of(path))]
+    into = [edge for path in plain.files for edge in graph.backlinks(id_of(path))]
+    for edges in (out, into):
+        found = [(paths[e.source], paths[e.target], e.reference.start) for e in edges]
+        assert sorted(found) == plain.edges()
+    loose = [
+        (u.source.path or "", u.reference.start, tuple(sorted(c.path or "" for c in u.candidates)))
+        for u in graph.unresolved()
+    ]
+    assert sorted(loose) == plain.unresolved()
+
+
+@contextmanager
+def vault_in(store: LocalStore, home: Path) -> Iterator[Vault]:
+    with closing(store), Follower(store, LAYER, home) as follower:
+        yield Vault(store, follower)
+
+
+def act(vault: Vault, actions: list[tuple[str, ...]]) -> None:
+    for name, *arguments in actions:
+        step: Callable[..., None] = getattr(vault, name)
+        step(*arguments)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(ACTIONS, max_size=25))
+def test_the_graph_equals_the_plain_one(actions: list[tuple[str, ...]]) -> None:
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        with vault_in(open_sqlite(home / "store.db"), home) as vault:
+            act(vault, actions)
+            vault.check()
+            followed = list(map(repr, _all(vault)))
+            vault.follower.make_again()
+            assert list(map(repr, _all(vault))) == followed
+
+
+def _all(vault: Vault) -> Iterator[object]:
+    graph = Graph(vault.follower.db)
+    yield graph.tags()
+    yield graph.markdown()
+    for path in PATHS:
+        yield graph.links(id_of(path))
+        yield graph.neighbours(id_of(path), 3)
+
+
+def test_the_graph_of_a_store_on_xtdb_equals_the_plain_one(
+    memory_node: NodeFolder,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    machine = Machine(tmp_path / "copy.db", server_link(memory_node, new_namespace()))
+    with vault_in(machine(), tmp_path) as vault:
+        vault.write("/v/a.md", "# Title\n[[c]] [[Other]] [[nowhere]] [[@1]]")
+        vault.write("/v/d/c.md", "# Other\n[[a]] [[d/a]] ![[c]]")
+        vault.write("/v/d/a.md", "[[Title]] [x](../b.md) [[nick]]")
+        vault.check()
+        vault.name("/v/d/c.md")
+        vault.meet("s1", "/v/a.md")
+        vault.move("/v/a.md", "/v/Old Name.md")
+        vault.write("/v/b.md", "[[a]]")
+        vault.check()
+        vault.move("/v/Old Name.md", "/v/a.md")
+        vault.delete("/v/d/a.md")
+        vault.check()
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    with vault_in(open_sqlite(tmp_path / "store.db"), tmp_path) as made:
+        yield made
+
+
+def graph_of(vault: Vault) -> Graph:
+    vault.follow()
+    return Graph(vault.follower.db)
+
+
+def test_two_titles_alike_are_both_said_and_none_is_guessed(vault: Vault) -> None:
+    vault.write("/v/a.md", "# Same")
+    vault.write("/v/b.md", "# same")
+    vault.write("/v/d/c.md", "[[Same]]")
+    (found,) = graph_of(vault).unresolved()
+    assert [node.path for node in found.candidates] == ["/v/a.md", "/v/b.md"]
+    assert graph_of(vault).links(id_of("/v/d/c.md")) == []
+
+
+def test_a_reference_to_something_unknown_resolves_when_it_appears(vault: Vault) -> None:
+    vault.write("/v/a.md", "[[Later]]")
+    assert len(list(graph_of(vault).unresolved())) == 1
+    vault.write("/v/b.md", "# Later")
+    assert list(graph_of(vault).unresolved()) == []
+    (edge,) = graph_of(vault).backlinks(id_of("/v/b.md"))
+    assert edge.as_json() == {
+        **{"from": id_of("/v/a.md"), "to": id_of("/v/b.md"), "relation": "mentions"},
+        **{"static": False, "field": "content", "start": 0, "end": 9},
+    }
+
+
+def test_backlinks_outlive_renames(vault: Vault) -> None:
+    vault.write("/v/d/e/b.md", "text")
+    vault.write("/v/b.md", "[[d/e/b]] [x](d/e/b.md)")
+    vault.move("/v/d/e/b.md", "/v/d/c.md")
+    vault.move("/v/d/c.md", "/v/Old Name.md")
+    assert len(graph_of(vault).backlinks(id_of("/v/Old Name.md"))) == 2
+
+
+def test_neighbours_by_relation_and_tag(vault: Vault) -> None:
+    vault.write("/v/a.md", '---\nparent: "[[b]]"\n---\n[[c]]')
+    vault.write("/v/b.md", "#top/sub")
+    vault.write("/v/d/c.md", "")
+    graph, start = graph_of(vault), id_of("/v/a.md")
+
+    def paths(selection: Selection) -> list[str | None]:
+        return [node.path for node, _ in graph.neighbours(start, 1, selection).nodes[1:]]
+
+    assert paths(Selection()) == ["/v/b.md", "/v/d/c.md"]
+    assert paths(Selection(relations=frozenset({"parent"}))) == ["/v/b.md"]
+    assert paths(Selection(tag="#TOP")) == ["/v/b.md"]
+    assert paths(Selection(types=frozenset({"chat"}))) == []
+    assert graph.neighbours(start, 1, limit=2).complete is False
+
+
+def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
+    vault.write("/v/a.md", "old")
+    head = vault.store.head(id_of("/v/a.md"))
+    assert head is not None
+    pin = {"object": head.id, "version": 1, "token": head.token}
+    pin |= {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
+    call = ToolcallDocument(
+        id="toolu_1",
+        **{"tool": "read", "args_display": "a.md", "provenance": PROVENANCE},
+        **{"file_pin": pin, "file_refs": [head.id, id_of("/v/b.md")]},
+    )
+    vault.store.commit(Batch(puts=[call.seal()]))
+    vault.delete("/v/a.md")
+    (edge,) = graph_of(vault).links("toolu_1")
+    assert (edge.target, edge.reference.static, edge.token) == (head.id, True, head.token)
+    vault.write("/v/b.md", "new")
+    assert [e.reference.relation for e in graph_of(vault).links("toolu_1")] == ["reads", "touches"]
+
+
+def test_names_that_are_no_text_are_kept_apart(vault: Vault) -> None:
+    vault.store.commit(Batch(puts=[document("/v/\udce4.md", "[[\udce4]] [[\ud83d]] #\udce4")]))
+    (found,) = graph_of(vault).unresolved()
+    assert found.reference.target == "\ud83d"
+    assert graph_of(vault).tags() == [("\udce4", 1)]
