@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from written_histories import (
@@ -21,6 +20,7 @@ from written_histories import (
     ClaudeCode,
     claude_code_session,
     said,
+    state_of,
     use,
     write_lines,
 )
@@ -44,22 +44,6 @@ def file_bytes(history: ClaudeCode) -> bytes:
 
 def ingest(store: Store | None, *files: Path, dry: bool = False) -> Report:
     return ingest_files(store, files, dry=dry)
-
-
-def state_of(store: Store, session: str = SESSION) -> dict[str, Any]:
-    """What a store has of a session, without what tells when and in how many steps it came."""
-    turns = store.query("turn", {"session": session})
-    calls = store.query("toolcall", {"chat_ref": f"chat:{session}"})
-    head = store.head(f"session:{session}")
-    assert head is not None
-    ingested = {k: v for k, v in head.fields["ingested"].items() if k not in ("file", "complete")}
-    hashes = ("content_hash", "text_hash")
-    return {
-        "turns": {h.id: {**h.fields, "content_hash": None, "provenance": None} for h in turns},
-        "calls": {h.id: [h.fields[name] for name in hashes] for h in calls},
-        "chat": render_chat(store, session, len(turns)),
-        "ingested": ingested,
-    }
 
 
 def test_a_history_becomes_a_session_like_any_other(tmp_path: Path, store: SqliteStore) -> None:

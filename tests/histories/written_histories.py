@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from foredeck.hosts.pi.chat import render_chat
+from foredeck.store.protocol import Store
+
 SESSION = "5e551011-0000-4000-8000-000000000001"
 START = "2026-02-03T10:00:{:02d}.000Z"
 START_MS = 1_770_112_800_000
@@ -88,3 +91,19 @@ def claude_code_session(session: str = SESSION, calls: str = "toolu_") -> Claude
     history.line("system", subtype="turn_duration", durationMs=5)
     history.answer("msg_3", said("It is not there."), stop_reason="end_turn")
     return history
+
+
+def state_of(store: Store, session: str = SESSION) -> dict[str, Any]:
+    """What a store has of a session, without what tells when and in how many steps it came."""
+    turns = store.query("turn", {"session": session})
+    calls = store.query("toolcall", {"chat_ref": f"chat:{session}"})
+    head = store.head(f"session:{session}")
+    assert head is not None
+    ingested = {k: v for k, v in head.fields["ingested"].items() if k not in ("file", "complete")}
+    hashes = ("content_hash", "text_hash")
+    return {
+        "turns": {h.id: {**h.fields, "content_hash": None, "provenance": None} for h in turns},
+        "calls": {h.id: [h.fields[name] for name in hashes] for h in calls},
+        "chat": render_chat(store, session, len(turns)),
+        "ingested": ingested,
+    }
