@@ -14,7 +14,7 @@ import type { Shim } from "./shim.ts";
 const OWN_SESSION = "FOREDECK_SESSION";
 /**
  * Where the id of the starting session is kept once read: the variable is then overwritten with
- * this Pi's own session, and Pi loads this module anew for each one.
+ * this Pi's own session, and Pi loads this module again for each one.
  */
 const STARTED_BY = Symbol.for("foredeck.started_by");
 

@@ -29,6 +29,7 @@ from foredeck_bench.work_session import START_MS, Step
 SHARED = 8
 """Files that all agents read and change."""
 LINES = 60
+_LOSSES = ("lost_updates", "missed_notices", "repeated_notices")
 
 Advance = Callable[[str], None]
 
@@ -77,8 +78,8 @@ class Agent:
         self._pending.append({**assistant, "timestamp": self._now})
         result = {"role": "toolResult", "toolCallId": id, "toolName": tool, "isError": False}
         self._pending.append({**result, "content": content, "timestamp": self._now})
-        told = {"id": id, "tool": tool, "input": arguments, "content": content}
-        self._observed.append({**told, "parent": None, "details": None, "is_error": False})
+        event = {"id": id, "tool": tool, "input": arguments, "content": content}
+        self._observed.append({**event, "parent": None, "details": None, "is_error": False})
         return self._ask()
 
     def _ask(self) -> str:
@@ -105,7 +106,7 @@ def run_agents(
     """
     alone, _ = _play(1, store, steps, installed, advance)
     tally = Tally()
-    together, told = _play(count, store, steps, installed, advance, tally)
+    together, losses = _play(count, store, steps, installed, advance, tally)
     ratio = together["p50_ms"] / alone["p50_ms"] if alone["p50_ms"] else None
     return {
         "agents": count,
@@ -117,9 +118,9 @@ def run_agents(
         "missing": tally.missing,
         "doubled": tally.doubled,
         "half_transactions": tally.half,
-        **told,
+        **losses,
         "examples": tally.examples,
-        "ok": not (tally.failures or told["lost_updates"] or told["untold"] or told["told_again"]),
+        "ok": not (tally.failures or any(losses[name] for name in _LOSSES)),
     }
 
 
@@ -140,15 +141,15 @@ def _play(
                 for agent in agents:
                     agent.host.ready()
                 _work(agents, files, steps, advance)
-                told = _count_notices(agents, files, advance)
+                losses = _count_notices(agents, files, advance)
             finally:
                 for agent in agents:
                     agent.host.close()
             if tally is not None:
-                told["lost_updates"] = _check(home, store, agents, files, tally)
+                losses["lost_updates"] = _check(home, store, agents, files, tally)
     taken = [seconds * 1000 for agent in agents for seconds in agent.seconds]
     figures = {f"p{share}_ms": round(quantile(taken, share / 100), 2) for share in (50, 95, 99)}
-    return {**figures, "max_ms": round(max(taken), 2)}, told
+    return {**figures, "max_ms": round(max(taken), 2)}, losses
 
 
 def _make_files(repo: Path) -> Iterator[Path]:
@@ -196,7 +197,7 @@ def _work(agents: list[Agent], files: list[Path], steps: int, advance: Advance) 
 def _count_notices(agents: list[Agent], files: list[Path], advance: Advance) -> dict[str, int]:
     """Let each agent in turn change a file that all have read; counts missing and repeated
     notices to the others."""
-    told = {"changes": 0, "untold": 0, "told_again": 0, "lost_updates": 0}
+    counts = {"changes": 0, "missed_notices": 0, "repeated_notices": 0, "lost_updates": 0}
     for agent in agents:
         for path in files:
             agent.read(path)
@@ -208,12 +209,12 @@ def _count_notices(agents: list[Agent], files: list[Path], advance: Advance) -> 
         author.edit(path, threading.Lock())
         for agent in agents:
             if agent is not author:
-                told["changes"] += 1
-                told["untold"] += f"{path} changed on disk" not in agent.say("and now?")
+                counts["changes"] += 1
+                counts["missed_notices"] += f"{path} changed on disk" not in agent.say("and now?")
         for agent in agents:
-            told["told_again"] += f"{path} changed on disk" in agent.say("and now?")
+            counts["repeated_notices"] += f"{path} changed on disk" in agent.say("and now?")
         advance(f"{author.name} has changed {path.name}")
-    return told
+    return counts
 
 
 def _check(home: Path, store: str, agents: list[Agent], files: list[Path], tally: Tally) -> int:

@@ -165,7 +165,7 @@ class Storm:
             fresh = folder.with_name(folder.name + ".fresh")
             shutil.copytree(folder, fresh)
             for path in fresh.iterdir():
-                path.write_text(f"installed anew: {path.name}")
+                path.write_text(f"installed again: {path.name}")
                 count += 1
             folder.rename(folder.with_name(folder.name + ".old"))
             fresh.rename(folder)

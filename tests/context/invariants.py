@@ -59,7 +59,7 @@ def _what_is_kept_is_true(host: Host) -> None:
         assert savings == find_piece_savings(context, index, slots)
     if assembler.policy.use_rule is not None:
         fresh = Uses(host.state.cwd, assembler.policy.use_rule)
-        fresh.follow(replace(conversation, rendered_anew=set()))
+        fresh.follow(replace(conversation, rendered_again=set()))
         assembler.uses.follow(conversation)
         assert assembler.uses.foldable == fresh.foldable
 

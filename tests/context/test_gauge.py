@@ -54,7 +54,7 @@ def stats_of(host: Host) -> CallStats:
 
 def record_of(host: Host) -> CallRecord:
     """The newest call record."""
-    record = host.state.newest_record
+    record = host.state.branch_record
     assert record is not None
     return record
 

@@ -4,7 +4,7 @@
 export const MAX_RESTARTS = 5;
 /** The pause before the first restart; it doubles with each further one. */
 const FIRST_PAUSE_MS = 200;
-/** An engine that has answered this many requests is sound: if it dies, the count starts anew. */
+/** An engine that has answered this many requests is sound: if it dies, the count starts over. */
 const SOUND_ANSWERS = 5;
 /** An engine that misses this many deadlines in a row is hung. */
 const MAX_MISSED = 3;

@@ -104,8 +104,8 @@ class Shapes:
         return found
 
     def _shape(self, message: Message) -> Shape:
-        told = {k: v for k, v in message.items() if k in _TOLD}
-        body = json.dumps(told, ensure_ascii=False, sort_keys=True)
+        visible = {k: v for k, v in message.items() if k in _TOLD}
+        body = json.dumps(visible, ensure_ascii=False, sort_keys=True)
         digest = hashlib.blake2b(body.encode(errors="surrogatepass"), digest_size=16).digest()
         shape = self._by_hash.get(digest)
         if shape is None:

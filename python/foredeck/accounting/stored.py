@@ -97,8 +97,8 @@ def _answers(log: CallLog) -> dict[str, str]:
 
 def _last_answers(turns: Sequence[Head]) -> dict[str, str]:
     """Answers that ended a run, by the id of the call: no later call need hold them."""
-    told = ((head.fields.get("answers"), head.fields.get("assistant")) for head in turns)
-    return {call: answer for call, answer in told if call and answer}
+    pairs = ((head.fields.get("answers"), head.fields.get("assistant")) for head in turns)
+    return {call: answer for call, answer in pairs if call and answer}
 
 
 def _mark(record: CallRecord, messages: Sequence[Message]) -> str:

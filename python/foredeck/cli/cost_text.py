@@ -61,9 +61,11 @@ def _calls(account: Account, *, every_call: bool) -> str:
     left = len(account.lines) - len(lines)
     if not lines:
         return f"No call lost anything or was a rebase (--all shows all {left:,})."
-    told = table([_HEAD, *_rows(account, lines)]) + _NOTE
+    shown = table([_HEAD, *_rows(account, lines)]) + _NOTE
     return (
-        f"{told}\n{counted(left, 'further call')} lost nothing (--all shows them)" if left else told
+        f"{shown}\n{counted(left, 'further call')} lost nothing (--all shows them)"
+        if left
+        else shown
     )
 
 

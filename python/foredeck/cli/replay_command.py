@@ -142,8 +142,10 @@ def _share(counts: dict[str, Any]) -> str:
 
 
 def _rebases(decisions: dict[str, int]) -> str:
-    told = [f"{reason} {n}" for reason, n in decisions.items() if reason not in ("append", "host")]
-    return ", ".join(told) or "-"
+    counts = [
+        f"{reason} {n}" for reason, n in decisions.items() if reason not in ("append", "host")
+    ]
+    return ", ".join(counts) or "-"
 
 
 def _troubles(session: dict[str, Any]) -> list[str]:

@@ -128,7 +128,7 @@ class DigestsSection(Section):
 
 
 class RebaseSection(Section):
-    """`[rebase]`: when bytes that were already sent may be rendered anew."""
+    """`[rebase]`: when bytes that were already sent may be rewritten."""
 
     high_water: float = Field(
         0.85,

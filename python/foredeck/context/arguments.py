@@ -39,8 +39,8 @@ def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:
                 for key in ("path", "glob", "offset", "limit")
                 if key != name and isinstance(args.get(key), str | int)
             ]
-            told = _command(value, cwd) if name == "command" else _relative(value, cwd)
-            return " ".join([told, *extra])
+            shown = _command(value, cwd) if name == "command" else _relative(value, cwd)
+            return " ".join([shown, *extra])
     return None
 
 

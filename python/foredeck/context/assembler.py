@@ -59,7 +59,7 @@ class Assembler:
         """The answer to one request; its call record is committed before this returns.
 
         Raises `OutOfSync` where the host must send its whole list, and `StoreError` where the
-        record cannot be written: then the session must be opened anew.
+        record cannot be written: then the session must be opened again.
         """
         call = self._align(request)
         record_host_calls(call)

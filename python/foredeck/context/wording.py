@@ -30,8 +30,8 @@ def contained(name: str) -> str:
 def unlabelled(ordinal: int, tool: str, args: str) -> str:
     """The name of a visible result under which no handle stands: it went out without us."""
     tool = on_one_line(tool)
-    told = f"{tool} {json.dumps(args, ensure_ascii=False)}" if args else tool
-    return f"@{ordinal} ({told})"
+    call = f"{tool} {json.dumps(args, ensure_ascii=False)}" if args else tool
+    return f"@{ordinal} ({call})"
 
 
 def not_text(name: str, chars: int) -> str:
@@ -108,11 +108,11 @@ def folded_text(ordinal: int, turn: int, chars: int) -> str:
 
 def whole_call(arguments: Mapping[str, Any], result: str) -> str:
     """A tool call whose arguments were folded: each as it was, then its result."""
-    told = [
+    sections = [
         f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in arguments.items()
     ]
-    return "\n".join([*told, f"result:\n{result}"])
+    return "\n".join([*sections, f"result:\n{result}"])
 
 
 def changed_on_disk(ordinal: int, path: str) -> str:
@@ -131,8 +131,8 @@ def moved_on_disk(ordinal: int, new: int, path: str, *, outdated: bool = False) 
 
     `outdated`: what can be seen of it is not what was moved.
     """
-    told = f"[foredeck] @{ordinal} moved to {on_one_line(path)}, which is @{new}"
-    return f"{told}: the copy above is old." if outdated else f"{told}."
+    notice = f"[foredeck] @{ordinal} moved to {on_one_line(path)}, which is @{new}"
+    return f"{notice}: the copy above is old." if outdated else f"{notice}."
 
 
 def no_result() -> str:
@@ -250,10 +250,10 @@ def go_on() -> str:
 
 def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
     """Follows a summary that the host's model wrote; `pinned` has left the view with the chat."""
-    told = f" {pinned_away(pinned)}" if pinned else ""
+    pins = f" {pinned_away(pinned)}" if pinned else ""
     return (
         f"[foredeck] What the summary above covers is @{ordinal}: "
-        f'activate "@{ordinal} turns A-B" shows turns of it word for word.{told}'
+        f'activate "@{ordinal} turns A-B" shows turns of it word for word.{pins}'
     )
 
 
@@ -269,8 +269,8 @@ def cut_part(shown: int, total: int) -> str:
 
 def images_left_out(count: int) -> str:
     """Ends a message whose images do not fit into the context window."""
-    told = "An image is" if count == 1 else f"{count} images are"
-    return f"[foredeck] {told} left out here: the context window is too small."
+    subject = "An image is" if count == 1 else f"{count} images are"
+    return f"[foredeck] {subject} left out here: the context window is too small."
 
 
 def summary_heading(span: str, ordinal: int) -> str:
@@ -354,5 +354,5 @@ def message_heading(kind: str, *, stopped: bool) -> str:
 def call_line(ordinal: int | None, tool: str, args: str, status: str) -> str:
     """A tool call in a transcript."""
     name = "" if ordinal is None else f" @{ordinal}"
-    told = json.dumps(args, ensure_ascii=False)
-    return f"--- toolcall{name} tool={tool} args={told} status={status}"
+    arguments = json.dumps(args, ensure_ascii=False)
+    return f"--- toolcall{name} tool={tool} args={arguments} status={status}"

@@ -2,7 +2,7 @@
 
 Rows and position are written in one SQLite transaction per batch, so that a layer whose writer was
 killed holds exactly what lies before its position. SQLite's lock makes writers take turns: each
-reads the position anew under the lock, and two that follow one store only share the work.
+reads the position again under the lock, and two that follow one store only share the work.
 
 The layer is made again where what it holds may not follow from the store any more: it was made
 from another store's file or with other tables, the store no longer knows its position, versions
@@ -57,7 +57,7 @@ class _Position:
 
 
 class Follower:
-    """One layer of one store. A context manager; made anew for each thread.
+    """One layer of one store. A context manager; one per thread.
 
     Raises `StoreUnavailable` where the file cannot be used, and what the store raises.
     """

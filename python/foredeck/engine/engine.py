@@ -170,7 +170,7 @@ class Engine:
     @property
     def decision(self) -> Decision:
         """What was decided at the newest call of the open session, and why."""
-        record = self.opened.session.newest_record if self.opened else None
+        record = self.opened.session.branch_record if self.opened else None
         return record.decision if record else Decision()
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:

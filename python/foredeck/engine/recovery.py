@@ -34,7 +34,7 @@ class RecoverableStore:
             store: Store = open_store(self._config, notify=self._notify)
             self._inode = inode_of(store_file(self._config))
         except StoreDamaged as damage:
-            store, text = self._begin_anew(damage)
+            store, text = self._start_fresh(damage)
             self.warnings.append(text)
         return store
 
@@ -44,10 +44,10 @@ class RecoverableStore:
             raise damage
         with suppress(StoreError):
             self.current.close()
-        self.current, text = self._begin_anew(damage)
+        self.current, text = self._start_fresh(damage)
         self._notify("error", text)
 
-    def _begin_anew(self, damage: StoreDamaged) -> tuple[Store, str]:
+    def _start_fresh(self, damage: StoreDamaged) -> tuple[Store, str]:
         store, text = open_beside(self._config, damage, self._inode, notify=self._notify)
         self._inode = inode_of(store_file(self._config))
         return store, text

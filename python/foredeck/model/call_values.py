@@ -21,7 +21,7 @@ REWRITTEN = "rewritten"
 class Decision(NamedTuple):
     """What was decided at a call, and why.
 
-    `append`: what was sent before stays as it was. `rebase`: it was written anew from message
+    `append`: what was sent before stays as it was. `rebase`: it was rewritten from message
     `changed_from` on. `host`: the call went out without foredeck, as the host has it from message
     `edited` on.
     """
@@ -33,7 +33,7 @@ class Decision(NamedTuple):
     rent: int | None = None
     """What reading the foldable content had cost, in tokens of uncached input."""
     premium: int | None = None
-    """What writing the rest anew costs more, in the same tokens."""
+    """What rewriting the rest costs more, in the same tokens."""
     saves: int | None = None
     """By how many tokens each later call is shorter."""
     compaction: str | None = None

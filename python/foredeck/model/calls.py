@@ -80,7 +80,7 @@ class CallDocument(Document):
 class CallRecord:
     """A call record, read from the fields that a store holds of it.
 
-    Each property makes its value anew: keep what is needed more than once.
+    Each property builds its value at every access: keep what is needed more than once.
     """
 
     fields: Mapping[str, Any]

@@ -15,7 +15,7 @@ _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?,
 
 
 class SearchWriter:
-    """Writes texts into the open transaction of a database. Made anew for each batch.
+    """Writes texts into the open transaction of a database. Made for one batch.
 
     `vocabulary` is only a memory of words seen, and may be shared between batches.
     """

@@ -89,9 +89,9 @@ class RecordedSource:
             id, before = place.object_id, known[place.object_id]
             if id in found or (touch.role == "mentioned" and not before.exists):
                 continue
-            told = self._reported(event, touch.role, id, pending)
-            if told is not None:
-                found[id] = _content(place, touch.role, before, told, event.tool)
+            reported = self._reported(event, touch.role, id, pending)
+            if reported is not None:
+                found[id] = _content(place, touch.role, before, reported, event.tool)
             else:
                 found[id] = _name_only(place, touch.role, before)
         return list(found.values())
@@ -160,8 +160,8 @@ def whole_text(event: ToolEvent) -> str | None:
     text = None
     if event.tool == "write":
         text = event.input.get("content")
-    elif event.tool == "read" and (told := _shown_by_read(event)) is not None:
-        text = told.text
+    elif event.tool == "read" and (shown := _shown_by_read(event)) is not None:
+        text = shown.text
     return text if isinstance(text, str) and _is_exact(text) else None
 
 
@@ -179,16 +179,18 @@ def as_reported(place: Location, role: Role, before: Known, text: str, tool: str
     return _content(place, role, before, _Reported("text", text), tool)
 
 
-def _content(place: Location, role: Role, before: Known, told: _Reported, tool: str) -> Sighting:
-    digest = None if told.text is None else hash_text(told.text)
-    if before.state == told.state and before.fields.get("source_hash") == digest:
+def _content(
+    place: Location, role: Role, before: Known, reported: _Reported, tool: str
+) -> Sighting:
+    digest = None if reported.text is None else hash_text(reported.text)
+    if before.state == reported.state and before.fields.get("source_hash") == digest:
         return _as_known(place, role, before)
     generator: Generator = "agent" if role == "written" else "system"
     document = file_version(
         place,
         before.fields,
-        state=told.state,
-        content=told.text,
+        state=reported.state,
+        content=reported.text,
         source_hash=digest,
         by=(f"recorded {tool}", generator),
     )

@@ -34,7 +34,7 @@ Stamp = tuple[int, int, int, int, int]
 class TrackerOptions:
     """Bounds and intervals of a tracker, times in seconds.
 
-    `debounce_s`: how long changes are collected before they are told. `check_s`: between looks
+    `debounce_s`: how long changes are collected before they are reported. `check_s`: between looks
     at folders that cannot be watched or are gone. `audit_s`: between comparisons of all files by
     their time stamps. `max_folders`: most folders that are watched; others are looked at every
     `check_s`. `burst`: so many events within `check_s` count as a burst. `arrivals`: most new
@@ -73,10 +73,10 @@ class _Folder:
 
 
 class FileTracker:
-    """Tells when tracked files may have changed.
+    """Reports when tracked files may have changed.
 
     `on_dirty(paths)`: these paths are worth a look: tracked ones, and untracked ones that a
-    tracked file may have been renamed to. Each tracked path is told once when its tracking
+    tracked file may have been renamed to. Each tracked path is reported once when its tracking
     begins, for what may have changed until then. `on_overflow()`: everything is worth a look.
     `on_notice(text)`: something the user may want to know, said once.
 
@@ -140,10 +140,10 @@ class FileTracker:
             return list(self._paths)
 
     def differing(self, object_ids: Iterable[str]) -> list[str]:
-        """Paths of those of these objects whose file may not be as it was when last told of.
+        """Paths of those of these objects whose file may not be as it was when last reported.
 
         Looks at time stamps now: an event may need half a second to arrive. A file that was not
-        there, or has not been told of yet, may always have changed.
+        there, or has not been reported yet, may always have changed.
         """
         with self._changed:
             paths = [self._paths[id] for id in object_ids if id in self._paths]
@@ -151,7 +151,7 @@ class FileTracker:
         return [path for path, old in stamps.items() if old is None or _stamp(path) != old]
 
     def remind(self, targets: Iterable[str]) -> None:
-        """Tell these once more in a moment, whatever they are to the listener."""
+        """Report these once more in a moment, whatever they are to the listener."""
         with self._changed:
             if self._stopped:
                 return
@@ -224,7 +224,7 @@ class FileTracker:
                 next_audit = now + options.audit_s if now >= next_audit else next_audit
                 next_check = now + options.check_s
             self._attach_folders()
-            self._tell()
+            self._report()
 
     def _wait(self, timeout_s: float) -> bool:
         """Wait for something to do, then for more of it to come; False when it is time to end."""
@@ -300,7 +300,7 @@ class FileTracker:
         if watch is not None:
             self._watcher.unwatch(watch)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         with self._changed:
             dirty, self._dirty = self._dirty, set()
             flooded, self._flooded = self._flooded, False

@@ -50,7 +50,7 @@ COMMAND = Command(
         "Let several agents, each with an engine of its own, work on one database and change the\n"
         "same files: first all at once, then each changes a file that the others have read.\n"
         "Prints the latency per call against one agent's alone, lost updates, calls that are\n"
-        "missing or recorded twice, and changes of which an agent was not told, or told again.\n"
+        "missing or recorded twice, and notices of a change that an agent missed or got twice.\n"
         "Exit code 1 if there are any."
     ),
     example="foredeck bench agents --n 10 --json",

@@ -1,4 +1,4 @@
-"""When the prompt may be written anew, and from where.
+"""When the prompt may be rewritten, and from where.
 
 Between rebases not a byte of what was sent changes. This module holds the rules that need no
 prices: a rebase is free while the cache is cold, and it must come at the high-water mark. When
@@ -40,14 +40,14 @@ class RebaseInputs:
     """What was sent before was written by another layout."""
 
     @property
-    def written_anew(self) -> bool:
+    def rewrites_all(self) -> bool:
         """Whether nothing of what was sent before goes out again, whatever is folded."""
         return self.history_replaced or self.layout_changed
 
     @property
     def lost(self) -> bool:
         """Whether the provider's cache holds nothing of what was sent before."""
-        return self.cold or self.model_changed or self.written_anew
+        return self.cold or self.model_changed or self.rewrites_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def first_free(conversation: Conversation) -> int:
 
 def binds(conversation: Conversation, items: Sequence[Item]) -> bool:
     """Whether sealed reasoning of the turn under way stands in a list that goes on from what the
-    conversation holds, so that not everything may be written anew."""
+    conversation holds, so that not everything may be rewritten."""
     return _first_free(conversation, items) > 0
 
 

@@ -11,8 +11,8 @@ from foredeck.model.calls import CallRecord
 
 def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
-    anew = not call.keeps_bytes or call.decision.reason == "window"
-    goes_on = call.alignment.continued and not anew
+    rewritten = not call.keeps_bytes or call.decision.reason == "window"
+    goes_on = call.alignment.continued and not rewritten
     start = min(call.first_changed_part, call.first_new) if goes_on else 0
     return _answer(call.session, record, start)
 

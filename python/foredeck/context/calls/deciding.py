@@ -92,7 +92,7 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
         changed_from = 0
     before, soon = None, None
     if basis.costs.reach.markable:
-        record = call.session.newest_record
+        record = call.session.branch_record
         if call.session.branch.depth % KEEP_CALLS and changed_from >= call.first_new:
             before = record.cache.marked if record else None
         else:
@@ -104,7 +104,7 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
 def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     """What makes a rebase free, or necessary."""
     session, request = call.session, call.request
-    model, last = request.model, session.newest_call
+    model, last = request.model, session.newest_record
     last_ms = max(last.time_ms, request.warmed_ms) if last else None
     last_model = last.model.name if last else ""
     return RebaseInputs(

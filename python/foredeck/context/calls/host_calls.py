@@ -40,7 +40,7 @@ def record_host_calls(call: CallInProgress) -> None:
 def repeated_record(call: CallInProgress) -> CallRecord | None:
     """The record of the call before, where the very same list is to go to the same model again."""
     session, model = call.session, call.request.model
-    record = session.newest_record
+    record = session.branch_record
     if record is None or call.first_new != len(call.items):
         return None
     if record.is_host or record.layout != call.layout.name:

@@ -18,7 +18,7 @@ def take_report(
     Returns what was counted of that call. Nothing is learned from a call that went out without
     us: its bytes are known, but not what stood around them.
     """
-    record = session.newest_record
+    record = session.branch_record
     if record is None or record.is_host:
         return None
     sent = record.length
@@ -37,7 +37,7 @@ def take_report(
 def unpriced(session: Session) -> str | None:
     """What to tell the user where the newest call's model has no prices: at its first call, once
     in a store. None where there is nothing to tell."""
-    record = session.newest_record
+    record = session.branch_record
     model = record.model if record else CalledModel()
     name = model.name
     if not model.guessed or session.workspace.head(calibration_id(name)) is not None:

@@ -63,20 +63,20 @@ def digest(
     facts = KINDS.get(tool)
     line = _fitting(facts(arguments, output), limit) if facts else ""
     room = limit - len(line) - 1
-    told = identifiers(line)
-    names = unheld_names(output.named, held, room, told_already=told) if room > 0 else ""
+    in_line = identifiers(line)
+    names = unheld_names(output.named, held, room, named_before=in_line) if room > 0 else ""
     return "\n".join(part for part in (line, names) if part)
 
 
 def _fitting(facts: list[str], room: int) -> str:
     """As many facts as fit, in order; of one that lists something its beginning."""
-    told: list[str] = []
+    fitting: list[str] = []
     for fact in facts:
-        room -= 2 if told else 0
+        room -= 2 if fitting else 0
         if len(fact) > room:
             listed = fact[: max(0, room - len(_MORE))].rpartition(", ")[0]
-            told += [listed + _MORE] if listed else []
+            fitting += [listed + _MORE] if listed else []
             break
-        told.append(fact)
+        fitting.append(fact)
         room -= len(fact)
-    return "; ".join(told)
+    return "; ".join(fitting)

@@ -35,29 +35,29 @@ def command_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]
     """What the steps of a command that put something out are about, the most telling first."""
     command = str(arguments.get("command") or "")
     # 1 says no more than that it failed, as the reference line does.
-    told = [f"exit {output.exit_code}"] if output.exit_code not in (None, 0, 1) else []
+    found = [f"exit {output.exit_code}"] if output.exit_code not in (None, 0, 1) else []
     run = programs(command)
     if run and run <= SEARCHES:
-        return told + search_facts(arguments, output)
+        return found + search_facts(arguments, output)
     if run and run <= LISTINGS:
-        return told + listing_facts(arguments, output)
+        return found + listing_facts(arguments, output)
     for program, facts in GIT.items():
         if program in run:
-            told += facts(output.body)
+            found += facts(output.body)
     if run and run <= FILES:
         text = _NUMBERED.sub("", output.body)
-        return told + (text_facts(command, text) or error_facts(output.body))
-    return told + (outcome_facts(output.body) or json_facts(output.body))
+        return found + (text_facts(command, text) or error_facts(output.body))
+    return found + (outcome_facts(output.body) or json_facts(output.body))
 
 
 def outcome_facts(text: str) -> list[str]:
     """How a run ended: tests, builds, installations, what was raised, errors."""
     traces = trace_facts(text)
-    told = [*test_facts(text), *install_facts(text), *traces]
+    found = [*test_facts(text), *install_facts(text), *traces]
     for fact in error_facts(text, 1 if traces else 2):
-        if not any(fact in known or known in fact for known in told):
-            told.append(fact)
-    return told
+        if not any(fact in known or known in fact for known in found):
+            found.append(fact)
+    return found
 
 
 def programs(command: str) -> set[str]:

@@ -48,8 +48,8 @@ def json_facts(text: str) -> list[str]:
     if not isinstance(value, list) or not value:
         return []
     first = value[0] if isinstance(value[0], dict) else {}
-    told = f"JSON array of {len(value)}"
-    return _named(told, first) or [told]
+    label = f"JSON array of {len(value)}"
+    return _named(label, first) or [label]
 
 
 def _json_lines(lines: list[str]) -> list[str]:

@@ -48,7 +48,7 @@ def _short_kind(letters: str) -> str:
 
 def diff_facts(text: str) -> list[str]:
     """`2 files: a.ts +12 -3, b.ts +1`, or the last line of a `--stat`; before it the commit."""
-    told = _newest(text)
+    newest = _newest(text)
     files: dict[str, list[int]] = {}
     name = ""
     for part in re.split(r"^(?=diff --git )", text, flags=re.MULTILINE):
@@ -61,8 +61,8 @@ def diff_facts(text: str) -> list[str]:
     if files:
         listed = ", ".join(_changed(name, *counts) for name, counts in [*files.items()][:MAX_FILES])
         more = ", ..." if len(files) > MAX_FILES else ""
-        return [*told, f"{counted(len(files), 'file')}: {listed}{more}"]
-    return [*told, *_STAT.findall(text)[-1:]]
+        return [*newest, f"{counted(len(files), 'file')}: {listed}{more}"]
+    return [*newest, *_STAT.findall(text)[-1:]]
 
 
 def _changed(name: str, added: int, removed: int) -> str:
@@ -73,7 +73,7 @@ def log_facts(text: str) -> list[str]:
     """`12 commits, newest 4c77fd2 Fix the parser`."""
     commits = _COMMIT.findall(text)
     count = len(commits) or len(_ONELINE.findall(text))
-    return [f"{counted(count, 'commit')}, newest {told}" for told in _newest(text)]
+    return [f"{counted(count, 'commit')}, newest {newest}" for newest in _newest(text)]
 
 
 def _newest(text: str) -> list[str]:

@@ -27,19 +27,19 @@ _MEMBER = re.compile(r"(?:[a-z]{1,2}|this|self)\.(\w+)")
 
 
 def unheld_names(
-    text: str, held: Set[str], chars: int, *, told_already: Set[str] = frozenset()
+    text: str, held: Set[str], chars: int, *, named_before: Set[str] = frozenset()
 ) -> str:
     """`names: ...`, shortest first, as many as fit; empty where there are none.
 
-    `held`: names that can be read elsewhere; `told_already`: those in the line before.
+    `held`: names that can be read elsewhere; `named_before`: those in the line before.
 
-    A path stands for its last part too, which is not told again; nor is a member with `this` or a
+    A path stands for its last part too, which is not named again; nor is a member with `this` or a
     short variable in front of it, where the member alone can be read.
     """
     found = identifiers(text)
-    names = found - held - told_already
+    names = found - held - named_before
     tails = {name.rpartition("/")[2] for name in names if "/" in name}
-    told: list[str] = []
+    fitting: list[str] = []
     room = chars - len(_HEAD)
     for name in _shortest_first(names - tails):
         if _tells_nothing(name, found):
@@ -48,8 +48,8 @@ def unheld_names(
         room -= len(name) + 1
         if room < 0:
             break
-        told.append(name)
-    return " ".join([_HEAD, *told]) if told else ""
+        fitting.append(name)
+    return " ".join([_HEAD, *fitting]) if fitting else ""
 
 
 def _tells_nothing(name: str, found: Set[str]) -> bool:

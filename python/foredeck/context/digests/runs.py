@@ -55,8 +55,8 @@ def test_facts(text: str) -> list[str]:
     ended = _GO.findall(text) if "ok  \t" in text or "FAIL\t" in text else []
     if ended:
         failed = [name for how, name in ended if how == "FAIL"]
-        told = [f"{counted(len(ended) - len(failed), 'package')} ok"]
-        return [", ".join([*told, f"FAIL {' '.join(failed)}"] if failed else told)]
+        counts = [f"{counted(len(ended) - len(failed), 'package')} ok"]
+        return [", ".join([*counts, f"FAIL {' '.join(failed)}"] if failed else counts)]
     return list(_lines(text[-SUMMED_UP_IN:], _SUMMARY, _SUMMARY_WORDS, 1, last=True))
 
 
@@ -72,8 +72,8 @@ def error_facts(text: str, most: int = MAX_FAILURES) -> list[str]:
         return list(_lines(text, _FAILURE, _FAILURE_WORDS, most))
     for one, line, other, rust, at in _DIAGNOSTIC.findall(text):
         places.setdefault(one or rust, []).append(line or other or at)
-    told = [_places(places)] if sum(map(len, places.values())) > 1 else []
-    return [*told, *_lines(text, _FAILURE, _FAILURE_WORDS, most - len(told))]
+    summary = [_places(places)] if sum(map(len, places.values())) > 1 else []
+    return [*summary, *_lines(text, _FAILURE, _FAILURE_WORDS, most - len(summary))]
 
 
 def _places(places: dict[str, list[str]]) -> str:
@@ -93,14 +93,14 @@ def _lines(
     """The first lines that begin as the pattern says, or the last ones, each once, cut short."""
     words = tuple(word for word in words if word in text)
     lines = text.split("\n") if words and most > 0 else []
-    told: set[str] = set()
+    seen: set[str] = set()
     for line in reversed(lines) if last else lines:
         if any(word in line for word in words) and pattern.match(line):
             short = _short(line)
-            if short not in told:
-                told.add(short)
+            if short not in seen:
+                seen.add(short)
                 yield short
-            if len(told) >= most:
+            if len(seen) >= most:
                 return
 
 

@@ -50,5 +50,5 @@ def counted(number: int, noun: str) -> str:
 def _most(found: Counter[str], noun: str) -> str:
     """`3 files: a.ts 8, b.ts 3, c.ts 1`."""
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    told = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
-    return f"{counted(len(found), noun)}: {told}{', ...' if len(ranked) > MAX_FILES else ''}"
+    listed = ", ".join(f"{name} {count}" for name, count in ranked[:MAX_FILES])
+    return f"{counted(len(found), noun)}: {listed}{', ...' if len(ranked) > MAX_FILES else ''}"

@@ -72,7 +72,7 @@ def align(session: Session, request: Request) -> Alignment:
 
 def layout_before(session: Session) -> str | None:
     """The layout in which the branch was written; None where nothing was sent."""
-    record = session.newest_record
+    record = session.branch_record
     return None if record is None else record.layout
 
 

@@ -63,7 +63,7 @@ class Conversation:
     """Identifiers in messages as the host has them, as far as they were looked for."""
     kept_names: dict[int, str] = field(default_factory=dict)
     """The same as an earlier process has found them, with spaces between them."""
-    rendered_anew: set[int] = field(default_factory=set)
+    rendered_again: set[int] = field(default_factory=set)
     """Messages whose part has changed since `Uses` has looked last."""
     _sums: list[int] = field(default_factory=lambda: [0])
     """Characters that go out before each message; cut off where a message is rendered again."""
@@ -100,7 +100,7 @@ class Conversation:
         self._forget(index)
         self.savings.pop(index, None)
         self.piece_savings.pop(index, None)
-        self.rendered_anew.add(index)
+        self.rendered_again.add(index)
         self._touched.add(index)
         del self._sums[index + 1 :]
         part.chars = recipe_chars(part.blocks, self.items[index])

@@ -95,7 +95,7 @@ class PolicyDecision:
     """Messages whose content is not wanted any more, for good: it is inactive from now on."""
     state: Mapping[str, Any] = field(default_factory=dict)
     collapsible: frozenset[PieceRef] = frozenset()
-    """Content that may go now. It stays active until it goes, and is asked about anew at every
+    """Content that may go now. It stays active until it goes, and is asked about again at every
     call."""
 
 
@@ -119,8 +119,8 @@ class SeedWindow:
     """A window by user turns: the newest results of each of the newest user turns stay.
 
     `per_turn` results in each turn (context tools not counted), over `turns` user turns, the
-    current one included. An activation starts its window anew, since its content stands where it
-    was activated.
+    current one included. An activation restarts its window, since its content stands where it was
+    activated.
     """
 
     name = "seed-window"

@@ -67,10 +67,10 @@ class Uses:
             self._begin(conversation)
         for index in range(self._done, len(conversation)):
             self._read(index, conversation.items[index])
-        for index in conversation.rendered_anew:
+        for index in conversation.rendered_again:
             if index < self._done and conversation.items[index].kind in ("assistant", "user"):
                 self._note_foldable(index, pieces_of(conversation.items[index]))
-        conversation.rendered_anew.clear()
+        conversation.rendered_again.clear()
         self._done = len(conversation)
 
     @property

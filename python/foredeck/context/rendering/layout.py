@@ -102,7 +102,7 @@ class Layout(Protocol):
 
     name: str
     keeps_bytes: bool
-    """Whether sent bytes stay until a rebase; a stateless layout writes all anew each time."""
+    """Whether sent bytes stay until a rebase; a stateless layout renders everything each time."""
 
     def place(self, context: RenderContext, placed: NewResult) -> None:
         """Render a result that is seen for the first time."""

@@ -1,7 +1,7 @@
 """Layout `pools`: objects in the pool, then the chat, then active content; stateless.
 
 Metadata of every object in the pool stands first, then the chat, in which every result is a
-reference line, then the content of the active objects. It is written anew at every call, but for
+reference line, then the content of the active objects. It is rendered again at every call, but for
 what sealed reasoning of the turn under way is bound to: until that turn ends, what is new or has
 changed stands at the end.
 """

@@ -83,9 +83,10 @@ def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
 def objects_to_shed(
     context: RenderContext, *, fixed_chars: int, window: int | None, marks: WaterMarks
 ) -> set[int]:
-    """For a layout that writes all anew: the objects that must go to stay below the marks.
+    """For a layout that renders all at every call: what must go to stay below the marks.
 
-    The least recently used go first. Returns their handles; nothing is released or rendered here.
+    The least recently used objects go first. Returns their handles; nothing is released or
+    rendered here.
     """
     conversation, sets = context.conversation, context.sets
     sizes = {ordinal: len(context.content(ordinal) or "") for ordinal in sets.active}

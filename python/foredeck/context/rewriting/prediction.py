@@ -9,7 +9,7 @@ from foredeck.context.rewriting.costs import CallCosts
 from foredeck.model.call_values import CachePrediction
 
 KEEP_CALLS = 5
-"""For how many calls a marker stays where it is, if it can, before its place is chosen anew: that
+"""For how many calls a marker stays where it is, if it can, before its place is chosen again: that
 costs asking the policy once more."""
 
 

@@ -69,8 +69,8 @@ class Rebase:
         return decision
 
     def _shed_objects(self, wanted: Collection[PieceRef]) -> Decision:
-        """A layout that writes all anew need not wait for a rebase, and has nothing to fold: what
-        may go, and what does not fit, is no longer active."""
+        """A layout that renders all at every call need not wait for a rebase, and has nothing to
+        fold: what may go, and what does not fit, is no longer active."""
         results = {ref.message for ref in wanted if not ref.slot}
         for index in results & self.branch.conversation.wanted.keys():
             self.branch.release(index)
@@ -98,7 +98,7 @@ class Rebase:
             return Decision()
         refs = [ref for ref in collapsible if ref.message >= first]
         folded = fold(context, self.layout, refs, refreshes) | self._fold_more(reason)
-        if not folded and not costs.inputs.written_anew:
+        if not folded and not costs.inputs.rewrites_all:
             return Decision()
         for index in folded:
             self.branch.release(index)

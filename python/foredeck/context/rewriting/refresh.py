@@ -85,7 +85,7 @@ class RefreshFinder:
 
 
 def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceRef]:
-    """Render these reads anew; returns the arguments that fold with them."""
+    """Bring these reads up to date; returns the arguments that fold with them."""
     folds: list[PieceRef] = []
     for each in refreshes:
         folds += each.folds

@@ -81,14 +81,14 @@ class Session:
         return self.workspace.store
 
     @property
-    def newest_record(self) -> CallRecord | None:
+    def branch_record(self) -> CallRecord | None:
         """The call record that the branch stands at; None before its first call."""
         return self.log.records.get(self.branch.call or "")
 
     @property
-    def newest_call(self) -> CallRecord | None:
+    def newest_record(self) -> CallRecord | None:
         """The newest call record of the session, whichever branch it is on."""
-        return self.log.last or self.newest_record
+        return self.log.last or self.branch_record
 
     def load_record(self, id: str) -> CallRecord | None:
         """A call record of any session."""

@@ -12,13 +12,13 @@ from foredeck.context.status import short
 from foredeck.model.calls import CallRecord
 
 REASONS: dict[str, str] = {
-    "cold": "the provider's cache had expired, so writing anew cost nothing more",
+    "cold": "the provider's cache had expired, so rewriting cost nothing extra",
     "model": "another model was chosen, whose cache held nothing of it",
     "history": "the host had changed what was sent before",
     "layout": "another layout was configured",
     "pays": "it pays",
     "look-back": "the provider's cache would not have found what stood there anyway",
-    "no-cache": "the model has no prompt cache, so writing anew costs nothing more",
+    "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",
     "high-water": "the prompt would have passed the high-water mark of the window",
     "window": "the prompt would not have fitted the window",
     "off": "foredeck was switched off",
@@ -29,7 +29,7 @@ REASONS: dict[str, str] = {
 
 WEIGHED: dict[str, str] = {
     "rent": "reading what may go has cost {} input tokens",
-    "premium": "writing the rest anew costs {} input tokens more",
+    "premium": "rewriting the rest costs {} extra input tokens",
     "saves": "each call is {} tokens shorter from then on",
 }
 """What a decision weighed. Costs are in tokens of uncached input."""
@@ -92,7 +92,7 @@ def _gone(session: Session, ordinal: int) -> str:
 
 def _decisions(session: Session) -> list[str]:
     """The newest call, and the newest rebase before it."""
-    record = session.newest_record
+    record = session.branch_record
     if record is None:
         return []
     lines = [_line(record)]

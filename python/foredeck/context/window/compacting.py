@@ -110,7 +110,7 @@ def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
 
 def _around(session: Session) -> int:
     """Characters beside the messages, as the newest call had them."""
-    record = session.newest_record
+    record = session.branch_record
     if record is None:
         return 0
     return max(0, record.stats.chars_sent - session.branch.conversation.chars_sent)
@@ -163,7 +163,7 @@ def _as_known(session: Session, items: Sequence[Item]) -> list[Item]:
 
 def _refused(session: Session, request: CompactionRequest) -> dict[str, Any]:
     """The prompt that the provider has refused as too long."""
-    record = session.newest_record
+    record = session.branch_record
     if request.by != "overflow" or record is None or request.model is None:
         return {}
     return {"model": request.model.name, "chars": record.stats.chars_sent}

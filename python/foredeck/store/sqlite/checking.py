@@ -12,9 +12,7 @@ from foredeck.finding import Finding, note, ok, problem
 from foredeck.store.sqlite.schema import check_ours
 
 ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
-_START_ANEW = (
-    "Move it away with its -wal and -shm files to start anew; keep it to report the error."
-)
+_START_FRESH = "Move it away with its -wal and -shm files to start afresh; keep them for a report."
 
 
 def check_file(file: Path) -> Finding:
@@ -28,9 +26,9 @@ def check_file(file: Path) -> Finding:
     except sqlite3.OperationalError as error:
         return problem("store", f"{file} cannot be opened: {error}", f"Check who may read {file}.")
     except sqlite3.DatabaseError as error:
-        return problem("store", f"{file} is damaged: {error}", _START_ANEW)
+        return problem("store", f"{file} is damaged: {error}", _START_FRESH)
     if answer != "ok":
-        return problem("store", f"{file} is damaged: {answer}", _START_ANEW)
+        return problem("store", f"{file} is damaged: {answer}", _START_FRESH)
     if looser_than_private(file) and looser_than_private(file.parent):
         return note("store", f"other users can read {file}", f"Run: chmod 600 {file}")
     size = file.stat().st_size / (1024 * 1024)

@@ -67,11 +67,11 @@ def run_backup(args: Namespace, config: Config) -> int:
         summary = back_up(
             own_node_folder(config.home), target, lambda name: progress.advance(note=name)
         )
-    told: dict[str, Any] = {"file": target, **asdict(summary), "waiting": left}
+    report: dict[str, Any] = {"file": target, **asdict(summary), "waiting": left}
     if args.verify:
-        told["verified"] = asdict(_verified(target, config))
+        report["verified"] = asdict(_verified(target, config))
     if args.json:
-        print_json(told)
+        print_json(report)
         return 0
     until = "" if summary.tx_id is None else f", up to transaction {summary.tx_id}"
     print(
@@ -79,8 +79,8 @@ def run_backup(args: Namespace, config: Config) -> int:
         f"{short_count(summary.bytes)} bytes. Only you can read it; keep it so."
     )
     if args.verify:
-        counts = ", ".join(f"{told['verified'][name]:,} {name}" for name in _COUNTS)
-        print(f"Restored and compared: {counts} are equal; SHA-256 {told['verified']['sha256']}")
+        counts = ", ".join(f"{report['verified'][name]:,} {name}" for name in _COUNTS)
+        print(f"Restored and compared: {counts} are equal; SHA-256 {report['verified']['sha256']}")
     if left:
         print(
             f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in "
