@@ -34,7 +34,8 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ToolStartedParams,
 )
-from foredeck.rpc.api import CallSoon, Notify
+from foredeck.rpc.api import CallSoon
+from foredeck.store.protocol import Notify
 
 
 class SmallEngine:

@@ -23,7 +23,7 @@ from foredeck.context.window.compacting import finish_compaction
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
-from foredeck.engine.recovery import Notify, RecoverableStore
+from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.settings import compaction_settings
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged, ToolError
@@ -31,6 +31,7 @@ from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
 from foredeck.hosts.pi.requests import (
+    ends_with_user,
     to_blocks,
     to_compaction_request,
     to_nesting,
@@ -60,7 +61,7 @@ from foredeck.hosts.protocol import (
 )
 from foredeck.model.call_values import Decision
 from foredeck.sources import ToolEvent
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Notify, Store, silent
 
 log = logging.getLogger(__name__)
 
@@ -77,12 +78,11 @@ class Engine:
         self,
         config: Config,
         *,
-        notify: Notify | None = None,
+        notify: Notify = silent,
         call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
         store: Store | None = None,
     ) -> None:
-        notify = notify or _notify_nobody
         self._config = config
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded)
@@ -132,7 +132,7 @@ class Engine:
             # Catching up needs an open session. Where it fails the session is forgotten, and
             # opened again for the call.
             self._current.require(params.session)
-            self._current.catch_up(after_user=_ends_with_user(params))
+            self._current.catch_up(after_user=ends_with_user(params))
             session, answer = self._assemble(params)
             self._current.follow()
             if stale := session.pending.take_stale():
@@ -230,14 +230,6 @@ class Engine:
                 blobs = opened.session.workspace.blobs
                 take_answer(opened.session, to_item(params.message, params.entry, blobs))
             opened.keep()
-
-
-def _notify_nobody(_level: str, _text: str) -> None:
-    """Stands for `notify` where there is nobody to tell."""
-
-
-def _ends_with_user(params: AssembleParams) -> bool:
-    return bool(params.messages) and params.messages[-1].get("role") == "user"
 
 
 def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:

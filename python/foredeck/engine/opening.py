@@ -13,7 +13,6 @@ from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
-from foredeck.engine.recovery import Notify
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
@@ -22,7 +21,7 @@ from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Notify, Store
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes the source of files of a session that works in a folder."""

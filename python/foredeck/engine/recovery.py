@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from foredeck.config import Config
 from foredeck.errors import StoreDamaged, StoreError
 from foredeck.store.opening import open_beside, open_store, store_file
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Notify, Store
 from foredeck.store.quarantine import inode_of
-
-Notify = Callable[[str, str], None]
-"""Tells the user something: a level (`info`, `warning`, `error`) and a text."""
 
 
 class RecoverableStore:

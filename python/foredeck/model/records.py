@@ -134,6 +134,11 @@ def call_id(session: str, ordinal: int) -> str:
     return f"call:{session}:{ordinal}"
 
 
+def turn_id(session: str, number: int) -> str:
+    """Id of a session's n-th turn, those of all its branches counted."""
+    return f"turn:{session}:{number}"
+
+
 def nickname_id(name: str) -> str:
     """Id of the claim of a nickname."""
     return f"nickname:{name}"

@@ -25,9 +25,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ToolStartedParams,
 )
-
-Notify = Callable[[str, str], None]
-"""`notify(level, text)`: say something to the user; level is "info", "warning" or "error"."""
+from foredeck.store.protocol import Notify
 
 CallSoon = Callable[[Callable[[], None]], object]
 """Runs a function on the event loop, between two requests; may be called from any thread."""

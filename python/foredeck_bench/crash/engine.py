@@ -14,10 +14,10 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
-from foredeck.rpc.api import CallSoon, EngineApi, Notify
+from foredeck.rpc.api import CallSoon, EngineApi
 from foredeck.rpc.server import serve
 from foredeck.store.opening import open_store
-from foredeck.store.protocol import Batch, Origin, Token
+from foredeck.store.protocol import Batch, Notify, Origin, Token
 from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
 
 

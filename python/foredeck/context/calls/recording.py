@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.parts import form_as_host
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.request import Outcome, Request
@@ -95,8 +96,7 @@ def _render_as_host(conversation: Conversation, start: int) -> None:
     for index in range(start, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
-            whole = part.subject is not None or part.form in ("folded", "dropped")
-            form = "host" if whole else part.form
+            form = form_as_host(part.form, part.subject)
             conversation.render(index, replace(part, form=form, blocks=None, base=None, slots=()))
     conversation.find_references()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.call_log import BranchState
+from foredeck.context.state.call_log import BranchState, shared_length
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
@@ -90,9 +90,7 @@ def _unrecorded(
         id = log.host_calls.get((outcome.time_ms, outcome.messages))
         if id is None:
             new.append(outcome)
-        elif (
-            not new and _common(log.replay(id, session.load_record).keys, keys) == outcome.messages
-        ):
+        elif not new and _common(log.replay(id, session.load_record), keys) == outcome.messages:
             base = id
     if not new:
         return None, []
@@ -111,7 +109,7 @@ def _match(
     log, named = session.log, base
     if named in log.records:
         state = log.replay(named, session.load_record)
-        matched = _common(state.keys, keys)
+        matched = _common(state, keys)
     else:
         named, matched = log.longest_match(keys)
         state = log.replay(named, session.load_record)
@@ -120,7 +118,7 @@ def _match(
         before = log.records.get(named)
         named = before.parent if before else None
         state = log.replay(named, session.load_record)
-        matched = _common(state.keys, keys)
+        matched = _common(state, keys)
     state.cut(matched)
     return named, matched, state
 
@@ -133,12 +131,9 @@ def _holds_last_answer(session: Session, request: Request) -> bool:
     return bool(applied) and applied[-1] == ordinal
 
 
-def _common(known: list[MessageKey], asked: list[MessageKey]) -> int:
-    """How many messages two lists share from the beginning."""
-    for index, (one, other) in enumerate(zip(known, asked, strict=False)):
-        if one.address != other.address:
-            return index
-    return min(len(known), len(asked))
+def _common(state: BranchState, keys: list[MessageKey]) -> int:
+    """How many messages a branch and a list share from the beginning."""
+    return shared_length((key.address for key in state.keys), keys)
 
 
 def _before(

@@ -27,7 +27,7 @@ from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, chat_id, session_object_id
 from foredeck.model.messages import pack
-from foredeck.model.records import TurnDocument
+from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent
 from foredeck.store.protocol import Head
@@ -90,9 +90,9 @@ class ObjectWriter:
         The results that answer it follow.
         """
         self._round = ToolRound(self._session, item)
-        turn_id = self._turn_id(self._session.turns + 1)
-        self._round.name_objects(results, turn_id)
-        self._put_turn(item, turn_id)
+        id = turn_id(self._session.id, self._session.turns + 1)
+        self._round.name_objects(results, id)
+        self._put_turn(item, id)
         self._user, self._others, self._extras = None, [], {}
 
     def other(self, item: Item) -> None:
@@ -127,7 +127,7 @@ class ObjectWriter:
             met = self._stored(call, head)
         else:
             met = self._new(item, call, object_id, head, observed)
-        list_nested(session, item, object_id, self._turn_id(session.turns))
+        list_nested(session, item, object_id, turn_id(session.id, session.turns))
         if item.tool in CONTEXT_TOOLS:
             return self._context_tool(item)
         sets = session.branch.sets
@@ -159,13 +159,13 @@ class ObjectWriter:
         where = {"session": self._session.id, "assistant": item.key.address}
         return bool(self._session.store.query("turn", where))
 
-    def _put_turn(self, item: Item | None, turn_id: str) -> None:
+    def _put_turn(self, item: Item | None, id: str) -> None:
         session = self._session
         session.turns += 1
         if item is not None:
             self.keep_extras(item)
         turn = TurnDocument(
-            id=turn_id,
+            id=id,
             session=session.id,
             user=self._user,
             assistant=None if item is None else item.key.address,
@@ -217,7 +217,7 @@ class ObjectWriter:
             call,
             object_id,
             sightings,
-            CallPlace(self._turn_id(session.turns), self._round.position(call)),
+            CallPlace(turn_id(session.id, session.turns), self._round.position(call)),
             token=observed.token,
             full_output=observed.full_output,
         )
@@ -259,7 +259,7 @@ class ObjectWriter:
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])
         pin = head.fields.get("file_pin") or {}
-        is_ours = head.fields.get("turn_ref") == self._turn_id(session.turns)
+        is_ours = head.fields.get("turn_ref") == turn_id(session.id, session.turns)
         entry = self._in_its_place(head, call, is_ours=is_ours)
         return _ResultEntries(entry, [*files.values()], files.get(pin.get("object") or ""))
 
@@ -268,11 +268,8 @@ class ObjectWriter:
         session = self._session
         if not is_ours:
             return session.see_head(head, call.id)
-        place = CallPlace(self._turn_id(session.turns), self._round.position(call))
+        place = CallPlace(turn_id(session.id, session.turns), self._round.position(call))
         return put_in_place(session, head, call.id, place)
-
-    def _turn_id(self, ordinal: int) -> str:
-        return f"turn:{self._session.id}:{ordinal}"
 
     def _context_tool(self, item: Item) -> ResultObject:
         """A context tool's effect, unless the sets have it already, and what its answer shows."""

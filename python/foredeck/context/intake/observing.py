@@ -13,6 +13,7 @@ from functools import partial
 from foredeck.context.intake.nested import Nesting, index_nested, nested_object_id
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.object_writer import ObjectWriter
+from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.nicknames import moved_claims
@@ -20,10 +21,8 @@ from foredeck.context.state.pending import Observation
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
+from foredeck.model.records import turn_id
 from foredeck.sources import Sighting, ToolEvent
-
-MAX_ATTEMPTS = 5
-"""How often a tool's files are looked at, if another engine stores one of them first each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def _own_place(session: Session) -> CallPlace:
 
 def _turn_ref(session: Session) -> str:
     """The turn that the results in flight belong to, as far as is known yet."""
-    return f"turn:{session.id}:{session.turns + 1}"
+    return turn_id(session.id, session.turns + 1)
 
 
 def _note_change(session: Session, sighting: Sighting, run: _ToolRun) -> None:

@@ -20,7 +20,7 @@ PATIENCE_S = 0.25
 """How long a prompt waits, at most, for files that somebody is writing at this moment."""
 _PAUSE_S = 0.02
 MAX_ATTEMPTS = 5
-"""How often a file is read, if another engine stores a version of it first each time."""
+"""How often files are looked at, if another engine stores a version of one first each time."""
 
 
 def look_again(session: Session, targets: Iterable[str], patience_s: float = 0.0) -> None:

@@ -84,6 +84,11 @@ class Part:
         return Part(row.form, blocks, *about, slots=row.slots)
 
 
+def form_as_host(form: Form, subject: int | None) -> Form:
+    """The form of a message of ours that went out as the host has it after all."""
+    return "host" if subject is not None or form in ("folded", "dropped") else form
+
+
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:
     """The blocks that go out, given the message's own."""
     if recipe is None:

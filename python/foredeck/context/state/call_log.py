@@ -13,7 +13,7 @@ from typing import Any
 
 from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import ROOT_TIP, next_tip
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.messages.parts import PieceRef, form_as_host
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_changes import Delta, PartRow
 from foredeck.model.call_values import REWRITTEN, BranchCost
@@ -118,8 +118,7 @@ class BranchState:
         """Messages from `edited` on went out as the host has them."""
         for index, row in self.rows.items():
             if index >= edited and row.form != "note":
-                whole = row.subject is not None or row.form in ("folded", "dropped")
-                form = "host" if whole else row.form
+                form = form_as_host(row.form, row.subject)
                 sent = row._replace(form=form, packed=None, base=None, slots=())
                 self.stored_rows[index] = sent.to_row()
         self._cut_edits(edited)
@@ -233,15 +232,15 @@ class CallLog:
             kept = record.kept
             before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
             if before == kept:
-                before += _common(record.addresses, keys, kept)
+                before += shared_length(record.addresses, keys, kept)
             found[id] = before
         return found
 
 
-def _common(own: Iterable[str], keys: list[MessageKey], start: int) -> int:
-    """How many of the addresses `own` stand in `keys` from `start` on."""
+def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int = 0) -> int:
+    """How many of these addresses, from the first, are those of `keys` from `start` on."""
     count = 0
-    for address in own:
+    for address in addresses:
         if start + count >= len(keys) or keys[start + count].address != address:
             break
         count += 1

@@ -13,6 +13,7 @@ from foredeck.hosts.pi.inherited import Inherited, inherited_turns
 from foredeck.hosts.pi.messages import Message
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
+from foredeck.model.records import turn_id
 from foredeck.store.protocol import Head, Store
 
 
@@ -59,7 +60,7 @@ def chat_fields(store: Store, session: str, turns: int) -> dict[str, Any]:
 
 
 def _own_turns(store: Store, session: str, turns: int) -> list[Head]:
-    ids = [f"turn:{session}:{number}" for number in range(1, turns + 1)]
+    ids = [turn_id(session, number) for number in range(1, turns + 1)]
     heads = store.heads(ids)
     return [heads[id] for id in ids if id in heads]
 

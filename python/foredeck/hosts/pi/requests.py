@@ -50,6 +50,11 @@ def to_request(
     )
 
 
+def ends_with_user(params: AssembleParams) -> bool:
+    """Whether the newest message is the user's."""
+    return bool(params.messages) and params.messages[-1].get("role") == "user"
+
+
 def _item(
     message: Message, entry: str | None, blobs: dict[str, bytes], stored: Container[str]
 ) -> Item:

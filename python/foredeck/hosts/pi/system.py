@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from foredeck.context.intake.system import message_text
+
 Message = dict[str, Any]
 
 
@@ -21,7 +23,7 @@ def sections_as_text(messages: list[Any]) -> list[Message]:
 def _with_text(message: Message, *, leading: bool) -> Message:
     sections = message.get("sections")
     named = sections.items() if isinstance(sections, dict) else ()
-    texts = [_text(message.get("content"))]
+    texts = [message_text(message)]
     texts += [_section(name, text, leading=leading) for name, text in named]
     rest = {name: value for name, value in message.items() if name != "sections"}
     return {**rest, "content": "\n\n".join(text for text in texts if text)}
@@ -33,10 +35,3 @@ def _section(name: str, text: Any, *, leading: bool) -> str:
     if text is None:
         return f'Removed system prompt section "{name}".'
     return f'Updated system prompt section "{name}":\n\n{text}'
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    texts = [block.get("text") for block in content or () if isinstance(block, dict)]
-    return "\n".join(text for text in texts if isinstance(text, str))
