@@ -87,7 +87,7 @@ def test_a_policy_that_cannot_be_made_is_an_error_that_names_its_package() -> No
 
 def test_what_is_no_policy_is_an_error(installed: Path) -> None:
     (installed / "nothing_large.py").write_text("class NothingLarge:\n    name = 'large'\n")
-    with pytest.raises(ConfigError, match="lacks name, uses or decide"):
+    with pytest.raises(ConfigError, match="lacks name, use_rule or decide"):
         make_policy("nothing-large")
 
 

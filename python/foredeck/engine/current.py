@@ -120,6 +120,6 @@ class CurrentSession:
         if id is not None and (self._params is None or self._params.session != id):
             return
         if self.opened is not None:
-            self.opened.keep()
+            self.opened.keep_uses()
         self.forget()
         self._params = None

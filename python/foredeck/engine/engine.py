@@ -212,12 +212,12 @@ class Engine:
         """What to do about a compaction that the host has in mind."""
         settings = compaction_settings(self._config)
         with self._current.use(params.session) as opened:
-            verdict = opened.assembler.compact(to_compaction_request(params), settings)
-        made = verdict.made
+            decision = opened.assembler.compact(to_compaction_request(params), settings)
+        made = decision.made
         if made is None:
-            return {"action": verdict.action}
+            return {"action": decision.action}
         details = {"foredeck": {"object": made.id, "ordinal": made.ordinal}}
-        return {"action": verdict.action, "summary": made.summary, "details": details}
+        return {"action": decision.action, "summary": made.summary, "details": details}
 
     def session_event(self, params: SessionEventParams) -> None:
         """Something that the next request will show anyway."""
@@ -229,7 +229,7 @@ class Engine:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs
                 take_answer(opened.session, to_item(params.message, params.entry, blobs))
-            opened.keep()
+            opened.keep_uses()
 
 
 def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:

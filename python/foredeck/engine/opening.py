@@ -70,7 +70,7 @@ class OpenedSession:
         entries = self.session.index.entries.values()
         return [entry.object for entry in entries if entry.type == "file"]
 
-    def keep(self) -> None:
+    def keep_uses(self) -> None:
         """Keep what the next engine would have to find again. Nobody waits for an answer now."""
         if self._assembler is not None:
             keep_uses(self._config.home, self.session.id, self._assembler.uses)

@@ -10,7 +10,7 @@ from foredeck.context.digests import DigestSize
 from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.window.compacting import CompactionSettings
 
-CHARS_PER_TOKEN = 4
+LIMIT_CHARS_PER_TOKEN = 4
 """Limits are configured in tokens and kept in characters, before any provider has counted."""
 
 
@@ -24,9 +24,11 @@ def assembler_settings(config: Config) -> AssemblySettings:
         ),
         cache_ttl_s=rebase.cache_ttl_s,
         cache_rule=None if rebase.cache == "auto" else rebase.cache,
-        min_saving_chars=rebase.min_saving_tokens * CHARS_PER_TOKEN,
-        digests=DigestSize(config.digests.max_tokens * CHARS_PER_TOKEN, config.digests.max_share),
-        summary_chars=config.compaction.summary_tokens * CHARS_PER_TOKEN,
+        min_saving_chars=rebase.min_saving_tokens * LIMIT_CHARS_PER_TOKEN,
+        digests=DigestSize(
+            config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN, config.digests.max_share
+        ),
+        summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
     )
 
 
@@ -35,6 +37,6 @@ def compaction_settings(config: Config) -> CompactionSettings:
     return CompactionSettings(
         automatic=config.compaction.automatic,
         manual=config.compaction.manual,
-        summary_chars=config.compaction.summary_tokens * CHARS_PER_TOKEN,
+        summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
         high_water=config.rebase.high_water,
     )

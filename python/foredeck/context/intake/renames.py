@@ -48,10 +48,9 @@ def _showing(session: Session, old: Entry, text_hash: str | None) -> list[int]:
     """The messages that show what was moved, in whole or in part, and nothing older."""
     conversation = session.branch.conversation
     holders = conversation.holders.get(old.ordinal, ())
-    pins = [
-        head.fields["pin"] for head in session.store.history(member_id(session.id, old.ordinal))
-    ]
-    versions = {pin["version"] for pin in pins if pin["text_hash"] == text_hash}
+    seen = session.store.history(member_id(session.id, old.ordinal))
+    refs = [head.fields["pin"] for head in seen]
+    versions = {ref["version"] for ref in refs if ref["text_hash"] == text_hash}
     if text_hash is None:  # not text, but lines of it may be in view: as it was before it went
         versions = {old.newest.version - 1}
     parts = conversation.parts

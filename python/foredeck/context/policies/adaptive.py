@@ -17,7 +17,7 @@ from foredeck.context.policies.policy import (
     UseRule,
 )
 
-CHARS_PER_TOKEN = 4
+ROUGH_CHARS_PER_TOKEN = 4
 """Sizes are compared with each other, so that a rough rate will do."""
 
 
@@ -72,7 +72,7 @@ class Adaptive:
     def _factor(self, chars: int) -> float:
         """How many patiences content of that size is worth; kept, since it never changes."""
         constants = self._constants
-        size = max(1.0, chars / CHARS_PER_TOKEN)
+        size = max(1.0, chars / ROUGH_CHARS_PER_TOKEN)
         factor = math.sqrt(constants.reference_tokens / size)
         factor = min(constants.longest_factor, max(constants.shortest_factor, factor))
         self._factors[chars] = factor

@@ -18,8 +18,8 @@ from foredeck.model.canonical import sha256_hex
 
 DECIDED_BY = (
     *("context/messages/conversation.py", "context/messages/identifiers.py"),
-    *("context/messages/items.py", "context/policies/kept.py", "context/policies/pieces.py"),
-    *("context/policies/uses.py", "context/rendering/view.py"),
+    *("context/messages/items.py", "context/messages/parts.py", "context/policies/kept.py"),
+    *("context/policies/pieces.py", "context/policies/uses.py", "context/rendering/view.py"),
     *("sources/edits.py", "sources/toolpaths.py"),
 )
 """The modules that decide what counts as a use, a piece or an identifier."""

@@ -13,9 +13,9 @@ from foredeck.context.policies.policy import KeepAll, LastN, Policy, SeedWindow
 from foredeck.errors import ConfigError
 
 
-def _relative(config: Config, **constants: Any) -> AdaptiveSection:
-    """Constants of a policy that is what it is, whatever is configured for `adaptive`: only what
-    may be folded at all is the user's to say."""
+def _variant(config: Config, **constants: Any) -> AdaptiveSection:
+    """Constants of a variant of `adaptive` that ignores what is configured for it, except for what
+    may be folded at all."""
     allowed = {k: v for k, v in config.adaptive if k.startswith("fold_")}
     return AdaptiveSection(**{**allowed, **constants})
 
@@ -26,9 +26,9 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
     "last-n": lambda config: LastN(config.last_n.results),
     "adaptive": lambda config: Adaptive(config.adaptive),
     "lean": lambda config: Adaptive(
-        _relative(config, patience=12, patience_edited=30, fold_answers=True), name="lean"
+        _variant(config, patience=12, patience_edited=30, fold_answers=True), name="lean"
     ),
-    "careful": lambda config: Adaptive(_relative(config, min_names=1), name="careful"),
+    "careful": lambda config: Adaptive(_variant(config, min_names=1), name="careful"),
 }
 
 
@@ -56,5 +56,5 @@ def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:
     except Exception as error:
         raise ConfigError(f"Policy {name!r} of {package} cannot be made: {error!r}.") from error
     if not isinstance(policy, Policy):
-        raise ConfigError(f"Policy {name!r} of {package} lacks name, uses or decide.")
+        raise ConfigError(f"Policy {name!r} of {package} lacks name, use_rule or decide.")
     return policy

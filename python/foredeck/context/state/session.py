@@ -87,7 +87,7 @@ class Session:
 
     @property
     def newest_record(self) -> CallRecord | None:
-        """The newest call record of the session, whichever branch it is on."""
+        """The newest call record of the session; before a fork's first, the one it goes on from."""
         return self.log.last or self.branch_record
 
     def load_record(self, id: str) -> CallRecord | None:

@@ -32,9 +32,6 @@ WHY_NO_CONTENT = {
 }
 
 
-CHATS = ("compaction",)
-
-
 @dataclass(frozen=True, slots=True)
 class Content:
     """A version's text, or why there is none."""
@@ -54,7 +51,7 @@ def content_of(session: Session, wanted: Wanted) -> Content:
     try:
         if wanted.slice is not None:
             return _part(session, wanted, wanted.slice)
-        return _pinned(session, wanted.entry, wanted)
+        return _chosen(session, wanted.entry, wanted)
     except Corrupt as error:
         raise ToolError(f"@{wanted.entry.ordinal} cannot be shown: {error}.") from error
 
@@ -62,7 +59,8 @@ def content_of(session: Session, wanted: Wanted) -> Content:
 def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
     """A range of turns of a chat, or a range of characters of any text."""
     entry = wanted.entry
-    chat = session.store.get(entry.object, CompactionDocument) if entry.type in CHATS else None
+    is_chat = entry.type == "compaction"
+    chat = session.store.get(entry.object, CompactionDocument) if is_chat else None
     if part.unit == "turn":
         if entry.object in map(chat_id, (session.id, *session.ancestors)):
             return Content(turns_of_branch(session, part.first, part.last), None, 1)
@@ -97,8 +95,8 @@ def _session_of(chat: str) -> str:
     return chat.removeprefix(chat_id(""))
 
 
-def _pinned(session: Session, entry: Entry, wanted: Wanted) -> Content:
-    """A version by its pin: the one that is named, the one as of a call, or the newest seen."""
+def _chosen(session: Session, entry: Entry, wanted: Wanted) -> Content:
+    """The version that is named, the one as of a call, or the newest seen."""
     store, ordinal = session.store, entry.ordinal
     if wanted.call is not None:
         ref = version_at_call(store, session.id, ordinal, wanted.call)

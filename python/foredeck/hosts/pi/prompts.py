@@ -84,14 +84,14 @@ def system_at(store: Store, head: Head) -> tuple[list[Any], list[Any]]:
 
     Raises `Missing` where they are gone, `Corrupt` where others are in their place.
     """
-    pin = CallRecord(head.fields).system
-    if pin is None:
+    ref = CallRecord(head.fields).system
+    if ref is None:
         return [], []
-    token = head.token if pin.token == SAME_TRANSACTION else Token(pin.token)
-    document = store.get(pin.object, SystemPromptDocument, token)
+    token = head.token if ref.token == SAME_TRANSACTION else Token(ref.token)
+    document = store.get(ref.object, SystemPromptDocument, token)
     if document is None:
-        raise Missing(f"The system prompt {pin.object} of this call is not in the store.")
-    verify(pin, document.content_hash, document.text_hash)
+        raise Missing(f"The system prompt {ref.object} of this call is not in the store.")
+    verify(ref, document.content_hash, document.text_hash)
     system, tools = unpack(document.messages, store.blob), unpack(document.tools, store.blob)
     return list(system), list(tools)
 
