@@ -21,7 +21,7 @@ from foredeck.model.documents import (
     system_prompt_id,
 )
 from foredeck.model.messages import pack, store_message
-from foredeck.model.records import MemberDocument, Pin, TurnDocument, member_id
+from foredeck.model.records import MemberDocument, TurnDocument, VersionRef, member_id
 from foredeck.model.sources import FilesystemSource
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchResult, search
@@ -95,7 +95,7 @@ class Talk:
         document = FileDocument(
             id=identity_hash("file", source), source=source, content=content, provenance=TEST
         ).seal()
-        pin = Pin(
+        pin = VersionRef(
             object=document.id,
             version=1,
             token="self",

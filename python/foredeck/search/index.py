@@ -14,13 +14,12 @@ CANDIDATES = 600
 COUNTED = 10_000
 """Up to which number matches are counted."""
 
-_TABLES = "FROM content JOIN entry e ON e.id = content.rowid"
 _KIND = """CASE WHEN type.text = 'file' AND NOT e.newest THEN 'older'
     WHEN type.text IN ('file', 'compaction') THEN type.text ELSE lower(role.text) END"""
 _CANDIDATES = f"""
 SELECT m.id, m.score, {_KIND}, e.session, e.time_ms FROM (
-    SELECT e.id AS id, -bm25(content, {", ".join(map(str, COLUMN_WEIGHTS))}) AS score
-    {_TABLES} WHERE content MATCH ? %s ORDER BY score DESC, e.id DESC LIMIT ?
+    SELECT content.rowid AS id, -bm25(content, {", ".join(map(str, COLUMN_WEIGHTS))}) AS score
+    %s WHERE content MATCH ? %s ORDER BY score DESC, content.rowid DESC LIMIT ?
 ) m JOIN entry e ON e.id = m.id
 JOIN name type ON type.id = e.type JOIN name role ON role.id = e.role"""
 _ENTRIES = """
@@ -83,6 +82,12 @@ class _Where:
     def sql(self) -> str:
         return "".join(self.clauses)
 
+    @property
+    def tables(self) -> str:
+        # A row of `entry` for each match is only looked up where something is asked of it.
+        joined = " JOIN entry e ON e.id = content.rowid" if self.clauses else ""
+        return f"FROM content{joined}"
+
 
 class SearchIndex:
     """Questions to the tables; one connection, which its caller closes."""
@@ -93,8 +98,7 @@ class SearchIndex:
     def count(self, terms: Sequence[Term], filters: Filters, most: int = COUNTED) -> int:
         """How many entries match, `most` where there are more."""
         where = _where(filters)
-        joined = _TABLES if where.clauses else "FROM content"
-        statement = f"SELECT 1 {joined} WHERE content MATCH ? {where.sql} LIMIT ?"
+        statement = f"SELECT 1 {where.tables} WHERE content MATCH ? {where.sql} LIMIT ?"
         return self._number(
             f"SELECT count(*) FROM ({statement})", any_of(terms), *where.values, most
         )
@@ -102,7 +106,9 @@ class SearchIndex:
     def candidates(self, terms: Sequence[Term], filters: Filters) -> list[Candidate]:
         """The entries with the best BM25, as many as are ranked."""
         where = _where(filters)
-        rows = self._db.execute(_CANDIDATES % where.sql, (any_of(terms), *where.values, CANDIDATES))
+        rows = self._db.execute(
+            _CANDIDATES % (where.tables, where.sql), (any_of(terms), *where.values, CANDIDATES)
+        )
         return [Candidate(*row) for row in rows]
 
     def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:

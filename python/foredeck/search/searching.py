@@ -68,7 +68,7 @@ def search(
     `message_range`: how many neighbours before and after each hit come with it.
     """
     filters = filters or Filters()
-    looked, left_out = _terms(index, parse_query(query))
+    looked, left_out = terms_to_look_for(index, parse_query(query))
     if not looked:
         return SearchResult(0)
     ranked = rank(index.candidates(looked, filters))
@@ -88,11 +88,20 @@ def search(
     return SearchResult(total, hits, tuple(looked), tuple(left_out))
 
 
+def session_order(index: SearchIndex, query: str) -> list[str]:
+    """The sessions with hits for a query, in the order of their best one."""
+    looked, _ = terms_to_look_for(index, parse_query(query))
+    ranked = rank(index.candidates(looked, Filters())) if looked else []
+    entries = index.entries(one.id for one in ranked)
+    found = (entries[one.id].session for one in ranked)
+    return list(dict.fromkeys(session for session in found if session is not None))
+
+
 def _words(terms: Iterable[Term]) -> list[str]:
     return [word for term in terms for word in term.words]
 
 
-def _terms(index: SearchIndex, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+def terms_to_look_for(index: SearchIndex, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """The terms to look for, and those left out as too common.
 
     What stands nowhere as it was typed is looked for as the beginning of a word, then as a piece

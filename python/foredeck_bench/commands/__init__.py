@@ -7,6 +7,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench notes": "take in a vault of 10,000 notes, and walk its graph",
+    "bench search": "measure whether searching finds what is looked for, how fast, at what cost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
 }

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,8 +17,11 @@ from foredeck.derived import follower as following
 from foredeck.derived.file import discard
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
-from foredeck.store.protocol import LocalStore
+from foredeck.model.messages import store_message
+from foredeck.model.records import TurnDocument
+from foredeck.store.protocol import Batch, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.made_documents import file_document
 
 BATCH = 5
 """Versions per transaction while somebody is killed: small, so that there are many moments."""
@@ -82,6 +86,27 @@ def kill_writers(
                 differed += contents(follower.db) != wanted
             advance()
     return {"rounds": rounds, "killed": killed, "differed": differed}
+
+
+def kill_index_writers(rounds: int, advance: Callable[[], None] = lambda: None) -> dict[str, int]:
+    """The same over a scratch store with a few sessions."""
+    with tempfile.TemporaryDirectory(prefix="foredeck-search-") as scratch:
+        home = Path(scratch)
+        with closing(open_sqlite(home / "foredeck.db")) as store:
+            _fill(store)
+        return kill_writers(home / "foredeck.db", home, rounds, advance)
+
+
+def _fill(store: LocalStore) -> None:
+    """Turns and files, some of them again and again, so that versions replace each other."""
+    for number in range(150):
+        blobs: dict[str, bytes] = {}
+        asked = {"role": "user", "content": f"call makeThing{number} of part_{number % 7} again"}
+        turn = TurnDocument(
+            id=f"turn:kills:{number}", session="kills", user=store_message(asked, blobs)
+        )
+        file = file_document(number % 9, f"value_{number} = makeThing()\n" * 40)
+        store.commit(Batch(puts=[turn.seal(), file], blobs=blobs))
 
 
 def _in_small_batches(work: Callable[[], Any]) -> Any:

@@ -1,0 +1,140 @@
+"""How well a search finds the session that made a commit, by the commit's subject.
+
+The queries are in `queries.tsv` beside the histories: commit, subject, sessions. What is compared
+with is plain FTS5: its default tokenizer, one column, any of the words, BM25, the same texts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.errors import ForedeckError
+from foredeck.histories.finding import history_files
+from foredeck.histories.ingesting import ingest_files
+from foredeck.search.fetching import Fetched
+from foredeck.search.index import SearchIndex
+from foredeck.search.searching import search, session_order
+from foredeck.search.texts import SEARCHED, SearchedText, texts_of
+from foredeck.search.tokens import WORD
+from foredeck.store.protocol import Head, LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck_bench.figures import quantile
+
+QUERIES = "queries.tsv"
+CHUNK = 100
+
+
+class NoQueries(ForedeckError):
+    """The folder holds no queries."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is looked for, and the sessions that it is in."""
+
+    text: str
+    sessions: frozenset[str]
+
+
+def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Read the histories of a folder into a store, index them, and ask all queries."""
+    queries = read_queries(folder / QUERIES)
+    with tempfile.TemporaryDirectory(prefix="foredeck-search-") as scratch:
+        home = Path(scratch)
+        with closing(open_sqlite(home / "foredeck.db")) as store:
+            stored_s = _timed(lambda: ingest_files(store, history_files([folder])))
+            texts = list(_texts(store))
+            size = sum(len(text.said.encode()) + len(text.output.encode()) for text in texts)
+            with Follower(store, load_layer("search"), home) as follower:
+                indexed_s = _timed(lambda: follower.catch_up(advance))
+                follower.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                index = SearchIndex(follower.db)
+                return {
+                    "queries": len(queries),
+                    "texts": len(texts),
+                    "text_bytes": size,
+                    "index_share_of_text": round(follower.path.stat().st_size / size, 2),
+                    "store_write_s": round(stored_s, 2),
+                    "index_s": round(indexed_s, 2),
+                    "texts_per_s": round(len(texts) / indexed_s),
+                    "latency_ms": _latency(store, index, queries),
+                    "foredeck": _scores(queries, lambda text: session_order(index, text)),
+                    "plain_fts5": _scores(queries, _plain(texts)),
+                }
+
+
+def read_queries(file: Path) -> list[Query]:
+    """The lines of a table of queries, without its heading. Raises `NoQueries`."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()[1:]
+    except OSError as error:
+        raise NoQueries(f"{file} cannot be read: {error.strerror}") from error
+    rows = [line.split("\t") for line in lines if line]
+    return [Query(text, frozenset(sessions.split(","))) for _commit, text, sessions in rows]
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _texts(store: LocalStore) -> Iterator[SearchedText]:
+    """The texts of a store, as the layer takes them in."""
+    changes = [c for c in store.changes_since(None, limit=10**9) if c.type in SEARCHED]
+    for first in range(0, len(changes), CHUNK):
+        heads: list[Head] = []
+        for change in changes[first : first + CHUNK]:
+            head = store.head(change.id, change.token)
+            if head is not None:
+                heads.append(head)
+        fetched = Fetched(store, heads)
+        for head in heads:
+            yield from texts_of(head, fetched)
+
+
+def _latency(store: LocalStore, index: SearchIndex, queries: Sequence[Query]) -> dict[str, float]:
+    times = [1000 * _timed(lambda q=query: search(store, index, q.text)) for query in queries]  # type: ignore[misc]
+    return {"p50": round(quantile(times, 0.5), 1), "p95": round(quantile(times, 0.95), 1)}
+
+
+def _scores(queries: Sequence[Query], order: Callable[[str], list[str]]) -> dict[str, float]:
+    """hit@1, @5, @10 and the mean reciprocal rank of the first right session."""
+    places = []
+    for query in queries:
+        found = order(query.text)
+        right = (n for n, session in enumerate(found, 1) if session in query.sessions)
+        places.append(next(right, None))
+    count = len(places)
+    hits = {
+        f"hit@{n}": round(sum(1 for place in places if place and place <= n) / count, 3)
+        for n in (1, 5, 10)
+    }
+    return hits | {"mrr": round(sum(1 / place for place in places if place) / count, 3)}
+
+
+def _plain(texts: Sequence[SearchedText]) -> Callable[[str], list[str]]:
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE plain USING fts5(text)")
+    rows = ((n, f"{text.said}\n{text.output}") for n, text in enumerate(texts))
+    encodable = ((n, text.encode("utf-8", "replace").decode()) for n, text in rows)
+    db.executemany("INSERT INTO plain (rowid, text) VALUES (?, ?)", encodable)
+
+    def order(query: str) -> list[str]:
+        match = " OR ".join(f'"{word}"' for word in WORD.findall(query))
+        rows = db.execute("SELECT rowid FROM plain WHERE plain MATCH ? ORDER BY rank", (match,))
+        found = (texts[n].session for (n,) in rows)
+        return list(dict.fromkeys(session for session in found if session is not None))
+
+    return order
