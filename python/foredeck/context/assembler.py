@@ -62,7 +62,10 @@ class Assembler:
         record cannot be written: then the session must be opened again.
         """
         call = self._align(request)
+        # First what went out without us: it is part of what the provider has been sent.
         record_host_calls(call)
+        # The same list again, as when the host repeats a call that has failed: the prompt that is
+        # on record goes out once more, and is not counted as another call.
         repeated = repeated_record(call)
         if repeated is not None:
             return answer_again(call, repeated)

@@ -53,6 +53,7 @@ class CacheEntries:
 
     def cut(self, length: int) -> None:
         """Of the messages from `length` on nothing is as it was."""
+        # An end at `length` itself stays: it names the messages before it.
         if max(self.used, default=0) > length:
             self.used = {end: at for end, at in self.used.items() if end <= length}
 

@@ -143,10 +143,13 @@ def best_rebase(
     """
     rent = saving = cached = 0.0
     found: RebaseOffer | None = None
+    # From the back, so that each step adds one message to those that go; the last offer that
+    # holds begins earliest.
     for message in reversed(messages):
         rent += message.rent
         saving += message.saving
         cached += message.saving if message.suffix else 0.0
+        # What leaves the prompt need not be written again.
         premium = prices.premium * max(0.0, message.suffix - cached)
         if rent >= thresholds.factor * premium and ledger.allows(premium, thresholds):
             found = RebaseOffer(message.index, rent, premium, saving)

@@ -11,6 +11,8 @@ from foredeck.model.calls import CallRecord
 
 def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     """The answer to a call that was just recorded: what has changed since the answer before."""
+    # Only what has changed crosses the wire: the shim keeps the edits before `start` (EditBook),
+    # so an answer does not grow with the session. Fitting the window may change any message.
     rewritten = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not rewritten
     start = min(call.first_changed_part, call.first_new) if goes_on else 0

@@ -104,6 +104,7 @@ def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction
 def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     """What makes a rebase free, or necessary."""
     session, request = call.session, call.request
+    # On whichever branch: the provider's cache knows no branches, and they share a beginning.
     model, last = request.model, session.newest_record
     last_ms = max(last.time_ms, request.warmed_ms) if last else None
     last_model = last.model.name if last else ""

@@ -73,6 +73,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
     """Commit the record of a call that went out without us, from `edited` on as the host has it."""
     branch, kept = session.branch, session.branch.matched
     _render_as_host(branch.conversation, outcome.edited)
+    # With `ending`, what we put behind the last edited message has gone out, too.
     branch.edits.cut(outcome.edited + outcome.ending, outcome.edited)
     changed_from = min(kept, outcome.edited)
     parts = branch.conversation.parts
@@ -93,6 +94,8 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
 
 def _render_as_host(conversation: Conversation, start: int) -> None:
     """Show the messages from `start` on as the host has them."""
+    # `BranchState._send_as_host` is the same rule for stored rows. Change both or neither: an
+    # engine that is restarted replays the record, and has to go on from the same parts.
     for index in range(start, len(conversation)):
         part = conversation.parts[index]
         if part.form != "note":
@@ -104,6 +107,8 @@ def _render_as_host(conversation: Conversation, start: int) -> None:
 def _commit(session: Session, new: _NewCall) -> CallRecord:
     branch, workspace = session.branch, session.workspace
     conversation, kept = branch.conversation, branch.matched
+    # Packing and taking change what they read: long texts join `workspace.blobs`, changes count
+    # as recorded. If the commit fails, the session is forgotten and replayed from the store.
     ordinal, due = session.log.newest + 1, conversation.take_collapsible().to_record()
     document = CallDocument(
         id=call_id(session.id, ordinal),
@@ -130,9 +135,12 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
         acks=[ack.to_row() for ack in new.acks],
         cache=new.cache.to_record(),
     ).seal()
+    # `new`: of two processes on one session, the slower must not write over an ordinal that the
+    # faster has given out. It gets a `Conflict`, and asks the host for the whole list.
     workspace.put(document, new=True)
     workspace.commit()
     record = CallRecord(document.model_dump(exclude={"content"}))
+    # Only now: nothing may build on a call that the store does not have.
     session.log.add(record)
     branch.go_on(record)
     return record
@@ -148,6 +156,7 @@ def _acks(request: Request) -> list[Ack]:
 def _system_version(session: Session) -> VersionRef | None:
     """The system prompt's version, by the transaction that wrote it."""
     ref = session.frame.version
+    # The token is made by the commit, so a record in the same one cannot name it yet.
     if ref is None or ref.token != SAME_TRANSACTION or ref.object in session.workspace.pending:
         return ref
     head = session.store.head(ref.object)

@@ -51,9 +51,12 @@ def align(session: Session, request: Request) -> Alignment:
         raise OutOfSync("The host does not hold the engine's last answer.")
     items = conversation.items[: request.keep] + request.items
     without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
+    # Messages that a call has held before may have been sent on another branch: then the
+    # records have to say how.
     is_known = any(item.key.address in session.log.known for item in request.items)
     if in_step and not without_us and not is_known and request.keep == len(conversation):
         return Alignment(items, len(conversation), True, False, [])
+    # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
             session.log.unsend(call_id(session.id, outcome.call))
@@ -62,6 +65,8 @@ def align(session: Session, request: Request) -> Alignment:
     matched_id, matched, state = _match(session, base, keys)
     before = _before(session, matched_id, matched, state)
     again = _held_again(before, items[matched:])
+    # The host has changed its list (a compaction, an extension), not its branch: what was active
+    # and pinned stays so.
     if again or (matched == 0 and session.log.newest > 0):
         state.sets.become(before.sets)
     applied = (item.call_id for item in again)

@@ -95,8 +95,10 @@ def _store(session: Session, run: _ToolRun) -> Observation:
     Looks again where another engine has stored a version of one of them in between: the same
     bytes would become two versions.
     """
+    # By itself: what a conflict discards below must be the observation alone.
     if not session.workspace.empty:
         session.workspace.commit()
+    # An attempt that is given up has changed them already.
     before = session.pending.notices.copy()
     for _ in range(MAX_ATTEMPTS - 1):
         try:

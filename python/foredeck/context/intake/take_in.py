@@ -29,6 +29,7 @@ class MessageIntake:
         """
         session, conversation = self._session, self._session.branch.conversation
         objects = ObjectWriter(session)
+        # All of them before any is rendered: whether a result is in flight depends on what follows.
         for item in items[len(conversation) :]:
             conversation.append(item)
         for index in with_progress(session, range(_turn_start(items, first_new), len(items))):

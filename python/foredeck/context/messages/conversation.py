@@ -237,6 +237,7 @@ class Conversation:
         if part.subject is not None and part.shows:
             holders = self.holders.setdefault(part.subject, [])
             holders.append(index)
+            # A rebase renders in any order, but `newest_holder` takes the last one.
             if len(holders) > 1 and holders[-2] > index:
                 holders.sort()
         if part.text_hash is not None and part.shows:

@@ -149,6 +149,7 @@ def next_tip(tip: str, key: MessageKey) -> str:
     """The rolling hash after one more message: equal tips mean equal message lists.
 
     The entry id stays out of it: a host that cannot always tell it must not make known messages
-    look new. Content carries time stamps and call ids, which tell messages apart.
+    look new. Content carries time stamps and call ids, which tell messages apart, and stays what it
+    is through restarts, forks and `/tree`.
     """
     return hashlib.sha256(f"{tip}\0{key.address}".encode()).hexdigest()[:32]

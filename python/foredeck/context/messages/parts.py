@@ -2,6 +2,9 @@
 
 A recipe is a list of blocks. `{"keep": k}` stands for block `k` of the host's own message, any
 other block is sent as it is. No recipe means: as the host has it.
+
+It is kept rather than made again: the provider finds in its cache only the very bytes that it was
+sent, and another version or configuration of foredeck might write others.
 """
 
 from __future__ import annotations
@@ -86,6 +89,7 @@ class Part:
 
 def form_as_host(form: Form, subject: int | None) -> Form:
     """The form of a message of ours that went out as the host has it after all."""
+    # The host's own text shows all of the object, whatever of it had gone out before.
     return "host" if subject is not None or form in ("folded", "dropped") else form
 
 

@@ -60,6 +60,7 @@ class Rebase:
         if refreshes:
             savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
             collapsible = dict(sorted({**collapsible, **savings}.items()))
+        # Before pricing: rent runs from the call at which a piece became collapsible.
         branch.conversation.set_collapsible(collapsible.keys(), branch.depth + 1)
         decision = self._fold(collapsible, refreshes) if keeps_bytes else self._shed_objects(wanted)
         if decision.is_rebase and keeps_bytes and self.costs.unseals:
@@ -98,6 +99,7 @@ class Rebase:
             return Decision()
         refs = [ref for ref in collapsible if ref.message >= first]
         folded = fold(context, self.layout, refs, refreshes) | self._fold_more(reason)
+        # A rebase that changes no byte is none.
         if not folded and not costs.inputs.rewrites_all:
             return Decision()
         for index in folded:

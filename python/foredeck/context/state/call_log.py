@@ -54,6 +54,8 @@ class BranchState:
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
+        # In the order of the live call. The rows of the record come last: a call that went out
+        # without us has taken in results of its own, and its rows say how those are shown.
         self.cut(record.kept)
         self.keys.extend(record.keys)
         if record.is_host:
@@ -116,6 +118,8 @@ class BranchState:
 
     def _send_as_host(self, edited: int) -> None:
         """Messages from `edited` on went out as the host has them."""
+        # `_render_as_host` (calls/recording.py) is the same rule for live parts. Change both or
+        # neither: a resumed session must go on byte for byte.
         for index, row in self.rows.items():
             if index >= edited and row.form != "note":
                 form = form_as_host(row.form, row.subject)
@@ -218,6 +222,8 @@ class CallLog:
             tip = next_tip(tip, key)
             if tip in self.by_tip:
                 best, length = self.by_tip[tip], count
+        # A tip is found only where a record's whole list begins `keys`. One that differs later on
+        # may share more, so every record is looked at, unless there is no more to share.
         if length == len(keys):
             return best, length
         for id, shared in self._shared(keys).items():
@@ -230,6 +236,8 @@ class CallLog:
         found: dict[str, int] = {}
         for id, record in self.records.items():
             kept = record.kept
+            # Parents stand before their children. Where a parent shares less than its child has
+            # kept of it, the child shares no more than the parent.
             before = kept if kept == 0 else min(kept, found.get(record.parent or "", 0))
             if before == kept:
                 before += shared_length(record.addresses, keys, kept)

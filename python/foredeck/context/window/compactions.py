@@ -60,6 +60,8 @@ def compact(
     covers = [item.key.address for item in items]
     by = f"foredeck {request.max_chars}" if written is None else f"{writer} {hash_text(written)}"
     id = compaction_id(session.id, covers, previous if before else None, by)
+    # The id follows from what is covered: after a crash before the call record, or on another
+    # branch, the same messages get the same summary.
     known = session.store.get(id, CompactionDocument)
     if known is None:
         ordinal = session.index.by_object.get(id, len(session.index) + 1)
