@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import os
@@ -12,12 +13,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from test_codex import LINES as CODEX_LINES
+from test_pi_history import LINES as PI_LINES
 from written_histories import (
     SESSION,
     START_MS,
     ClaudeCode,
+    Line,
     claude_code_session,
     said,
     state_of,
@@ -264,6 +269,58 @@ def test_a_killed_reading_goes_on(tmp_path: Path) -> None:
     assert state_of(killed) == state_of(whole)
     killed.close()
     whole.close()
+
+
+def test_two_readings_at_once_store_everything_once(tmp_path: Path) -> None:
+    file = big_history(tmp_path / "big.jsonl", 400)
+    home = tmp_path / "home"
+    command = [sys.executable, "-m", "foredeck.cli.main", "ingest", str(file)]
+    environment = {**os.environ, "FOREDECK_HOME": str(home)}
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(2)]
+    for running in both:
+        running.wait()
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    raced, whole = open_sqlite(home / "foredeck.db"), open_sqlite(tmp_path / "whole.db")
+    ingest(whole, file)
+    assert state_of(raced) == state_of(whole)
+    raced.close()
+    whole.close()
+
+
+ODD: list[Any] = [
+    *(None, True, -1, 1e300, 10**30, "", "\ud800", "a\0b", "session:x", "../..", [], {}, [None]),
+    *({"type": 5}, {"type": "text", "text": 5}, {"type": "image", "data": 5}, "x" * 5000),
+    {"type": "toolCall", "id": 5, "name": [], "arguments": []},
+]
+
+
+def spots(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place within a JSON value: what holds it, and its key there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items:
+        yield value, key
+        if isinstance(item, dict | list):
+            yield from spots(item)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("lines", [claude_code_session().lines, CODEX_LINES, PI_LINES])
+def test_no_odd_value_ends_a_reading(
+    store: SqliteStore, tmp_path: Path, lines: list[Line], seed: int
+) -> None:
+    chance = random.Random(seed)
+    odd: list[Line] = json.loads(json.dumps(lines))
+    for _ in range(chance.choice([1, 2, 5])):
+        holder, key = chance.choice(list(spots(odd[chance.randrange(len(odd))])))
+        holder[key] = copy.deepcopy(chance.choice(ODD))
+    file = write_lines(tmp_path / "a.jsonl", odd[: chance.randrange(1, len(odd))])
+    ingest(store, file)
+    ingest(store, write_lines(file, odd))
+    for head in store.query("session"):
+        session = head.fields["session_id"]
+        turns = len(store.query("turn", {"session": session}))
+        assert head.fields["ingested"]["exchanges"] == turns
+        render_chat(store, session, turns)
 
 
 HISTORY = Path(__file__).parents[3] / "shared" / "history"

@@ -13,7 +13,7 @@ from written_histories import START_MS, write_lines
 
 from foredeck.cli.main import main
 from foredeck.histories.ingesting import ingest_files
-from foredeck.hosts.pi.chat import render_chat
+from foredeck.hosts.pi.chat import chat_fields, render_chat
 from foredeck.hosts.pi.transcripts import load_transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
@@ -85,6 +85,15 @@ def test_all_branches_are_read(tmp_path: Path, store: SqliteStore) -> None:
     chat = render_chat(store, PI_SESSION, 6)
     assert "Another branch." in chat
     assert chat.endswith("--- compactionSummary\nRan three.\n")
+
+
+def test_messages_of_an_old_pi_stay_as_they_are(tmp_path: Path, store: SqliteStore) -> None:
+    """An answer whose content is a string, and which names no reason to stop."""
+    old = {"role": "assistant", "content": "As it was."}
+    file = write_lines(tmp_path / "a.jsonl", [HEADER, entry(1, user("Well?")), entry(2, old)])
+    ingest_files(store, [file])
+    (turn,) = chat_fields(store, PI_SESSION, 1)["turns"]
+    assert turn["assistant"] == {**old, "timestamp": START_MS + 2000}
 
 
 def test_a_fork_names_its_parent(tmp_path: Path, store: SqliteStore) -> None:

@@ -55,6 +55,8 @@ class Exchange:
         """The whole answer: its parts in order, with what the last one says of it."""
         if not self.answer:
             return None
+        if self.answer[0].group is None:
+            return self.answer[0].message
         whole: Message = {}
         for part in self.answer:
             whole |= part.message
@@ -108,7 +110,9 @@ class _Grouping:
     def _is_another(self, answer: HistoryMessage) -> bool:
         """Whether a part of an answer begins a new exchange."""
         known = self._open.answer
-        return known[-1].group != answer.group if known else bool(self._open.results)
+        if not known:
+            return bool(self._open.results)
+        return answer.group is None or known[-1].group != answer.group
 
     def close(self) -> Iterator[Exchange]:
         """What is left at the end."""

@@ -14,6 +14,7 @@ from foredeck.histories.records import (
     Record,
     folder,
     milliseconds,
+    other_block,
     session_id,
     tool_call_id,
 )
@@ -80,23 +81,26 @@ def _record(line: Line, session: str, message: Message) -> HistoryMessage:
         session,
         line.place,
         line.size,
-        _with_safe_ids(message, session, line.place),
+        _sound(message, session, line.place),
         entry=entry if isinstance(entry, str) else None,
-        group=str(line.place.line) if message["role"] == "assistant" else None,
     )
 
 
-def _with_safe_ids(message: Message, session: str, place: Place) -> Message:
-    """The message, its tool call ids replaced where they could be taken for those of others."""
-    if message["role"] == "toolResult":
-        return {**message, "toolCallId": tool_call_id(message.get("toolCallId"), session, place)}
+def _sound(message: Message, session: str, place: Place) -> Message:
+    """The message as it is, but for what no Pi writes: texts that are none, and tool call ids that
+    could be taken for those of other objects."""
     content = message.get("content")
-    if message["role"] != "assistant" or not isinstance(content, list):
+    if isinstance(content, list):
+        blocks = [_sound_block(block, session, place) for block in content]
+        message = message if blocks == content else {**message, "content": blocks}
+    if message["role"] != "toolResult":
         return message
-    blocks = [
-        {**block, "id": tool_call_id(block.get("id"), session, place)}
-        if isinstance(block, dict) and block.get("type") == "toolCall"
-        else block
-        for block in content
-    ]
-    return {**message, "content": blocks}
+    return {**message, "toolCallId": tool_call_id(message.get("toolCallId"), session, place)}
+
+
+def _sound_block(block: Any, session: str, place: Place) -> Any:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind == "toolCall":
+        return {**block, "id": tool_call_id(block.get("id"), session, place)}
+    is_text = kind not in ("text", "thinking") or isinstance(block.get(kind), str)
+    return block if is_text else other_block(block)

@@ -66,7 +66,7 @@ class HistoryMessage:
     entry: str | None = None
     """The agent's own id of the line."""
     group: str | None = None
-    """Of an answer: parts with the same name belong to one answer."""
+    """Of an answer: parts with the same name belong to one answer; None for a whole one."""
 
     @property
     def role(self) -> str:
