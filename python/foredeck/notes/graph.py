@@ -294,7 +294,9 @@ def _allows(chosen: Collection[int] | None, number: int) -> bool:
 
 
 def _node(row: Sequence[Any]) -> Node:
-    _, id, type_, title, path, gone = map(loaded, row)
+    if bytes in map(type, row):
+        row = tuple(map(loaded, row))
+    _, id, type_, title, path, gone = row
     return Node(id, type_ or "unknown", title or id, path, bool(gone))
 
 

@@ -198,6 +198,8 @@ def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int,
 
 
 def _row(row: tuple[Any, ...]) -> ReferenceRow:
-    number, owner, target, relation, embed, *rest, pin = map(loaded, row)
+    if bytes in map(type, row):
+        row = tuple(map(loaded, row))
+    number, owner, target, relation, embed, *rest, pin = row
     reference = Reference(target, relation, bool(embed), *rest)
     return ReferenceRow(number, owner, reference, None if pin is None else json.loads(pin))
