@@ -17,8 +17,8 @@ from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.model.kinds import kind_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.derived import read_derived, write_derived
 from foredeck.store.protocol import Batch
+from foredeck.store.session_cache import read_cached, write_cached
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.journal.store import JournaledStore
 from foredeck.xtdb.opening import open_copy, open_database
@@ -56,11 +56,11 @@ def bytes_in(home: Path) -> bytes:
 
 def test_what_was_found_in_its_texts_goes_with_a_session(home: Path) -> None:
     for session in ("first", "second"):
-        write_derived(home, session, b"names")
+        write_cached(home, session, b"names")
     assert forget(home, "first", "--dry-run") == 0
-    assert read_derived(home, "first") == b"names"
+    assert read_cached(home, "first") == b"names"
     assert forget(home, "first", "--yes") == 0
-    assert (read_derived(home, "first"), read_derived(home, "second")) == (None, b"names")
+    assert (read_cached(home, "first"), read_cached(home, "second")) == (None, b"names")
 
 
 def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.engine import resumption
 from foredeck.hosts.pi.messages import to_item
-from foredeck.store.derived import FOLDER, MAX_FILES, read_derived, write_derived
+from foredeck.store.session_cache import FOLDER, MAX_FILES, read_cached, write_cached
 
 BOUNDED = settings(
     max_examples=40,
@@ -150,20 +150,20 @@ def test_another_format_is_ignored() -> None:
 
 
 def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
-    write_derived(tmp_path, "s", b"something")
+    write_cached(tmp_path, "s", b"something")
     (file,) = (tmp_path / FOLDER).iterdir()
-    assert (read_derived(tmp_path, "s"), file.stat().st_mode & 0o777) == (b"something", 0o600)
-    assert read_derived(tmp_path, "t") is None
+    assert (read_cached(tmp_path, "s"), file.stat().st_mode & 0o777) == (b"something", 0o600)
+    assert read_cached(tmp_path, "t") is None
     whole = file.read_bytes()
     for at in range(len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        assert read_derived(tmp_path, "s") is None
+        assert read_cached(tmp_path, "s") is None
         file.write_bytes(whole[:at])
-        assert read_derived(tmp_path, "s") is None
+        assert read_cached(tmp_path, "s") is None
 
 
 def test_as_many_are_kept_as_are_of_use(tmp_path: Path) -> None:
     for number in range(MAX_FILES + 3):
-        write_derived(tmp_path, f"s{number}", b"x")
+        write_cached(tmp_path, f"s{number}", b"x")
     assert len(list((tmp_path / FOLDER).iterdir())) == MAX_FILES
-    assert read_derived(tmp_path, f"s{MAX_FILES + 2}") == b"x"
+    assert read_cached(tmp_path, f"s{MAX_FILES + 2}") == b"x"

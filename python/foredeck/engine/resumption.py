@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
-from foredeck.store.derived import read_derived, write_derived
+from foredeck.store.session_cache import read_cached, write_cached
 
 MIN_MESSAGES = 200
 """Reading fewer messages again takes only a few milliseconds."""
@@ -15,7 +15,7 @@ MIN_MESSAGES = 200
 
 def recall_uses(home: Path, session: str, uses: Uses) -> None:
     """Start `uses` from what was kept of the session, if anything was."""
-    data = read_derived(home, session)
+    data = read_cached(home, session)
     uses.kept = None if data is None else KeptUses.from_bytes(data)
 
 
@@ -25,4 +25,4 @@ def keep_uses(home: Path, session: str, uses: Uses) -> None:
         return
     uses.kept = uses.keep()
     with suppress(OSError):
-        write_derived(home, session, uses.kept.to_bytes())
+        write_cached(home, session, uses.kept.to_bytes())

@@ -15,11 +15,11 @@ from foredeck.config import Config
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id, session_of
 from foredeck.model.records import ForgottenDocument, forgotten_id
-from foredeck.store.derived import drop_derived
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
 from foredeck.store.references import in_message, references
 from foredeck.store.registry import store_kind
+from foredeck.store.session_cache import drop_cached
 
 CHUNK = 500
 
@@ -114,7 +114,7 @@ def forget(
         advance(plan.session)
         ids = sorted(plan.documents, key=lambda id: id.startswith("session:"))
         kind.erase(config, ids, plan.blobs, plan.looked)
-        drop_derived(config.home, plan.session)
+        drop_cached(config.home, plan.session)
 
 
 def _tombstone(plan: Forgetting) -> ForgottenDocument:

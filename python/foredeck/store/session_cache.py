@@ -1,7 +1,8 @@
 """A cache of what was worked out from stored sessions, in files of the state folder.
 
 Each file is of one session and holds its own hash: one that is damaged, unreadable or from another
-version of foredeck counts as absent. Nothing is lost with the whole folder.
+version of foredeck counts as absent. Nothing is lost with the whole folder. The layers that follow
+the store (`foredeck.derived`) are something else, and lie in another folder.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MAX_BYTES = 256 * 1024 * 1024
 """A file that unpacks to more is not read."""
 
 
-def read_derived(home: Path, session: str) -> bytes | None:
+def read_cached(home: Path, session: str) -> bytes | None:
     """What this version of foredeck keeps of a session; None where there is nothing."""
     try:
         head, _, packed = _file(home, session).read_bytes().partition(b"\n")
@@ -33,7 +34,7 @@ def read_derived(home: Path, session: str) -> bytes | None:
         return None
 
 
-def write_derived(home: Path, session: str, data: bytes) -> None:
+def write_cached(home: Path, session: str, data: bytes) -> None:
     """Keep something of a session (0600), in place of what was kept before. Raises `OSError`."""
     file = _file(home, session)
     file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -49,7 +50,7 @@ def write_derived(home: Path, session: str, data: bytes) -> None:
     _prune(file.parent)
 
 
-def drop_derived(home: Path, session: str) -> None:
+def drop_cached(home: Path, session: str) -> None:
     """Remove what was kept of a session: it holds words of its texts."""
     file = _file(home, session)
     for found in [file, *file.parent.glob(f"{file.stem}.*")]:
