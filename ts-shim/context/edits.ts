@@ -95,6 +95,7 @@ export function applyEdits(
   const result: HostMessage[] = [];
   const insert = (at: number) => {
     const ours = at < limit || (ending && at === limit) ? book.insertsBefore(at) : undefined;
+    // Copies: whoever gets the list may change it, and the book is used again at the next call.
     if (ours) result.push(...structuredClone(ours));
   };
   let index = 0;

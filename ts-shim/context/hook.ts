@@ -91,6 +91,8 @@ export class ContextHook {
     let prefix = 0;
     try {
       prefix = this.inForce.commonPrefix(list);
+      // One deadline for everything that follows (the start of the engine, the request, a request to
+      // its successor): Pi itself waits without a limit.
       const until = Date.now() + this.deadlineMs();
       return await this.decide({ ctx, all, list, prefix, until });
     } catch (error) {
@@ -154,6 +156,8 @@ export class ContextHook {
 
   private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {
     const { engine, host } = this.deps;
+    // Taken before the wait: if the engine is replaced meanwhile, its successor does not know what
+    // this answer was given for.
     const { generation } = engine;
     const { list } = call;
     if (list.length - keep > MANY_MESSAGES) {
@@ -189,6 +193,7 @@ export class ContextHook {
   }
 
   private send(call: Call, record: number): HostMessage[] | undefined {
+    // Pi sends nothing after an abort: the engine must not take its prompt for one that was sent.
     if (call.ctx.signal?.aborted) {
       const sent = { edited: 0, messages: call.list.length, reason: "user", call: record };
       this.outcomes.without("aborted", sent);

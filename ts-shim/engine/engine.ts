@@ -189,6 +189,7 @@ export class Engine {
       const options = { deadlineMs: INITIALIZE_MS, holdsProcess: false };
       this.onInitialized(parseInfo(await process.peer.request("initialize", hello, options)));
     } catch (error) {
+      // `onExit`, or whoever has ended it on purpose, has seen to it.
       if (this.process !== process) return;
       // What the engine says about itself will not change by starting it again.
       if (error instanceof RpcError) this.abandon(process, error);
@@ -216,6 +217,7 @@ export class Engine {
   }
 
   private onExit(process: EngineProcess, reason: string, started: boolean): void {
+    // It was ended on purpose, which is no crash.
     if (this.process !== process) return;
     this.process = null;
     if (!started) {

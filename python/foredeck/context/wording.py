@@ -244,7 +244,7 @@ def no_longer_above(ordinal: int) -> str:
 
 
 def go_on() -> str:
-    """Closes a turn whose beginning was put away, where reasoning was bound to it."""
+    """Closes a turn whose beginning was compacted, where reasoning was bound to it."""
     return "[foredeck] The messages above were cut down to fit the context window. Go on."
 
 

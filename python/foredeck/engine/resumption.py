@@ -24,5 +24,6 @@ def keep_uses(home: Path, session: str, uses: Uses) -> None:
     if uses.read - (0 if uses.kept is None else uses.kept.count) < MIN_MESSAGES:
         return
     uses.kept = uses.keep()
+    # The next engine can find it again, so a full disk fails nothing here.
     with suppress(OSError):
         write_cached(home, session, uses.kept.to_bytes())

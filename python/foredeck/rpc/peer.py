@@ -166,6 +166,7 @@ class Peer:
         ordered = request.method is not None and request.method.ordered
         async with self._order if ordered else contextlib.nullcontext():
             response = await dispatch(request, self._table)
+            # Still in turn, so that answers leave in the order of their requests.
             if response is not None:
                 self._answer(request, response)
 
@@ -184,6 +185,7 @@ class Peer:
         request = self._open.get(request_id) if request_id is not None else None
         if request is None or request.task is None:
             log.debug("nothing to cancel under id %.100r", request_id)
+        # Once its work is done, cancelling would only lose the answer.
         elif not request.settled:
             request.task.cancel()
 

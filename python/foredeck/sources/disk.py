@@ -197,6 +197,7 @@ class DiskSource:
                 return self._first_mention(place, role, known)
             if role == "listed" or (not known.has_content and os.path.exists(place.local)):
                 return unchanged(place, role, known, known.state)
+        # A path that has become a link names another file now, with an object of its own.
         linked = self._filesystems.real(place.local) != place.local
         seen = Look("missing") if linked else self._look(place.local, known)
         return self._seen(place, role, known, seen, by, cautious=cautious)
@@ -232,6 +233,8 @@ class DiskSource:
             self._last[local] = _Last(
                 seen.kind,
                 seen.source_hash,
+                # Without it a file that was changed a moment ago is read again next time: it could
+                # change once more within one tick of its time stamp.
                 print_ if seen.trusted else None,
                 seen.device,
                 None if print_ is None else print_[:2],

@@ -306,6 +306,8 @@ class FileTracker:
             flooded, self._flooded = self._flooded, False
             self._events = 0 if flooded else self._events
             files = self._files() if flooded else [f for p in dirty if (f := self._file(p))]
+        # Stamped before the listener looks: what changes in between differs from the stamp and is
+        # reported again, so nothing is lost.
         gone = [file for file in files if not self._restamp(file)]
         if gone and self._arrivals:
             arrivals = list(self._arrivals)

@@ -64,7 +64,7 @@ def decide_compaction(
 
 
 def finish_compaction(session: Session, summary: str, writer: Writer = "model") -> Compacted | None:
-    """Somebody else has written the summary: the object of what was put away."""
+    """Somebody else has written the summary: the object of what was compacted."""
     request = session.pending.take_compaction()
     if request is None or not request.items or not summary:
         return None

@@ -1,4 +1,4 @@
-"""Stretches of chat that were put away: made, found again, and shown turn by turn."""
+"""Stretches of chat that were compacted: made, found again, and shown turn by turn."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def compact(
 
     `first`: number of the first user turn. `previous`: id of the compaction whose summary stands
     before them. `written`: the summary of the host's model, or of whoever `writer` names. What was
-    put away before gets the summary that it got then.
+    compacted before gets the summary that it got then.
     """
     before = None if previous is None else session.workspace.head(previous)
     covers = [item.key.address for item in items]

@@ -110,7 +110,7 @@ def _question(given: SummaryInput, room: int) -> list[str]:
 
 
 def _under_way(turn: ChatTurn) -> bool:
-    """Whether a turn goes on after what is put away of it."""
+    """Whether a turn goes on after what is compacted of it."""
     last = turn.items[-1]
     return last.kind != "assistant" or bool(last.calls) or last.void
 

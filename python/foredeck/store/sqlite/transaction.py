@@ -17,7 +17,9 @@ def immediate(db: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
         db.execute("COMMIT")
+    # Also when the user interrupts: the lock would stay taken.
     except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise

@@ -190,9 +190,11 @@ class SqliteWriter:
             raise Conflict(f"{version.id!r} is a {type_} here, not a {version.type}")
         keys = _keys_of_head(version, columns)
         if order_of(transaction) > order_of(Origin(head_token, head_time)):
+            # Look-ups find newest versions only: entries that the new one does not have must go.
             rows.stale_keys.extend((key, document) for key in keys - version.keys)
             rows.keys.extend((key, document) for key in version.keys - keys)
             rows.heads.append((number, document))
+        # Not newer than what is here: imported or fetched late, or written once more.
         elif self._is_repeated(version, document, number):
             return False
         rows.versions.append((number, document, *version.columns))
