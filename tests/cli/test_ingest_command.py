@@ -95,6 +95,8 @@ def test_the_session_can_be_listed_shown_exported_and_forgotten(
     run(capsys, "forget", SESSION, "--yes")
     out, _ = run(capsys, "ingest", str(user / ".claude"))
     assert "1 session left out: they were forgotten" in out
+    out, _ = run(capsys, "ingest", str(user / ".claude"), "--forgotten")
+    assert "1 new session, 0 with more in them; 3 messages, 1 tool call" in out
 
 
 def test_without_a_path_it_says_what_lies_there(

@@ -40,7 +40,13 @@ def _run(args: Namespace) -> int:
         _store(args) as store,
         Progress("reading histories, message") as progress,
     ):
-        report = ingest_files(store, files, dry=args.dry_run, advance=progress.advance)
+        report = ingest_files(
+            store,
+            files,
+            dry=args.dry_run,
+            forgotten=args.forgotten,
+            advance=progress.advance,
+        )
     if args.json:
         print_json(report.as_fields() | {"dry_run": args.dry_run})
     else:
@@ -116,7 +122,7 @@ def _print_report(report: Report, *, dry: bool) -> None:
     if report.recorded:
         print(f"{counted(report.recorded, 'session')} left alone: foredeck recorded them itself")
     if report.forgotten:
-        print(f"{counted(report.forgotten, 'session')} left out: they were forgotten")
+        print(f"{counted(report.forgotten, 'session')} left out: they were forgotten (--forgotten)")
     _print_counts("could not be read", report.unreadable)
     _print_counts("hold nothing that was said", report.other)
     for path, reason in list(report.skipped.items())[:MAX_LISTED]:
@@ -145,6 +151,11 @@ def _configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--yes", action="store_true", help="without PATH: read what is found without asking"
+    )
+    parser.add_argument(
+        "--forgotten",
+        action="store_true",
+        help="also read sessions that `foredeck forget` has erased",
     )
     add_json_flag(parser)
     add_config_flags(parser)

@@ -18,8 +18,8 @@ from foredeck.histories.writer import SessionWriter
 from foredeck.store.protocol import Store
 
 DIFFERENT = (
-    "differs from what was read of its session before, from {}: `foredeck forget` that session to "
-    "read this file instead"
+    "differs from what was read of its session before, from {}: `foredeck forget` that session, "
+    "then `foredeck ingest --forgotten`, to have this file instead"
 )
 BUSY = "is being read in by another process"
 UNKNOWN = "holds no session of Pi, Claude Code or Codex"
@@ -64,9 +64,11 @@ def ingest_files(
     paths: Iterable[Path],
     *,
     dry: bool = False,
+    forgotten: bool = False,
     advance: Advance = lambda _messages: None,
 ) -> Report:
     """Read files into the store. `dry`: find out what that would do, and store nothing.
+    `forgotten`: read sessions that were erased, too.
 
     Raises `StoreError` where the store fails; the same call goes on from there later.
     """
@@ -78,7 +80,7 @@ def ingest_files(
             if format is None:
                 report.skipped[str(path)] = UNKNOWN if state[0] else EMPTY
             else:
-                _FileReading(store, path, state, report, dry).run(format, advance)
+                _FileReading(store, path, state, report, dry, forgotten).run(format, advance)
         except OSError as error:
             report.skipped[str(path)] = f"cannot be read: {error.strerror or error}"
         advance(0)
@@ -89,13 +91,20 @@ class _FileReading:
     """One file, with the sessions in it."""
 
     def __init__(
-        self, store: Store | None, path: Path, state: FileState, report: Report, dry: bool
+        self,
+        store: Store | None,
+        path: Path,
+        state: FileState,
+        report: Report,
+        dry: bool,
+        forgotten: bool,
     ) -> None:
         self._store = store
         self._path = path.resolve()
         self._state = state
         self._report = report
         self._dry = dry
+        self._forgotten = forgotten
         self._sessions: dict[str, _SessionReading | None] = {}
         """By id; None for those that are left alone."""
 
@@ -135,7 +144,7 @@ class _FileReading:
         if standing.kind == "recorded":
             self._report.recorded += 1
             return None
-        if standing.kind == "forgotten":
+        if standing.kind == "forgotten" and not self._forgotten:
             self._report.forgotten += 1
             return None
         progress = standing.progress
