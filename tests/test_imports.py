@@ -26,17 +26,8 @@ CONTEXT = (
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
     *("clock", "protocol", "location", "fields", "lazy_fields", "verify", "references", "whole"),
-    *(
-        "kind",
-        "registry",
-        "sqlite",
-        "session_cache",
-        "quarantine",
-        "opening",
-        "copying",
-        "portable",
-    ),
-    "forgetting",
+    *("kind", "registry", "sqlite", "session_cache", "quarantine", "opening", "copying"),
+    *("portable", "forgetting"),
 )
 
 #: The same within `xtdb`.

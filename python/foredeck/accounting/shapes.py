@@ -10,6 +10,7 @@ from typing import Any
 
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import block_chars
+from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.transcripts import Message
 
 
@@ -33,7 +34,7 @@ class Shape:
 def is_sent(message: Message) -> bool:
     """Whether the host sends the message at all: not what failed, was aborted or is kept out."""
     if message.get("role") == "assistant":
-        return message.get("stopReason") not in ("error", "aborted")
+        return message.get("stopReason") not in UNSENT_STOPS
     return not message.get("excludeFromContext")
 
 

@@ -169,12 +169,14 @@ def _print_section(heading: str, lines: list[str]) -> None:
 
 
 def _heading(number: int, message: dict[str, Any], prompt: Prompt) -> str:
+    from foredeck.hosts.pi.messages import UNSENT_STOPS
+
     words = [str(number + 1), str(message.get("role"))]
     if message.get("role") == "toolResult":
         words += [str(message.get("toolName")), str(message.get("toolCallId"))]
         words += ["failed"] if message.get("isError") else []
     notes = []
-    if message.get("stopReason") in ("error", "aborted"):
+    if message.get("stopReason") in UNSENT_STOPS:
         notes.append(f"{message['stopReason']}: the host does not send it")
     if message.get("excludeFromContext"):
         notes.append("the host does not send it")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from foredeck.hosts.pi.inherited import Inherited, inherited_turns
-from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.records import turn_id
@@ -149,7 +149,7 @@ class _Chat:
 def _message(message: Message) -> Iterator[str]:
     role = message.get("role") or "message"
     content = message.get("content")
-    if role == "assistant" and message.get("stopReason") in ("error", "aborted"):
+    if role == "assistant" and message.get("stopReason") in UNSENT_STOPS:
         role = f"assistant ({message['stopReason']})"
     if isinstance(content, list):
         yield from _blocks(role, [block for block in content if isinstance(block, dict)])

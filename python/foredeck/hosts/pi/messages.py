@@ -42,6 +42,8 @@ _BESIDE: dict[str, tuple[str, ...]] = {"assistant": _META, "toolResult": ("detai
 _NAMED = {
     role: frozenset((*_COMMON, *fields, *_BESIDE.get(role, ()))) for role, fields in _FIELDS.items()
 }
+UNSENT_STOPS = frozenset({"error", "aborted"})
+"""Stop reasons of answers that Pi's adapters leave out of a request, calls and all."""
 _PLAIN_SIGNATURES = frozenset({"reasoning_content", "reasoning", "reasoning_text"})
 """What OpenAI-compatible adapters keep as a "signature": the name of a field, not a seal."""
 
@@ -98,7 +100,7 @@ def _assistant(message: Message, key: MessageKey, time_ms: int) -> Item:
             if block.get("type") == "toolCall"
         ],
         signed=any(map(is_signed, blocks)),
-        void=message.get("stopReason") in ("error", "aborted"),
+        void=message.get("stopReason") in UNSENT_STOPS,
         meta={name: message[name] for name in _META if message.get(name) is not None},
         usage=to_usage(message.get("usage")),
         model=f"{message.get('provider') or ''}/{message.get('model') or ''}",

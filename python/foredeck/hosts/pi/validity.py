@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from foredeck.hosts.pi.messages import Message
+from foredeck.hosts.pi.messages import UNSENT_STOPS, Message
 
 SENT_ROLES = frozenset(
     {
@@ -41,7 +41,7 @@ def find_faults(messages: Sequence[Message]) -> list[str]:
         faults.extend(f"message {at}: call {id} has no result" for id, at in pending.items())
         pending = {}
         if role == "assistant":
-            if message.get("stopReason") in ("error", "aborted"):
+            if message.get("stopReason") in UNSENT_STOPS:
                 continue
             if not begun:
                 faults.append(f"message {index}: the list begins with an answer")
