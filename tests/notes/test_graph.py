@@ -27,6 +27,7 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
+from foredeck.notes.expanding import expand
 from foredeck.notes.graph import Graph, Selection
 from foredeck.notes.layer import LAYER
 from foredeck.sources.versions import link_move
@@ -301,9 +302,46 @@ def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
     vault.store.commit(Batch(puts=[call.seal()]))
     vault.delete("/v/a.md")
     (edge,) = graph_of(vault).links("toolu_1")
-    assert (edge.target, edge.reference.static, edge.token) == (head.id, True, head.token)
+    assert (edge.target, edge.reference.static, edge.pin) == (head.id, True, pin)
     vault.write("/v/b.md", "new")
     assert [e.reference.relation for e in graph_of(vault).links("toolu_1")] == ["reads", "touches"]
+
+
+def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> None:
+    vault.write("/v/a.md", "old")
+    head = vault.store.head(id_of("/v/a.md"))
+    assert head is not None
+    hashes = {n: head.fields[n] for n in ("content_hash", "text_hash", "metadata_view_hash")}
+    pin = {"object": head.id, "version": 1, "token": head.token, **hashes}
+    wrong = {**pin, "text_hash": "0" * 64}
+    for id, recorded in (("toolu_1", pin), ("toolu_2", wrong)):
+        call = ToolcallDocument(
+            id=id, **{"tool": "read", "provenance": PROVENANCE, "file_pin": recorded}
+        )
+        vault.store.commit(Batch(puts=[call.seal()]))
+    member = MemberDocument(
+        id=member_id("s1", 1),
+        **{"session": "s1", "ordinal": 1, "object": head.id, "object_type": "file", "pin": pin},
+    )
+    vault.store.commit(Batch(puts=[member.seal()]))
+    vault.write("/v/a.md", "new")
+    vault.write("/v/b.md", "[[@1 v1]]")
+    vault.write("/v/d/c.md", "[[@1 v9]]")
+    for ordinal, path in ((2, "/v/b.md"), (3, "/v/d/c.md")):
+        met = member.model_copy(
+            update={"id": member_id("s1", ordinal), "ordinal": ordinal, "object": id_of(path)}
+        )
+        vault.store.commit(Batch(puts=[met.seal()]))
+    graph = graph_of(vault)
+
+    def expanded(id: str) -> tuple[str | None, str]:
+        item = expand(vault.store, graph, [id], depth=1, budget=1000)[1]
+        return item.content, item.note
+
+    assert expanded("toolu_1") == ("old", "")
+    assert expanded("toolu_2") == (None, "what is stored is not the version that was recorded")
+    assert expanded(id_of("/v/b.md")) == ("old", "")
+    assert expanded(id_of("/v/d/c.md")) == (None, "@1 has no v9")
 
 
 def test_names_that_are_no_text_are_kept_apart(vault: Vault) -> None:

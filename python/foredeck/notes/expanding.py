@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from foredeck.errors import Corrupt
+from foredeck.errors import Corrupt, Missing
 from foredeck.model.kinds import kind_of
-from foredeck.notes.graph import EVERYTHING, Graph, Node, Selection
+from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
+from foredeck.notes.pinned import NotAsRecorded, pinned_head
 from foredeck.store.protocol import Store, Token
 
-FULL = "full"
-METADATA = "metadata"
 LONGEST_FENCE = 3
 
 
@@ -49,8 +48,8 @@ def expand(
     """
     found = []
     left = budget
-    for node, distance, token in _reached(graph, ids, depth, selection):
-        text, note = _text(store, node, token, content)
+    for node, distance, edge in _reached(graph, ids, depth, selection):
+        text, token, note = _text(store, node, edge, content)
         size = len(text or "")
         if size > left:
             text, note = None, f"{size:,} characters: over the budget"
@@ -62,38 +61,44 @@ def expand(
 
 def _reached(
     graph: Graph, ids: Iterable[str], depth: int, selection: Selection
-) -> list[tuple[Node, int, str | None]]:
-    """What references lead to, breadth first, in the order in which they are written."""
+) -> list[tuple[Node, int, Edge | None]]:
+    """What references lead to, breadth first, in the order in which they are written; each with
+    the reference that led to it first."""
     ring = [node for id in dict.fromkeys(ids) if (node := graph.node(id)) is not None]
-    found = {node.id: (node, 0, None) for node in ring}  # type: dict[str, tuple[Node, int, str | None]]
+    found: dict[str, tuple[Node, int, Edge | None]] = {n.id: (n, 0, None) for n in ring}
     for distance in range(1, depth + 1):
         edges = [edge for node in ring for edge in graph.links(node.id)]
         ring = []
         for edge in edges:
             node = graph.node(edge.target)
-            wanted = not selection.relations or edge.reference.relation in selection.relations
-            if node is None or node.id in found or not wanted:
-                continue
-            if selection.types and node.type not in selection.types:
-                continue
-            found[node.id] = (node, distance, edge.token)
-            ring.append(node)
+            if node is not None and node.id not in found and _is_wanted(node, edge, selection):
+                found[node.id] = (node, distance, edge)
+                ring.append(node)
     return list(found.values())
 
 
-def _text(store: Store, node: Node, token: str | None, wanted: bool) -> tuple[str | None, str]:
-    if not wanted:
-        return None, ""
-    head = store.head(node.id, None if token is None else Token(token))
-    if head is None:
-        return None, "not stored"
+def _is_wanted(node: Node, edge: Edge, selection: Selection) -> bool:
+    by_type = not selection.types or node.type in selection.types
+    return by_type and (not selection.relations or edge.reference.relation in selection.relations)
+
+
+def _text(
+    store: Store, node: Node, edge: Edge | None, wanted: bool
+) -> tuple[str | None, Token | None, str]:
+    """Content, the version where a static reference fixed it, and why there is no content."""
+    token = None
     try:
-        document = store.get(node.id, kind_of(head.type), head.token)
-    except Corrupt as error:
-        return None, f"what is stored is not what was recorded: {error}"
+        pinned = None if edge is None else pinned_head(store, edge)
+        token = None if pinned is None else pinned.token
+        head = pinned or store.head(node.id)
+        if head is None:
+            return None, token, "not stored"
+        document = store.get(node.id, kind_of(head.type), head.token) if wanted else None
+    except (Corrupt, Missing, NotAsRecorded) as error:
+        return None, token, str(error)
     if document is None or document.content is None:
-        return None, str(head.fields.get("state") or "no text")
-    return document.content, ""
+        return None, token, str(head.fields.get("state") or "no text") if wanted else ""
+    return document.content, token, ""
 
 
 def as_markdown(found: Iterable[Expanded]) -> str:

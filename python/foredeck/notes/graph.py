@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,6 @@ from foredeck.notes.layer import loaded, stored
 from foredeck.notes.names import folded
 from foredeck.notes.parsed import Reference
 from foredeck.notes.resolving import (
-    ReferenceRow,
     Resolution,
     references_at,
     references_of,
@@ -43,12 +42,13 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One reference from an object to another; `token` is the version that a static one means."""
+    """One reference from an object to another; `pin` has the fields of the `VersionRef` that
+    foredeck recorded with a static one, None for those that people write."""
 
     source: str
     target: str
     reference: Reference
-    token: str | None = None
+    pin: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The edge for programs."""
@@ -276,17 +276,13 @@ class Graph:
             key=lambda r: (_place(nodes[r.row.owner]), r.row.reference.start, r.row.number),
         )
         return [
-            Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, _token(r.row))
+            Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.pin)
             for r in ordered
         ]
 
 
 def _single(found: Iterable[Resolution]) -> list[Resolution]:
     return [r for r in found if r.target is not None]
-
-
-def _token(row: ReferenceRow) -> str | None:
-    return None if row.pin is None else str(row.pin.get("token"))
 
 
 def _allows(chosen: Collection[int] | None, number: int) -> bool:
