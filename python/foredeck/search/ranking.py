@@ -1,17 +1,19 @@
 """The order of hits. Pure: figures in, figures out.
 
 A hit counts by BM25 over its columns, weighed by what kind of text it is: that something was done
-(a change, a command) says more than that it was looked at. Other hits of its session add to it:
-where several messages speak of what is asked for, each of them is more likely to be meant.
+(a change, a command) says more than that it was looked at. Other hits of its session add to it,
+above all those near it: what was asked for may be spread over a question, a change and its test.
 Recency decides near ties and nothing else.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 COLUMN_WEIGHTS = (2.0, 1.0, 1.0, 2.0)
 """BM25's weights of what was said or asked for, of what came out, of the parts of identifiers, and
@@ -34,8 +36,17 @@ KIND_WEIGHTS = {
 """By the tool, the role or the type of a text, 1 for all others; `older`: a file's version that is
 not its newest."""
 
-RELATED = (0.5, 0.25)
-"""How much of its score each of the best other hits of the session adds."""
+NEAR = 15
+"""Within how many entries another hit of the session is near: a few exchanges, in which one thing
+is asked for, done and tried."""
+
+NEAR_SHARES = (0.5, 0.4, 0.3, 0.2, 0.1)
+"""How much of its score each of the best other hits that are near adds."""
+
+SESSION_SHARE = 0.25
+"""How much of its score each of the three best other hits of the session adds, near or not."""
+
+_SESSION_BEST = 3
 
 RECENCY = 0.02
 """The share of its score by which the newest hit is raised."""
@@ -69,32 +80,54 @@ class Ranked:
     recency: float
 
 
+@dataclass(frozen=True, slots=True)
+class _SessionHits:
+    """The hits of one session: ids in order, their scores, and the best with their ids."""
+
+    ids: list[int]
+    scores: list[float]
+    best: list[tuple[float, int]]
+
+
 def rank(candidates: Sequence[Candidate]) -> list[Ranked]:
     """The best first; of equals the later entry."""
     newest = max((candidate.time_ms for candidate in candidates), default=0)
-    best = _best_of_sessions(candidates)
-    ranked = [_ranked(candidate, best, newest) for candidate in candidates]
+    sessions = _by_session(candidates)
+    ranked = [_ranked(candidate, sessions, newest) for candidate in candidates]
     return sorted(ranked, key=lambda one: (-one.score, -one.id))
 
 
-def _ranked(candidate: Candidate, best: dict[int, list[tuple[float, int]]], newest: int) -> Ranked:
+def _ranked(candidate: Candidate, sessions: dict[int, _SessionHits], newest: int) -> Ranked:
     weight = KIND_WEIGHTS.get(candidate.kind, 1.0)
-    others = [] if candidate.session is None else best[candidate.session]
-    added = [score for score, id in others if id != candidate.id]
-    related = sum(share * score for share, score in zip(RELATED, added, strict=False))
+    related = 0.0
+    if candidate.session is not None:
+        related = _related(candidate.id, sessions[candidate.session])
     recency = 1 + RECENCY * math.exp2((candidate.time_ms - newest) / HALF_LIFE_MS)
     score = (candidate.bm25 * weight + related) * recency
     return Ranked(candidate.id, score, candidate.bm25, weight, related, recency)
 
 
-def _best_of_sessions(candidates: Iterable[Candidate]) -> dict[int, list[tuple[float, int]]]:
-    """The best hits of each session, one more than are added: a hit does not add to itself."""
-    found: dict[int, list[tuple[float, int]]] = defaultdict(list)
+def _related(id: int, session: _SessionHits) -> float:
+    """What the other hits of its session add to a hit."""
+    first = bisect_left(session.ids, id - NEAR)
+    here = bisect_left(session.ids, id)
+    end = bisect_right(session.ids, id + NEAR)
+    near = sorted(session.scores[first:here] + session.scores[here + 1 : end], reverse=True)
+    others = [score for score, other in session.best if other != id][:_SESSION_BEST]
+    nearby = sum(share * score for share, score in zip(NEAR_SHARES, near, strict=False))
+    return nearby + SESSION_SHARE * sum(others)
+
+
+def _by_session(candidates: Iterable[Candidate]) -> dict[int, _SessionHits]:
+    found: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for candidate in candidates:
         if candidate.session is not None:
             score = candidate.bm25 * KIND_WEIGHTS.get(candidate.kind, 1.0)
-            found[candidate.session].append((score, candidate.id))
-    return {
-        session: sorted(scores, reverse=True)[: len(RELATED) + 1]
-        for session, scores in found.items()
-    }
+            found[candidate.session].append((candidate.id, score))
+    sessions = {}
+    for session, hits in found.items():
+        hits.sort()
+        best = nlargest(_SESSION_BEST + 1, ((score, id) for id, score in hits))
+        ids, scores = [id for id, _ in hits], [score for _, score in hits]
+        sessions[session] = _SessionHits(ids, scores, best)
+    return sessions
