@@ -34,6 +34,7 @@ export class RequestBuilder {
 
   /** @param keep how many messages at the start of the list the engine has already */
   build({ ctx, all, list }: HostLists, keep: number): BuiltRequest {
+    // It may be another engine, or one that has lost the session: it has nothing of before.
     if (keep === 0) this.forget();
     const system = systemMessages(all, ctx);
     const tools = describeTools(this.pi);

@@ -135,6 +135,8 @@ class Engine:
             self._current.catch_up(after_user=ends_with_user(params))
             session, answer = self._assemble(params)
             self._current.follow()
+            # After the call: what the tools reported is in this prompt. Where the disk differs,
+            # the next prompt has a notice of it.
             if stale := session.pending.take_stale():
                 self._current.reconcile(stale)
             return self._result(session, answer)

@@ -139,6 +139,7 @@ def _open_and_read(
         os.close(handle)
 
 
+# Not to block, even where a FIFO has taken the place of the file since it was looked at.
 _OPEN_FLAGS = (
     getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_NOCTTY", 0)
@@ -148,6 +149,7 @@ _OPEN_FLAGS = (
 
 
 def _read_open(path: str, handle: int, max_bytes: int, hashed_bytes: int) -> Look:
+    # The time from before reading: a change meanwhile must not seem to have been long ago.
     now_ns, before = time.time_ns(), os.fstat(handle)
     if not stat.S_ISREG(before.st_mode):
         return _seen(path, before, "special", detail=_special_kind(before.st_mode))

@@ -33,12 +33,14 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
     repairs = Repairs()
     pending: dict[str, str] = {}
     begun = any(_begins(item) for item in items[:start])
+    # From the newest answer before `start`: results of its calls may only come now.
     for index in range(_last_assistant_before(items, start), len(items)):
         item = items[index]
         if item.kind == "result":
             if pending.pop(item.call_id, None) is None and index >= start:
                 repairs.drops.add(index)
             continue
+        # No model sees it, so it does not come between a call and its result.
         if item.kind == "opaque":
             continue
         _close(pending, index, start, repairs)

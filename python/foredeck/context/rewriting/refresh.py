@@ -110,6 +110,7 @@ def _newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | No
                 conversation.parts[index].base == ref.message
                 for index in conversation.holders.get(part.subject, ())
             )
+            # With other content here, the difference that refers to it would say something false.
             return None if referred_to else ref.message
     return None
 

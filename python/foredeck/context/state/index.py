@@ -67,6 +67,7 @@ class SessionIndex:
         for head in heads:
             fields = head.fields
             stored = fields["pin"]
+            # Written before its transaction had a token, which is that of this very document.
             own = stored["token"] == SAME_TRANSACTION
             # Read back as it was written: validating it takes longer than all the rest.
             token = head.token if own else stored["token"]

@@ -83,6 +83,7 @@ def _has_room(
     if window is None:
         return False
     limit = max(window - request.reserve, int(settings.high_water * window))
+    # The engine has only been started: no request has brought the messages yet.
     if not len(session.branch.conversation):
         newest = session.log.last
         return newest is None or gauge.tokens(newest.stats.chars_sent) <= limit

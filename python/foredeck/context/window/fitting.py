@@ -45,6 +45,7 @@ def fit(session: Session, context: RenderContext, budget: WindowBudget) -> Decis
         # A word of ours after the newest results ends the turn: its reasoning binds no more.
         ours: Insert = {"kind": "user", "blocks": [text_block(wording.go_on())], "ends": True}
         branch.edits.insert(len(branch.conversation), ours)
+    # Cutting may have changed the first messages: nothing sealed after them is valid any more.
     if budget.unseals:
         unseal(context, 0)
     return Decision("rebase", "window", 0, compaction=compaction)

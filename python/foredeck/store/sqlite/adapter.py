@@ -177,6 +177,7 @@ class SqliteStore:
             row = self._db.execute(HISTORY + exact, (stored, first, first + MAX_DOCUMENTS))
             if (found := row.fetchone()) is not None:
                 return found
+            # Not written in that transaction: as of then it was the newest of those before.
             earlier = f" WHERE d.id = ? AND ({ORDER}) < (?, ?, ?) ORDER BY {REVERSED} LIMIT 1"
             return self._db.execute(HISTORY + earlier, (stored, *order)).fetchone()
 
@@ -264,6 +265,7 @@ class SqliteStore:
             ).fetchone()[0]
             if last is None:
                 return []
+            # The last transaction as a whole, even beyond the limit: callers go on from its token.
             rows = self._db.execute(
                 "SELECT t.token, t.time_ms, d.id, d.type FROM version v"
                 f" JOIN document d ON d.number = v.document {TX}"

@@ -75,6 +75,7 @@ class MissingVersions:
         """Record changes up to `position`: those that are not here are missing."""
         self._last_look = None
         with self._file.transaction():
+            # Together with the position: after a kill between them nobody would look for these.
             self._add(changes)
             self._file.db.execute(
                 "INSERT INTO meta VALUES ('journal_position', ?)"

@@ -153,6 +153,7 @@ class Worker:
         """Deliver and follow until this engine ends. Raises `StoreError` when XTDB is lost."""
         checked = followed = time.monotonic()
         while True:
+            # Each time: the engine that has delivered may have ended meanwhile, however it did.
             copy.try_lock()
             has_more = copy.locked and self._deliver(remote, copy)
             if self._stopping and not has_more:
