@@ -206,8 +206,10 @@ def test_files_that_are_no_histories_are_named(tmp_path: Path, store: SqliteStor
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
-    report = ingest(store, *(tmp_path / name for name in files), tmp_path / "missing.jsonl")
-    assert {Path(path).name for path in report.skipped} == {*files, "missing.jsonl"} - {"torn.gz"}
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    others = ("missing.jsonl", "pipe.jsonl")
+    report = ingest(store, *(tmp_path / name for name in (*files, *others)))
+    assert {Path(path).name for path in report.skipped} == {*files, *others} - {"torn.gz"}
     assert report.unreadable == {"cut off (gzip)": 1}
     assert report.new == 1
 

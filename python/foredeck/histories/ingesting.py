@@ -76,7 +76,7 @@ def ingest_files(
     for path in paths:
         try:
             state = file_state(path)
-            format = format_of(path)
+            format = format_of(path) if path.is_file() else None
             if format is None:
                 report.skipped[str(path)] = UNKNOWN if state[0] else EMPTY
             else:

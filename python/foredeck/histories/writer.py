@@ -50,7 +50,7 @@ class SessionWriter:
             recall=lambda _event, _pending: [],
         )
         self._session.origin = f"{start.harness} {file}"
-        self._ingest = ObjectWriter(self._session)
+        self._objects = ObjectWriter(self._session)
 
     def take(self, exchange: Exchange, number: int, user_turns: int) -> None:
         """Store an exchange that is new, or has grown. `number`: its place in the session, from 1;
@@ -62,10 +62,10 @@ class SessionWriter:
         items = _Items(exchange, session.workspace.blobs, user_turns)
         session.turns = number - 1
         for item in items.before:
-            self._ingest.other(item)
-        self._ingest.turn(items.answer, {item.call_id: item for item in items.results})
+            self._objects.other(item)
+        self._objects.turn(items.answer, {item.call_id: item for item in items.results})
         for item in items.results:
-            self._ingest.result(item)
+            self._objects.result(item)
         session.turns = max(number, self._progress.exchanges)
         self._progress.advance(exchange, number)
         size = sum(map(len, session.workspace.blobs.values()))
@@ -79,7 +79,7 @@ class SessionWriter:
 
     def _commit(self) -> None:
         """Store what is pending, with how far the reading has come, in one transaction."""
-        self._ingest.finish()
+        self._objects.finish()
         workspace = self._session.workspace
         workspace.put_over(self._wrapper(), workspace.store.head(session_object_id(self._start.id)))
         workspace.commit()
