@@ -133,10 +133,10 @@ class Graph:
             return Neighbourhood()
         distance = {start: 0}
         edges: dict[int, Resolution] = {}
+        met: dict[int, Resolution] = {}
         complete, ring = True, {start}
         for step in range(1, depth + 1):
-            around = [*self._out_of(ring), *self._into(ring)]
-            around = [r for r in around if self._is_followed(r, selection)]
+            around = [r for r in self._touching(ring, met) if _is_followed(r, selection)]
             edges.update((r.row.number, r) for r in around)
             ends = {n for r in around for n in (r.row.owner, r.targets[0])} - distance.keys()
             ring = self._selected(ends, selection)
@@ -233,9 +233,14 @@ class Graph:
         found = _single(resolve(self._db, references_at(self._db, objects)))
         return [r for r in found if r.targets[0] in objects]
 
-    def _is_followed(self, found: Resolution, selection: Selection) -> bool:
-        wanted = selection.relations
-        return not wanted or found.row.reference.relation in wanted
+    def _touching(self, objects: Collection[int], met: dict[int, Resolution]) -> list[Resolution]:
+        """The references out of some objects and into them. `met`: those that were resolved for
+        this question already, by row; it is added to."""
+        rows = [*references_of(self._db, objects), *references_at(self._db, objects)]
+        new = {row.number: row for row in rows if row.number not in met}
+        met.update((r.row.number, r) for r in resolve(self._db, new.values()))
+        found = _single(met[number] for number in dict.fromkeys(row.number for row in rows))
+        return [r for r in found if r.row.owner in objects or r.targets[0] in objects]
 
     def _selected(self, objects: Collection[int], selection: Selection) -> set[int]:
         kept = set(objects)
@@ -279,6 +284,10 @@ class Graph:
             Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.pin)
             for r in ordered
         ]
+
+
+def _is_followed(found: Resolution, selection: Selection) -> bool:
+    return not selection.relations or found.row.reference.relation in selection.relations
 
 
 def _single(found: Iterable[Resolution]) -> list[Resolution]:
