@@ -25,12 +25,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+def cost_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(run(capsys, "cost", "--json", *arguments))
 
 
 def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value = told(capsys, SESSION[:6], "--home", str(home))
+    value = cost_json(capsys, SESSION[:6], "--home", str(home))
     assert value["session"] == SESSION
     assert [line["call"] for line in value["calls"]] == [1, 2, 3, 4, 5]
     assert set(value) == {
@@ -58,12 +58,12 @@ def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_session_goes_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "name", f"session:{SESSION}", "work", "--home", str(home))
-    assert told(capsys, "work", "--home", str(home))["session"] == SESSION
+    assert cost_json(capsys, "work", "--home", str(home))["session"] == SESSION
 
 
 def test_a_recorded_file_is_replayed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = home.parents[1] / f"{SESSION}.jsonl"
-    value = told(capsys, str(file), "--cache", "anthropic")
+    value = cost_json(capsys, str(file), "--cache", "anthropic")
     assert (value["session"], value["cache"], len(value["calls"])) == (file.name, "anthropic", 5)
     assert value["total"]["money"] is None
     assert value["reported_of"] == "plain"
@@ -114,5 +114,5 @@ def test_nothing_is_unexplained_in_a_recorded_session(
 ) -> None:
     smallest = sorted(TRANSCRIPTS.glob("*.jsonl"), key=lambda file: file.stat().st_size)[:3]
     for file in smallest:
-        value = told(capsys, str(file), "--cache", cache, "--set", "policy=adaptive")
+        value = cost_json(capsys, str(file), "--cache", cache, "--set", "policy=adaptive")
         assert "unexplained" not in value["total"]["lost_tokens"]

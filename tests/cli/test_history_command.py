@@ -272,7 +272,7 @@ def test_history_follows_renames_both_ways(
     a, b, c = rename_twice(home, folder.resolve())
     path = f"{folder.resolve()}/"
 
-    def told(name: str) -> list[tuple[str, int, str]]:
+    def entries(name: str) -> list[tuple[str, int, str]]:
         versions = history(capsys, home, name)["versions"]
         return [(v["path"].removeprefix(path), v["version"], v["note"]) for v in versions]
 
@@ -285,9 +285,11 @@ def test_history_follows_renames_both_ways(
         ("c.md", 1, "5 characters"),
         ("c.md", 2, "5 characters"),
     ]
-    assert told(c) == told(b) == moved
-    assert [entry for entry in told(a) if entry[1:] not in [(3, "20 characters")]][:2] == moved[:2]
-    assert {entry[0] for entry in told(a)} == {"a.md", "b.md", "c.md"}
+    assert entries(c) == entries(b) == moved
+    assert [entry for entry in entries(a) if entry[1:] not in [(3, "20 characters")]][:2] == moved[
+        :2
+    ]
+    assert {entry[0] for entry in entries(a)} == {"a.md", "b.md", "c.md"}
     text = run(capsys, home, "history", c)
     assert text.startswith(f"{path}c.md\nfile {c}\n\n{path}a.md\nversion ")
     assert [v["path"] for v in history(capsys, home, c, "--at", "1")["versions"]][

@@ -51,7 +51,7 @@ def home(
     stop(own_node_folder(folder))
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     """What a command prints as JSON."""
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
@@ -71,18 +71,20 @@ def test_there_and_back_with_equal_exports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = exported(tmp_path / "before")
-    history = told(capsys, "history", "a.txt")
-    there = told(capsys, "migrate", "sqlite", "xtdb")
+    history = run_json(capsys, "history", "a.txt")
+    there = run_json(capsys, "migrate", "sqlite", "xtdb")
     assert there["new_transactions"] == there["transactions"] > 4
     assert there["later_transactions"] == 0
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
     assert exported(tmp_path / "xtdb") == before
-    assert told(capsys, "history", "a.txt") == history
+    assert run_json(capsys, "history", "a.txt") == history
     for version in history["versions"]:
-        assert told(capsys, "cat", "a.txt", "--at", version["token"])["token"] == version["token"]
-    back = told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+        assert (
+            run_json(capsys, "cat", "a.txt", "--at", version["token"])["token"] == version["token"]
+        )
+    back = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
     assert back["sha256"] == there["sha256"]
-    again = told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
+    again = run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'back.db'}")
     assert (again["new_transactions"], again["sha256"]) == (0, there["sha256"])
     monkeypatch.delenv("FOREDECK_STORE")
     shutil.copy(tmp_path / "back.db", home / "foredeck.db")
@@ -94,20 +96,20 @@ def test_a_copy_is_seen_where_xtdb_was_in_use_before(
 ) -> None:
     """A local copy that knows an empty XTDB learns what was migrated, and what was restored."""
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    told(capsys, "xtdb", "up")
-    assert told(capsys, "sessions")["sessions"] == []
-    told(capsys, "migrate", "sqlite", "xtdb")
-    found = told(capsys, "sessions")["sessions"]
+    run_json(capsys, "xtdb", "up")
+    assert run_json(capsys, "sessions")["sessions"] == []
+    run_json(capsys, "migrate", "sqlite", "xtdb")
+    found = run_json(capsys, "sessions")["sessions"]
     assert len(found) == 1
-    told(capsys, "xtdb", "backup", str(tmp_path / "backup.tar"))
+    run_json(capsys, "xtdb", "backup", str(tmp_path / "backup.tar"))
     stop(own_node_folder(home))
     for folder in ("copies", "xtdb/data"):
         shutil.rmtree(home / folder)
-    told(capsys, "xtdb", "up")
-    assert told(capsys, "sessions")["sessions"] == []
+    run_json(capsys, "xtdb", "up")
+    assert run_json(capsys, "sessions")["sessions"] == []
     stop(own_node_folder(home))
-    told(capsys, "xtdb", "restore", str(tmp_path / "backup.tar"), "--force")
-    assert told(capsys, "sessions")["sessions"] == found
+    run_json(capsys, "xtdb", "restore", str(tmp_path / "backup.tar"), "--force")
+    assert run_json(capsys, "sessions")["sessions"] == found
 
 
 def test_what_waits_in_the_local_copy_is_copied_too(
@@ -116,14 +118,14 @@ def test_what_waits_in_the_local_copy_is_copied_too(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told(capsys, "migrate", "sqlite", "xtdb")
+    run_json(capsys, "migrate", "sqlite", "xtdb")
     monkeypatch.setenv("FOREDECK_STORE", "xtdb")
-    told(capsys, "history", "a.txt")
+    run_json(capsys, "history", "a.txt")
     with monkeypatch.context() as undelivered:
         undelivered.setattr(JournaledStore, "start", lambda _self: None)
-        told(capsys, "name", "a.txt", "mine")
-    assert told(capsys, "xtdb", "status")["journal"]["entries"] == 1
-    told(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
+        run_json(capsys, "name", "a.txt", "mine")
+    assert run_json(capsys, "xtdb", "status")["journal"]["entries"] == 1
+    run_json(capsys, "migrate", "xtdb", f"sqlite:{tmp_path / 'copy.db'}")
     with closing(open_sqlite(tmp_path / "copy.db")) as store:
         assert nicknames(store) == {head.id: "mine" for head in store.query("file")}
     assert home.is_dir()
@@ -169,7 +171,7 @@ def test_a_killed_migration_continues(
     ):
         for steps in (1, 1, 2):
             run_and_kill(words, steps)
-        found = told(capsys, *words)
+        found = run_json(capsys, *words)
         assert 0 < found["new_transactions"] < count, target
         assert found["transactions"] == count
     with closing(source), closing(open_sqlite(back)) as copied:
@@ -193,7 +195,7 @@ def test_what_cannot_be_migrated_is_reported(
     with closing(open_sqlite(other)) as store:
         store.commit(batch(note("mine")))
     assert "not empty" in refused(1, "sqlite", f"sqlite:{other}")
-    node = told(capsys, "xtdb", "up")
+    node = run_json(capsys, "xtdb", "up")
     token = Path(node["token_file"]).read_text()
     with closing(open_xtdb(node["url"], token=token)) as xtdb:
         xtdb.commit(batch(note("mine")))

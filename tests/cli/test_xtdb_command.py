@@ -38,7 +38,7 @@ def home(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     stop(own_node_folder(tmp_path))
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     """Exit code and JSON of `foredeck xtdb ...`."""
     capsys.readouterr()
     code = main(["xtdb", *words, "--json"])
@@ -56,15 +56,15 @@ def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
         "reason": None,
     }
     away = {"running": False, "url": None, "healthy": False, "installed": True}
-    assert told(capsys, "status") == (3, {**away, "journal": nothing})
-    code, up = told(capsys, "up")
+    assert run_json(capsys, "status") == (3, {**away, "journal": nothing})
+    code, up = run_json(capsys, "up")
     assert (code, up["started"]) == (0, True)
-    assert told(capsys, "up") == (0, {**up, "started": False})
-    code, status = told(capsys, "status")
+    assert run_json(capsys, "up") == (0, {**up, "started": False})
+    code, status = run_json(capsys, "status")
     assert code == 0
     assert (status["healthy"], status["lag"], status["pid"]) == (True, 0, up["pid"])
-    assert told(capsys, "down") == (0, {"stopped": True})
-    assert told(capsys, "down") == (0, {"stopped": False})
+    assert run_json(capsys, "down") == (0, {"stopped": True})
+    assert run_json(capsys, "down") == (0, {"stopped": False})
 
 
 def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]
     os.killpg(shell.pid, signal.SIGHUP)
     shell.wait()
     shell.stdout.close()
-    code, status = told(capsys, "status")
+    code, status = run_json(capsys, "status")
     assert (code, status["pid"]) == (0, up["pid"])
     assert own_node_folder(home).running() is not None
 
@@ -110,8 +110,8 @@ def test_a_command_starts_the_node_where_its_copy_may_lack_something(
     folder = own_node_folder(home)
     assert main(["sessions"]) == 0
     assert folder.running() is None, "nothing can be there yet"
-    _, up = told(capsys, "up")
-    told(capsys, "down")
+    _, up = run_json(capsys, "up")
+    run_json(capsys, "down")
     assert main(["sessions"]) == 0
     node = stop(folder)
     assert node is not None
@@ -123,14 +123,14 @@ def test_a_command_starts_the_node_where_its_copy_may_lack_something(
 def test_a_server_of_somebody_else_is_used_by_its_address(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, up = told(capsys, "up")
+    _, up = run_json(capsys, "up")
     monkeypatch.setenv("FOREDECK_HOME", str(home / "other"))
     monkeypatch.setenv("FOREDECK_XTDB_URL", up["url"])
     assert main(["sessions"]) == 3
     assert "xtdb.token_file names" in capsys.readouterr().err
     monkeypatch.setenv("FOREDECK_XTDB__TOKEN_FILE", up["token_file"])
     assert main(["sessions"]) == 0
-    code, status = told(capsys, "status")
+    code, status = run_json(capsys, "status")
     assert (code, status["url"]) == (0, up["url"])
     assert "pid" not in status
 
@@ -189,17 +189,17 @@ def let_one_wait(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
         undelivered.setattr("foredeck.xtdb.opening._COMMAND_PATIENCE", 0.0)
         with closing(open_store(load_config().config, lazy=True)) as store:
             store.commit(batch(note("mine", "text")))
-    assert told(capsys, "status")[1]["journal"]["entries"] == 1
+    assert run_json(capsys, "status")[1]["journal"]["entries"] == 1
 
 
 @pytest.mark.usefixtures("home")
 def test_sync_delivers_what_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert told(capsys, "sync") == (0, {"delivered": 0, "refused": 0, "reason": None})
+    assert run_json(capsys, "sync") == (0, {"delivered": 0, "refused": 0, "reason": None})
     let_one_wait(capsys, monkeypatch)
-    assert told(capsys, "sync") == (0, {"delivered": 1, "refused": 0, "reason": None})
-    assert told(capsys, "status")[1]["journal"]["entries"] == 0
+    assert run_json(capsys, "sync") == (0, {"delivered": 1, "refused": 0, "reason": None})
+    assert run_json(capsys, "status")[1]["journal"]["entries"] == 0
     assert main(["xtdb", "sync"]) == 0
     assert capsys.readouterr().out == "Nothing waited.\n"
 
@@ -220,13 +220,13 @@ def test_a_backup_holds_what_waited(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FOREDECK_XTDB__TOPOLOGY", "rocksdb")
-    told(capsys, "up")
+    run_json(capsys, "up")
     let_one_wait(capsys, monkeypatch)
-    code, backup = told(capsys, "backup", str(tmp_path / "one.tar"))
+    code, backup = run_json(capsys, "backup", str(tmp_path / "one.tar"))
     assert (code, backup["waiting"]) == (0, 0)
-    assert told(capsys, "status")[1]["journal"]["entries"] == 0
+    assert run_json(capsys, "status")[1]["journal"]["entries"] == 0
     let_one_wait(capsys, monkeypatch)
-    told(capsys, "down")
+    run_json(capsys, "down")
     assert main(["xtdb", "backup", str(tmp_path / "two.tar")]) == 0
     assert "`foredeck xtdb sync` delivers" in capsys.readouterr().out
 

@@ -38,7 +38,7 @@ HEAD = "foredeck has taken in "
         ),
     ],
 )
-def test_what_is_told(messages: list[Message], told: str) -> None:
+def test_the_report_of_a_history(messages: list[Message], told: str) -> None:
     items = [to_item(message, None, {}) for message in [*messages, user("now")]]
     assert adoption_report(items) == HEAD + told
 
@@ -50,12 +50,12 @@ def test_what_is_told(messages: list[Message], told: str) -> None:
         (2, "2 lines of the session file were cut off or damaged: what they held is lost."),
     ],
 )
-def test_what_is_told_of_a_damaged_file(count: int, told: str) -> None:
+def test_the_report_of_a_damaged_file(count: int, told: str) -> None:
     assert damage_report(count) == told
 
 
 @pytest.mark.parametrize(("answers", "parts"), [(1010, [0, 1000, 2000]), (10, [])])
-def test_of_a_long_history_it_is_told_how_far_it_is(
+def test_the_progress_of_a_long_history_is_shown(
     tmp_path: Path, answers: int, parts: list[int]
 ) -> None:
     host, told = Host(tmp_path), list[str]()

@@ -169,7 +169,7 @@ def test_over_twenty_new_blocks_the_marker_saves_the_hit(host: Host) -> None:
     assert told.hit == told.marked == 3
 
 
-def test_what_the_look_back_misses_anyway_is_written_anew_for_nothing(new_host: NewHost) -> None:
+def test_what_the_look_back_misses_anyway_is_rewritten_for_nothing(new_host: NewHost) -> None:
     host = new_host(policy="last-n", last_n={"results": 4})
     host.system = SYSTEM
     assert host.model is not None
@@ -216,7 +216,7 @@ def test_what_was_reported_stands_in_the_next_record(host: Host) -> None:
     assert one.record.cache.reported is None
 
 
-def test_a_model_without_prices_is_told_of_once(host: Host, monkeypatch: Any) -> None:
+def test_missing_prices_are_reported_once(host: Host, monkeypatch: Any) -> None:
     told: list[str] = []
     ask_engine = host.engine.assemble
 

@@ -187,7 +187,7 @@ def test_a_digest_is_a_fact_line_and_names() -> None:
     assert digest("read", {}, CODE, held=set(), size=DigestSize(chars=0)) == ""
 
 
-def test_of_the_facts_those_are_told_that_fit() -> None:
+def test_only_facts_that_fit_are_given() -> None:
     facts = digest("bash", {"command": "cargo build"}, RUST, held=set(), size=DigestSize(70, 1.0))
     assert facts == "error: could not compile `shop` due to 2 previous errors\nnames: E0308"
     assert digest("read", {}, CODE, held=set(), size=DigestSize(40, 1.0)) == (

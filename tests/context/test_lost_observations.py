@@ -61,7 +61,7 @@ def test_an_edit_in_the_same_message_makes_the_second_version(tmp_path: Path) ->
         assert "[foredeck]" not in as_bytes(sent.prompt)
 
 
-def test_what_somebody_else_did_since_is_told(tmp_path: Path) -> None:
+def test_what_somebody_else_did_since_gets_a_notice(tmp_path: Path) -> None:
     with working(tmp_path / "home", tmp_path / "repo") as work:
         work.file("a.py", NEW)
         work.lose(("read", OLD, {"path": "a.py"}))

@@ -53,7 +53,7 @@ def test_it_stands_on_the_newest_message_as_a_block_of_its_own(work: Work) -> No
     assert len(out["content"]) == 2
 
 
-def test_it_is_told_once_and_then_stays(work: Work) -> None:
+def test_a_change_is_announced_once_and_the_notice_stays(work: Work) -> None:
     work.file("a.py", NEW)
     work.notice_changes()
     ask(work.host)
@@ -77,7 +77,7 @@ def test_two_changes_before_one_call_are_one_notice(work: Work) -> None:
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
-def test_a_further_change_is_told_again(work: Work) -> None:
+def test_a_further_change_gets_another_notice(work: Work) -> None:
     work.file("a.py", "first")
     work.notice_changes()
     ask(work.host)
@@ -87,14 +87,14 @@ def test_a_further_change_is_told_again(work: Work) -> None:
     assert notices(ask(work.host)) == [changed(work, 4), changed(work, 6)]
 
 
-def test_a_deleted_file_is_told_as_deleted(work: Work) -> None:
+def test_a_deleted_file_is_announced_as_deleted(work: Work) -> None:
     (work.folder / "a.py").unlink()
     work.notice_changes()
     told = f"[foredeck] @3 {work.folder / 'a.py'} was deleted on disk."
     assert notices(ask(work.host)) == [(4, told)]
 
 
-def test_a_huge_file_that_is_rewritten_at_the_same_size_is_told(work: Work) -> None:
+def test_a_huge_file_that_is_rewritten_at_the_same_size_is_announced(work: Work) -> None:
     work.file("big.log", "a\n" * 1_500_000)
     ask(work.host)
     work.read("big.log", limit=1)
@@ -105,7 +105,7 @@ def test_a_huge_file_that_is_rewritten_at_the_same_size_is_told(work: Work) -> N
     assert [line for _, line in notices(ask(work.host))] == [told]
 
 
-def test_what_the_agent_writes_itself_is_not_told(work: Work) -> None:
+def test_what_the_agent_writes_itself_is_not_announced(work: Work) -> None:
     ask(work.host)
     sent = work.write("a.py", NEW)
     assert notices(sent) == []
@@ -124,7 +124,7 @@ def test_a_watcher_that_is_faster_than_the_agents_own_write_tells_nothing(work: 
     assert notices(work.host.call()) == []
 
 
-def test_a_write_that_a_dead_engine_saw_is_never_told(work: Work) -> None:
+def test_a_write_that_a_dead_engine_saw_is_never_announced(work: Work) -> None:
     """The engine after it takes the change for news until the result comes; the next one too."""
     ask(work.host)
     work.file("a.py", NEW)
@@ -137,21 +137,21 @@ def test_a_write_that_a_dead_engine_saw_is_never_told(work: Work) -> None:
     assert notices(bash(work.host, "b1")) == []
 
 
-def test_a_file_that_was_read_again_meanwhile_is_not_told(work: Work) -> None:
+def test_a_file_that_was_read_again_meanwhile_is_not_announced(work: Work) -> None:
     ask(work.host)
     work.file("a.py", NEW)
     work.notice_changes()
     assert notices(work.read("a.py")) == []
 
 
-def test_a_change_by_one_of_the_agents_commands_is_told(work: Work) -> None:
+def test_a_change_by_one_of_the_agents_commands_is_announced(work: Work) -> None:
     ask(work.host)
     work.file("a.py", NEW)
     sent = work.run("bash", "reformatted a.py", command="format a.py")
     assert notices(sent) == [changed(work, 6)]
 
 
-def test_a_file_that_is_not_in_view_is_not_told(work: Work) -> None:
+def test_a_file_that_is_not_in_view_is_not_announced(work: Work) -> None:
     ask(work.host)
     context_tool(work.host, "t", "deactivate", "a.py")
     finish(work.host)
@@ -163,7 +163,7 @@ def test_a_file_that_is_not_in_view_is_not_told(work: Work) -> None:
     assert notices(ask(work.host)) == []
 
 
-def test_a_file_that_was_only_listed_is_not_told(work: Work) -> None:
+def test_a_file_that_was_only_listed_is_not_announced(work: Work) -> None:
     work.file("b.py", OLD)
     ask(work.host)
     work.run("ls", "a.py\nb.py", path=".")
@@ -173,20 +173,20 @@ def test_a_file_that_was_only_listed_is_not_told(work: Work) -> None:
     assert notices(ask(work.host)) == []
 
 
-def test_what_changed_while_no_engine_ran_is_told_by_the_next(work: Work) -> None:
+def test_what_changed_while_no_engine_ran_is_announced_by_the_next(work: Work) -> None:
     work.host.close()
     work.file("a.py", NEW)
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
-def test_a_change_that_was_seen_and_not_yet_told_survives_a_restart(work: Work) -> None:
+def test_a_change_that_was_seen_and_not_yet_announced_survives_a_restart(work: Work) -> None:
     work.file("a.py", NEW)
     work.notice_changes()
     work.host.restart()
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
-def test_a_change_that_was_told_is_not_told_again_after_a_restart(work: Work) -> None:
+def test_a_change_that_was_announced_is_not_announced_again_after_a_restart(work: Work) -> None:
     work.file("a.py", NEW)
     work.notice_changes()
     ask(work.host)
@@ -195,7 +195,7 @@ def test_a_change_that_was_told_is_not_told_again_after_a_restart(work: Work) ->
     assert notices(ask(work.host)) == [changed(work, 4)]
 
 
-def test_a_change_that_another_session_saw_first_is_told_here_too(
+def test_a_change_that_another_session_saw_first_is_announced_here_too(
     work: Work, new_host: NewHost
 ) -> None:
     other = Work(new_host(session="other", cwd=work.host.cwd, disk=True))

@@ -171,7 +171,7 @@ def test_an_observed_call_knows_its_position_once_it_is_in_the_list(host: Host) 
     assert len(host.store.history("a")) == 1
 
 
-def test_the_position_is_right_though_the_engine_died_before_the_list_told_it(host: Host) -> None:
+def test_the_position_is_right_though_the_engine_died_before_the_list_said_so(host: Host) -> None:
     ask(host)
     answers = [result("a", "read", TEXT), result("b", "read", lines(30, "b"))]
     host.observe(answers[1], {"path": "b.py"})

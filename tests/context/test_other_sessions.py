@@ -61,7 +61,7 @@ def test_a_result_by_its_id(host: Host) -> None:
     assert "output of other-bash 0" in sent.text(2)
 
 
-def test_the_handle_that_was_told_outlives_a_crash(host: Host) -> None:
+def test_the_handle_that_was_given_outlives_a_crash(host: Host) -> None:
     answer = host.tool("c1", "activate", id="spec")
     assert answer["details"]["foredeck"]["ordinal"] == 3
     host.restart()  # nothing was assembled since

@@ -61,7 +61,7 @@ def test_a_call_with_the_engine_away_has_a_record_of_its_own(host: Host) -> None
     assert shown.record.decision == Decision("host", "fallback", edited=1)
 
 
-def test_several_fallbacks_in_a_row_are_told_together(host: Host) -> None:
+def test_several_fallbacks_in_a_row_are_reported_together(host: Host) -> None:
     ask(host)
     bash(host, "c1")
     for id in ("c2", "c3", "c4"):
@@ -71,7 +71,7 @@ def test_several_fallbacks_in_a_row_are_told_together(host: Host) -> None:
     assert [raw(sent, index) for index in (2, 4, 6, 8, 10)] == [False, True, True, True, False]
 
 
-def test_outcomes_told_twice_change_nothing(host: Host) -> None:
+def test_outcomes_reported_twice_change_nothing(host: Host) -> None:
     ask(host)
     bash(host, "c1")
     add_output(host, "c2")
@@ -83,7 +83,7 @@ def test_outcomes_told_twice_change_nothing(host: Host) -> None:
     assert [raw(sent, index) for index in (2, 4, 6)] == [False, True, True]
 
 
-def test_a_call_without_us_has_one_record_however_often_it_is_told(host: Host) -> None:
+def test_a_call_without_us_has_one_record_however_often_it_is_reported(host: Host) -> None:
     ask(host, "Look around.")
     for id in ("c2", "c3", "c4"):
         add_output(host, id)
@@ -99,7 +99,9 @@ def test_a_call_without_us_has_one_record_however_often_it_is_told(host: Host) -
     assert len(records) - len(told) == len(host.past.sent)
 
 
-def test_a_call_without_us_that_was_told_already_holds_for_its_own_list_alone(host: Host) -> None:
+def test_a_call_without_us_that_was_reported_already_holds_for_its_own_list_alone(
+    host: Host,
+) -> None:
     ask(host)
     bash(host, "c1")
     leaf = host.leaf()
@@ -161,7 +163,7 @@ def test_an_answer_from_before_off_is_not_held_against_the_list_after_it(host: H
     assert [raw(sent, index) for index in (2, 8)] == [True, False]
 
 
-def test_a_call_that_the_user_stopped_is_told_and_not_taken_for_sent(started: Host) -> None:
+def test_a_call_that_the_user_stopped_is_reported_and_not_taken_for_sent(started: Host) -> None:
     add_output(started, "c2")
     started.abort()
     started.add(assistant("Half an ans", stop="aborted"))
@@ -177,7 +179,7 @@ def test_an_acknowledged_call_is_noted_in_the_next_record(host: Host) -> None:
     assert second.record.acks == [Ack(first.call, "applied")]
 
 
-def test_a_late_answer_is_told_from_a_sent_one_after_a_restart(started: Host) -> None:
+def test_a_late_answer_is_distinguished_from_a_sent_one_after_a_restart(started: Host) -> None:
     add_output(started, "c2")
     late = started.lose()
     started.restart()

@@ -70,7 +70,7 @@ def test_a_call_without_a_handle_is_left_alone() -> None:
     assert folded_blocks(assistant(edit()), {2}, lambda _id: None) is None
 
 
-def test_what_a_provider_has_sealed_is_told() -> None:
+def test_what_a_provider_has_sealed_is_recognised() -> None:
     sealed = {**edit(), "thoughtSignature": "s"}
     assert all(piece.sealed for piece in pieces_of(assistant(sealed)))
 

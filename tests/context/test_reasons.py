@@ -16,7 +16,7 @@ from foredeck.hosts.protocol import CommandParams
 COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 
-def told(host: Host, name: str, args: str = "") -> str:
+def command_text(host: Host, name: str, args: str = "") -> str:
     """What the user reads."""
     params = CommandParams(session=host.session, name=name, args=args)
     return str(host.engine.command(params)["text"])
@@ -34,23 +34,23 @@ def paying(new_host: NewHost, **settings: object) -> Host:
 
 
 def test_before_the_first_call(host: Host) -> None:
-    assert told(host, "why") == "No call has been made yet."
-    assert told(host, "cost") == "No call has been made yet."
+    assert command_text(host, "why") == "No call has been made yet."
+    assert command_text(host, "cost") == "No call has been made yet."
 
 
 def test_why_alone_tells_the_newest_call_and_rebase(
     new_host: NewHost, snapshot: SnapshotAssertion
 ) -> None:
     host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
-    assert told(host, "why") == snapshot
+    assert command_text(host, "why") == snapshot
     host.add(assistant("Yes."), user("And?"))
     host.call()
-    assert told(host, "why") == snapshot
+    assert command_text(host, "why") == snapshot
 
 
 def test_no_rebase_yet(host: Host) -> None:
     ask(host)
-    assert told(host, "why").endswith("No rebase yet on this branch.")
+    assert command_text(host, "why").endswith("No rebase yet on this branch.")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_free_rebases_say_why_they_are_free(
     host.wait(wait_s)
     host.model = {**(host.model or {}), "id": model}
     bash(host, "z")
-    assert reason in told(host, "why")
+    assert reason in command_text(host, "why")
 
 
 def test_why_names_the_rule_that_holds_for_an_object(
@@ -77,18 +77,18 @@ def test_why_names_the_rule_that_holds_for_an_object(
     host = new_host(policy="seed-window", seed_window={"per_turn": 1, "turns": 1})
     ask(host)
     bash(host, "one")
-    assert "has not seen it yet" in told(host, "why", "@3")
+    assert "has not seen it yet" in command_text(host, "why", "@3")
     bash(host, "two")
     bash(host, "three")
     context_tool(host, "p", "pin", "@4")
     finish(host)
     ask(host)
-    assert {handle: told(host, "why", handle) for handle in ("@3", "@4", "@5")} == snapshot
+    assert {handle: command_text(host, "why", handle) for handle in ("@3", "@4", "@5")} == snapshot
     host.wait(301)
     finish(host)
     ask(host)
-    assert told(host, "why", "@3") == snapshot
-    assert "never in this branch's prompt" in told(host, "why", "@1")
+    assert command_text(host, "why", "@3") == snapshot
+    assert "never in this branch's prompt" in command_text(host, "why", "@1")
 
 
 def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> None:
@@ -98,7 +98,9 @@ def test_why_tells_when_an_adaptive_policy_saw_it_used(new_host: NewHost) -> Non
     bash(host, "two")
     finish(host)
     ask(host)
-    assert told(host, "why", "@3").endswith("Policy adaptive keeps it, last used 2 calls ago.")
+    assert command_text(host, "why", "@3").endswith(
+        "Policy adaptive keeps it, last used 2 calls ago."
+    )
 
 
 def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
@@ -114,7 +116,7 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
     assert record is not None
     wait = record.stats.rebase_in
     assert f"next rebase in {wait}+ calls" in status_line(record)
-    assert f"pays in {wait} calls at the earliest" in told(host, "why")
+    assert f"pays in {wait} calls at the earliest" in command_text(host, "why")
     kinds = []
     while "rebase" not in kinds and len(kinds) < 10 * wait:
         host.add(assistant("Yes."), user("And?"))
@@ -126,14 +128,14 @@ def test_the_next_rebase_is_foreseen_by_what_may_go(new_host: NewHost) -> None:
 def test_why_of_nothing_known(host: Host) -> None:
     ask(host)
     with pytest.raises(ToolError):
-        told(host, "why", "@99")
+        command_text(host, "why", "@99")
 
 
 def test_cost_tells_the_session_so_far(new_host: NewHost, snapshot: SnapshotAssertion) -> None:
     host = paying(new_host, seed_window={"per_turn": 1, "turns": 1}, policy="seed-window")
-    assert told(host, "cost") == snapshot
+    assert command_text(host, "cost") == snapshot
 
 
 def test_a_name_needs_two_words(host: Host) -> None:
     with pytest.raises(ToolError, match="Usage: /foredeck name @12 NICKNAME"):
-        told(host, "name", "@3")
+        command_text(host, "name", "@3")

@@ -74,7 +74,7 @@ def test_another_model_is_a_free_moment(host: Host) -> None:
     assert ask(host).decision.reason == "model"
 
 
-def test_a_model_that_is_not_told_is_no_other_model(host: Host) -> None:
+def test_a_model_that_is_not_named_is_no_other_model(host: Host) -> None:
     six_outputs(host)
     host.model = None
     finish(host)

@@ -23,7 +23,7 @@ def test_arguments_that_never_fold_are_not_repeated(host: Host) -> None:
     )
 
 
-def test_arguments_that_may_fold_are_told_in_short(host: Host) -> None:
+def test_arguments_that_may_fold_are_shown_in_short(host: Host) -> None:
     assert reference_after(host, "echo " + "x" * 250).startswith(
         'toolcall_ref id=@3 tool=bash status=ok args="echo xxx'
     )

@@ -40,7 +40,7 @@ def move(work: Work, old: str, new: str) -> None:
     work.notice_changes()
 
 
-def told(work: Work, sent: Sent | None = None) -> list[str]:
+def newest_notices(work: Work, sent: Sent | None = None) -> list[str]:
     """The notices on the newest message, without the folder; the user goes on unless `sent`."""
     sent = sent or ask(work.host)
     newest = len(sent.messages) - 1
@@ -60,22 +60,22 @@ MOVED = ["[foredeck] @3 moved to b.py, which is @5."]
 FIRST, SECOND = ({name: {ordinal} for name in ("pool", "active", "pinned")} for ordinal in (3, 5))
 
 
-def test_a_persons_rename_is_told_as_one_and_once(work: Work) -> None:
+def test_a_persons_rename_is_announced_as_one_and_once(work: Work) -> None:
     move(work, "a.py", "b.py")
-    assert told(work) == MOVED
+    assert newest_notices(work) == MOVED
     finish(work.host)
-    assert told(work) == []
+    assert newest_notices(work) == []
 
 
 @pytest.mark.parametrize("command", ["mv a.py b.py", "git mv a.py b.py"])
-def test_the_agents_own_rename_is_told_as_one(work: Work, command: str) -> None:
+def test_the_agents_own_rename_is_announced_as_one(work: Work, command: str) -> None:
     ask(work.host)
     (work.folder / "a.py").rename(work.folder / "b.py")
     sent = work.run("bash", "", command=command)
-    assert told(work, sent) == MOVED
+    assert newest_notices(work, sent) == MOVED
     finish(work.host)
     work.notice_changes()
-    assert told(work) == []
+    assert newest_notices(work) == []
 
 
 def test_what_is_in_view_is_the_new_files(work: Work) -> None:
@@ -96,7 +96,7 @@ def test_lines_in_view_are_the_new_files_too(work: Work) -> None:
     work.read("long.py", offset=10, limit=30)
     finish(work.host)
     move(work, "long.py", "short.py")
-    assert told(work) == ["[foredeck] @5 moved to short.py, which is @7."]
+    assert newest_notices(work) == ["[foredeck] @5 moved to short.py, which is @7."]
     assert work.host.state.branch.conversation.holders.keys() & {5, 7} == {7}
 
 
@@ -178,13 +178,13 @@ def test_a_rename_of_what_has_changed_since_says_so(work: Work) -> None:
     work.file("a.py", lines(40, "other"))
     work.notice_changes()
     move(work, "a.py", "b.py")
-    assert told(work) == [MOVED[0][:-1] + ": the copy above is old."]
+    assert newest_notices(work) == [MOVED[0][:-1] + ": the copy above is old."]
 
 
 def test_two_renames_before_one_call_are_one_notice(work: Work) -> None:
     move(work, "a.py", "b.py")
     move(work, "b.py", "c/d.py")
-    assert told(work) == ["[foredeck] @3 moved to c/d.py, which is @6."]
+    assert newest_notices(work) == ["[foredeck] @3 moved to c/d.py, which is @6."]
 
 
 def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
@@ -195,37 +195,37 @@ def test_a_file_that_nobody_sees_moves_without_a_word(work: Work) -> None:
     assert "toolcall_ref id=@3" in ask(work.host).text(2)
     finish(work.host)
     move(work, "a.py", "b.py")
-    assert told(work) == []
+    assert newest_notices(work) == []
 
 
-def test_a_renamed_file_that_changes_is_told_under_its_new_handle(work: Work) -> None:
+def test_a_renamed_file_that_changes_is_announced_under_its_new_handle(work: Work) -> None:
     move(work, "a.py", "b.py")
     ask(work.host)
     finish(work.host)
     work.file("b.py", lines(40, "other"))
     work.notice_changes()
-    assert told(work) == ["[foredeck] @5 b.py changed on disk: the copy above is old."]
+    assert newest_notices(work) == ["[foredeck] @5 b.py changed on disk: the copy above is old."]
 
 
 def test_another_branch_goes_on_with_the_new_name(work: Work) -> None:
     leaf = work.host.leaf()
     move(work, "a.py", "b.py")
-    assert told(work) == MOVED
+    assert newest_notices(work) == MOVED
     work.host.go_to(leaf)
     ask(work.host, "Another way.")
     assert sets(work)["active"] == {5}
 
 
-def test_it_is_told_again_where_the_call_never_went_out(work: Work) -> None:
+def test_it_is_announced_again_where_the_call_never_went_out(work: Work) -> None:
     move(work, "a.py", "b.py")
     work.host.add(user("Go on."))
     work.host.abort()
-    assert told(work) == MOVED
+    assert newest_notices(work) == MOVED
     assert sets(work)["active"] == {5}
 
 
 def test_a_notice_survives_a_restart(work: Work) -> None:
     move(work, "a.py", "b.py")
     work.host.restart()
-    assert told(work) == MOVED
+    assert newest_notices(work) == MOVED
     assert sets(work)["active"] == {5}

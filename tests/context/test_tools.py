@@ -268,7 +268,7 @@ def test_a_listed_file_that_cannot_be_reached_says_so(host: Host) -> None:
     )
 
 
-def test_what_was_deleted_is_no_longer_active_once_the_model_is_told(
+def test_what_was_deleted_is_no_longer_active_once_the_model_has_its_notice(
     new_host: NewHost, tmp_path: Path
 ) -> None:
     folder = tmp_path / "repo"

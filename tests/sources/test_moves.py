@@ -134,7 +134,7 @@ def test_a_renamed_folder_takes_its_files_along(work: Work) -> None:
         assert_moved(work, old, work.disk.identify(name)[0])
 
 
-def test_a_rename_over_a_file_that_nobody_told_of(work: Work) -> None:
+def test_a_rename_over_a_file_that_nobody_reported(work: Work) -> None:
     a, b = work.write("a", "from a"), work.write("b", "from b")
     old, new = work.read("a").object_id, work.read("b").object_id
     Path(a).replace(b)

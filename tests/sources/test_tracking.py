@@ -101,7 +101,7 @@ def test_tracking_begins_with_a_look(tracker: FileTracker, listener: Listener, w
     assert tracker.tracked() == ["id"]
 
 
-def test_a_change_is_told(tracker: FileTracker, listener: Listener, work: Work) -> None:
+def test_a_change_is_reported(tracker: FileTracker, listener: Listener, work: Work) -> None:
     path, other = work.write("a"), work.write("b")
     attach(tracker, listener, path)
     work.write("b", "not tracked")
@@ -280,7 +280,7 @@ def test_folders_over_the_bound_are_compared(
     assert len(listener.notices) == 1
 
 
-def test_an_audit_finds_what_no_event_told(
+def test_an_audit_finds_what_no_event_reported(
     trackers: Callable[..., FileTracker], listener: Listener, work: Work
 ) -> None:
     tracker = trackers(TrackerOptions(debounce_s=0.02, check_s=0.1, audit_s=0.1))

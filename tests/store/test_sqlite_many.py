@@ -57,12 +57,12 @@ def test_all_or_none(tmp_path: Path) -> None:
         assert [change.id for change in store.changes_since(None)] == ["b2"]
 
 
-def test_each_is_told_to_what_belongs_to_it(tmp_path: Path) -> None:
-    told: list[tuple[list[str], str]] = []
+def test_within_is_called_for_each_transaction(tmp_path: Path) -> None:
+    calls: list[tuple[list[str], str]] = []
 
     def note_down(_db: sqlite3.Connection, put: Batch, token: Token) -> None:
-        told.append(([document.id for document in put.puts], token))
+        calls.append(([document.id for document in put.puts], token))
 
     with closing(open_sqlite(tmp_path / "store.db", within=note_down)) as store:
         store.commit_all(transactions())
-    assert told == [(["a", f"b{n}"], f"feedbeef-{n}") for n in range(3)]
+    assert calls == [(["a", f"b{n}"], f"feedbeef-{n}") for n in range(3)]

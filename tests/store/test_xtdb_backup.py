@@ -276,7 +276,7 @@ def test_the_commands(
     monkeypatch.setenv("FOREDECK_HOME", str(home))
     node, target = NodeFolder(home / "xtdb"), tmp_path / "backup.tar"
 
-    def told(*words: str) -> Any:
+    def run_json(*words: str) -> Any:
         capsys.readouterr()
         assert main(["xtdb", *words, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
@@ -288,17 +288,17 @@ def test_the_commands(
         with opened(node) as store:
             store.commit(batch(note("a", "one")))
             token = store.commit(batch(note("a", "two")))
-        made = told("backup", str(target), "--verify")
+        made = run_json("backup", str(target), "--verify")
         assert made["tx_id"] == 1
         assert (made["verified"]["versions"], made["verified"]["objects"]) == (2, 1)
         assert main(["xtdb", "restore", str(target)]) == 3
         assert "xtdb down" in capsys.readouterr().err
-        told("down")
+        run_json("down")
         assert main(["xtdb", "restore", str(target)]) == 3
         assert "--force" in capsys.readouterr().err
-        restored = told("restore", str(target), "--force")
+        restored = run_json("restore", str(target), "--force")
         assert Path(restored["moved_aside"]).is_dir()
-        told("up")
+        run_json("up")
         with opened(node) as store:
             assert store.latest() == token
     finally:
