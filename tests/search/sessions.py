@@ -72,20 +72,37 @@ class Talk:
         self.store.commit(Batch(puts=[turn.seal()], blobs=blobs))
         return turn.id
 
-    def run(self, tool: str, output: str, failed: bool = False, **arguments: Any) -> str:
-        """A tool call; returns its id."""
+    def run(
+        self,
+        tool: str,
+        output: str,
+        failed: bool = False,
+        asked_ms: int | None = None,
+        **arguments: Any,
+    ) -> str:
+        """A tool call, with the turn that asked for it at a time; returns its id."""
         self.turns += 1
         blobs: dict[str, bytes] = {}
+        turns = []
+        if asked_ms is not None:
+            message = {"role": "assistant", "content": [], "timestamp": asked_ms}
+            turn = TurnDocument(
+                id=f"turn:{self.id}:{self.turns}",
+                session=self.id,
+                assistant=store_message(message, blobs),
+            )
+            turns.append(turn.seal())
         call = ToolcallDocument(
             id=f"call-{self.id}-{self.turns}",
             tool=tool,
             args=pack(arguments, blobs),
             status="fail" if failed else "ok",
             chat_ref=chat_id(self.id),
+            turn_ref=turns[0].id if turns else None,
             content=output,
             provenance=TEST,
         )
-        self.store.commit(Batch(puts=[call.seal()], blobs=blobs))
+        self.store.commit(Batch(puts=[*turns, call.seal()], blobs=blobs))
         return call.id
 
     def meet(self, path: str, content: str) -> str:

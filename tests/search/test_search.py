@@ -183,3 +183,9 @@ def test_random_texts_are_queries(stored: Searched) -> None:
         assert stored.find(query).total <= 1
 
     finds()
+
+
+def test_a_call_of_a_history_is_as_old_as_its_message(stored: Searched) -> None:
+    call = Talk(stored.store, "one").run("bash", "gecko", asked_ms=START_MS)
+    hit = stored.find("gecko").hits[0]
+    assert (hit.entry.document, hit.entry.time_ms) == (call, START_MS)

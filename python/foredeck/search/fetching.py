@@ -3,14 +3,21 @@ once for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
-from foredeck.model.messages import marked
+from foredeck.model.messages import load_message, marked
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message
+
+
+def time_of(message: Mapping[str, Any], stored_ms: int) -> int:
+    """When a message was written, by its host, else when it was stored."""
+    time = message.get("timestamp")
+    return int(time) if isinstance(time, int | float) and not isinstance(time, bool) else stored_ms
 
 
 class Fetched:
@@ -20,6 +27,9 @@ class Fetched:
         self._store = store
         messages: set[str] = set()
         wanted: set[str] = set()
+        heads = list(heads)
+        self._turns = self._turns_of(heads)
+        messages.update(turn.fields["assistant"] for turn in self._turns.values())
         for head in heads:
             fields = head.fields
             if head.type == "turn":
@@ -32,6 +42,30 @@ class Fetched:
         self._blobs = store.blobs(messages | wanted)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
+
+    def _turns_of(self, heads: Iterable[Head]) -> dict[str, Head]:
+        """By the id of a tool call: its turn, where that came in the same transaction.
+
+        One that came later is not looked at: what is indexed must not depend on when.
+        """
+        calls = [head for head in heads if head.fields.get("turn_ref")]
+        newest = self._store.heads({str(call.fields["turn_ref"]) for call in calls})
+        found = {}
+        for call in calls:
+            turn = newest.get(call.fields["turn_ref"])
+            if turn is not None and turn.token != call.token:
+                turn = self._store.head(turn.id, call.token)
+            if turn is not None and turn.token == call.token and turn.fields.get("assistant"):
+                found[call.id] = turn
+        return found
+
+    def asked_ms(self, head: Head) -> int:
+        """When a tool call was asked for, by its host, else when it was stored: a history that is
+        read in brings calls of long ago. Raises `Missing`."""
+        turn = self._turns.get(head.id)
+        if turn is None or turn.token != head.token:
+            return head.time_ms
+        return time_of(load_message(turn.fields["assistant"], self.blob), head.time_ms)
 
     def blob(self, digest: str) -> bytes:
         """The bytes with this hash. Raises `Missing`."""

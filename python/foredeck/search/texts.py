@@ -7,22 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from foredeck.model.documents import chat_id
 from foredeck.model.messages import load_message, unpack
+from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
-
-
-class Source(Protocol):
-    """Where texts are read from; both raise `Missing`."""
-
-    def blob(self, digest: str) -> bytes:
-        """The bytes with this hash."""
-
-    def content(self, head: Head) -> str:
-        """The content of a version, empty for none."""
-
 
 SEARCHED = frozenset({"turn", "toolcall", "file", "compaction"})
 """Types of documents that hold texts which are searched."""
@@ -61,7 +51,7 @@ class SearchedText:
     output: str = ""
 
 
-def texts_of(head: Head, source: Source) -> list[SearchedText]:
+def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
     """The texts of a version that has any; raises `Missing` where a blob is not there."""
     match head.type:
         case "turn":
@@ -75,7 +65,7 @@ def texts_of(head: Head, source: Source) -> list[SearchedText]:
     return []
 
 
-def _of_turn(head: Head, source: Source) -> Iterator[SearchedText]:
+def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
     named = [
         *((f"other {n}", address) for n, address in enumerate(fields.get("others") or ())),
@@ -97,7 +87,7 @@ def _of_turn(head: Head, source: Source) -> Iterator[SearchedText]:
                     type="message",
                     role=kind,
                     object=chat_id(fields["session"]),
-                    time_ms=_time(message, head.time_ms),
+                    time_ms=time_of(message, head.time_ms),
                     session=fields["session"],
                     message=head.id,
                     turn=fields.get("user_turn"),
@@ -124,13 +114,7 @@ def _joined(content: Any, kind: str) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _time(message: Mapping[str, Any], stored_ms: int) -> int:
-    """When it was written, by its host, else when it was stored."""
-    time = message.get("timestamp")
-    return int(time) if isinstance(time, int | float) and not isinstance(time, bool) else stored_ms
-
-
-def _of_toolcall(head: Head, source: Source) -> Iterator[SearchedText]:
+def _of_toolcall(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
     arguments = unpack(fields.get("args") or {}, source.blob)
     details = unpack(fields.get("details"), source.blob)
@@ -145,7 +129,7 @@ def _of_toolcall(head: Head, source: Source) -> Iterator[SearchedText]:
         type="toolcall",
         role=str(fields.get("tool") or ""),
         object=head.id,
-        time_ms=head.time_ms,
+        time_ms=source.asked_ms(head),
         session=str(fields.get("chat_ref") or "").removeprefix("chat:") or None,
         message=fields.get("turn_ref"),
         status=fields.get("status"),
@@ -155,7 +139,7 @@ def _of_toolcall(head: Head, source: Source) -> Iterator[SearchedText]:
     )
 
 
-def _of_file(head: Head, source: Source) -> Iterator[SearchedText]:
+def _of_file(head: Head, source: Fetched) -> Iterator[SearchedText]:
     if head.fields.get("text_hash"):
         yield SearchedText(
             document=head.id,
@@ -171,7 +155,7 @@ def _of_file(head: Head, source: Source) -> Iterator[SearchedText]:
         )
 
 
-def _of_compaction(head: Head, source: Source) -> Iterator[SearchedText]:
+def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
     fields = head.fields
     yield SearchedText(
         document=head.id,
