@@ -90,6 +90,7 @@ export class Peer {
       if (options.signal?.aborted) return reject(new AbortedError(`${method} was aborted`));
       const id = this.nextId++;
       const cancel = (error: Error) => {
+        // Settled first: an answer that crosses the cancelling finds nobody waiting.
         settle(error);
         this.send({ method: "$/cancel", params: { id } });
       };

@@ -107,6 +107,7 @@ class CurrentSession:
         not possible."""
         self.forget()
         self._store.replace(damage)
+        # A fresh store counts calls from 1 again.
         self._calls_at_opening = None
 
     def forget(self) -> None:

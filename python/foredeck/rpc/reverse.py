@@ -58,6 +58,7 @@ class ReverseCalls:
             return await self._ask(f"e{next(self._numbers)}", method, params)
 
     async def _until_free(self) -> None:
+        # Looked at again after each wait: another such request may have come before this task ran.
         while not self._closed and not self._free.is_set():
             await self._free.wait()
         if self._closed:

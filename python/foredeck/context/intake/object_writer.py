@@ -255,6 +255,7 @@ class ObjectWriter:
             if file is not None:
                 files[object_id] = session.see_head(file, path_of(file.fields) or "")
                 newest = session.store.head(object_id)
+                # If the file was written again since the tool ran, the notice must stay.
                 as_left = newest is not None and newest.token == file.token
                 if as_left and head.fields["tool"] in KNOWS_ITS_FILE:
                     self._withdraw_notices([object_id])

@@ -92,6 +92,7 @@ def put_in_place(session: Session, head: Head, label: str, place: CallPlace) -> 
         return session.see_head(head, label)
     document.turn_ref, document.position = place.turn_ref, place.position
     document.parent_ref = place.parent_ref
+    # The new version is in another transaction than the file that it pins.
     if document.file_pin and document.file_pin.get("token") == SAME_TRANSACTION:
         document.file_pin["token"] = head.token
     session.workspace.put(document.seal())

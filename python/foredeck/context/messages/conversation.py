@@ -164,6 +164,7 @@ class Conversation:
 
     def mark_restored(self, expired: AbstractSet[int]) -> None:
         """The parts are what the call records say, and these messages are expired by them."""
+        # Restoring has touched every part, but the records have all of that already.
         self.expired, self._touched = set(expired), set()
         self.find_references()
 

@@ -79,6 +79,7 @@ class Anchored:
                 digest_text = digest(
                     item.tool, item.arguments, text, held=held, size=context.digests
                 )
+            # What one digest leaves in view, the next need not name.
             held |= identifiers(digest_text)
             context.render(index, folded_part(context, index, digest_text))
         for index in referring:

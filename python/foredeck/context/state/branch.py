@@ -131,6 +131,7 @@ def _restored_conversation(
     for index, row in state.rows.items():
         if index < len(items):
             conversation.render(index, Part.from_row(row, blob))
+    # `Conversation.take_expired` counts on this: records name only what is not wanted.
     for index, part in enumerate(conversation.parts):
         if part.carries and part.subject is not None and index not in state.expired:
             conversation.wanted[index] = part.subject
