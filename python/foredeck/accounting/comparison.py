@@ -47,7 +47,7 @@ class Comparison:
             self.add(row, self._plain(transcript, facts, compactions))
 
     def table(self) -> list[dict[str, Any]]:
-        """The rows as told to the user; shares are of plain Pi's cost."""
+        """The rows as shown to the user; shares are of plain Pi's cost."""
         base = self.rows.get(PLAIN, [])
         return [_row(name, judged, base, self.rule) for name, judged in self.rows.items()]
 

@@ -260,7 +260,7 @@ NO_PREDICTION = CachePrediction()
 
 
 class Ack(NamedTuple):
-    """What has become of an earlier call, as the host has told since."""
+    """What has become of an earlier call, as the host has reported since."""
 
     call: int
     """Its ordinal."""

@@ -229,7 +229,7 @@ class CallRecord:
 
     @property
     def acks(self) -> list[Ack]:
-        """What the host has told of earlier calls."""
+        """What the host has reported of earlier calls."""
         return [Ack(*row) for row in self.fields.get("acks") or ()]
 
 
