@@ -38,7 +38,7 @@ CASES = (
         "network and container mounts",
         "tests/context/test_container.py",
         "tests/sources/test_filesystem.py",
-        f"{_TRACKING}an_audit_finds_what_no_event_told",
+        f"{_TRACKING}an_audit_finds_what_no_event_reported",
         f"{_TRACKING}what_differs_is_known_without_an_event",
     ),
     _below(
