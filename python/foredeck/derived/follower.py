@@ -86,7 +86,7 @@ class Follower:
         """
         taken = 0
         with reported(self.path):
-            while count := self._step():
+            while (count := self._step()) is not None:
                 taken += count
                 advance()
         return taken
@@ -102,15 +102,16 @@ class Follower:
             self.db = open_layer_file(self.path)
         return self.catch_up(advance)
 
-    def _step(self) -> int:
+    def _step(self) -> int | None:
+        """Take in one batch: how many versions, 0 where the layer begins again, None at the end."""
         with immediate(self.db):
             position = self._checked(self._position())
             changes = self._store.changes_since(position.token, limit=BATCH)
             if not changes:
-                return 0
+                return None
             if _tells_of_erasure(position, changes):
                 self._begin()
-                return len(changes)
+                return 0
             self._layer.apply(self.db, self._store, changes)
             self._move(position, changes)
         return len(changes)

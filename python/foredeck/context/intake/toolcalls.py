@@ -147,11 +147,12 @@ def _newer_entry(session: Session, document: Document, token: Token) -> Entry | 
     if ordinal is None:
         return None
     entry = session.index.entries[ordinal]
-    if entry.newest.token in (token, SAME_TRANSACTION):
+    newest = entry.newest
+    is_same = newest.content_hash == document.content_hash
+    if is_same or newest.token in (token, SAME_TRANSACTION):
         return None
-    order = session.store.transactions([token, Token(entry.newest.token)])
-    is_later = len(order) == 2 and order[-1].token == entry.newest.token
-    return entry if is_later and entry.newest.content_hash != document.content_hash else None
+    order = session.store.transactions([token, Token(newest.token)])
+    return entry if len(order) == 2 and order[-1].token == newest.token else None
 
 
 def objects_among(sightings: Sequence[Sighting]) -> list[Sighting]:
