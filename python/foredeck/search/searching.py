@@ -88,15 +88,6 @@ def search(
     return SearchResult(total, hits, tuple(looked), tuple(left_out))
 
 
-def session_order(index: SearchIndex, query: str) -> list[str]:
-    """The sessions with hits for a query, in the order of their best one."""
-    looked, _ = terms_to_look_for(index, parse_query(query))
-    ranked = rank(index.candidates(looked, Filters())) if looked else []
-    entries = index.entries(one.id for one in ranked)
-    found = (entries[one.id].session for one in ranked)
-    return list(dict.fromkeys(session for session in found if session is not None))
-
-
 def _words(terms: Iterable[Term]) -> list[str]:
     return [word for term in terms for word in term.words]
 

@@ -21,8 +21,10 @@ from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import SearchIndex
-from foredeck.search.searching import search, session_order
+from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.query import parse_query
+from foredeck.search.ranking import rank
+from foredeck.search.searching import search, terms_to_look_for
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
 from foredeck.search.tokens import WORD
 from foredeck.store.protocol import Head, LocalStore
@@ -72,6 +74,15 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
                     "foredeck": _scores(queries, lambda text: session_order(index, text)),
                     "plain_fts5": _scores(queries, _plain(texts)),
                 }
+
+
+def session_order(index: SearchIndex, query: str) -> list[str]:
+    """The sessions with hits for a query, in the order of their best one."""
+    looked, _ = terms_to_look_for(index, parse_query(query))
+    ranked = rank(index.candidates(looked, Filters())) if looked else []
+    entries = index.entries(one.id for one in ranked)
+    found = (entries[one.id].session for one in ranked)
+    return list(dict.fromkeys(session for session in found if session is not None))
 
 
 def read_queries(file: Path) -> list[CommitQuery]:
