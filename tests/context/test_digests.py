@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from foredeck.commands.output import ToolOutput
+from foredeck.commands.shell import programs
 from foredeck.context.digests import KINDS, DigestSize, digest
-from foredeck.context.digests.commands import programs
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.identifiers import identifiers
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.txt"))

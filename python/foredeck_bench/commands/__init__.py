@@ -10,6 +10,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench wire": "send the engine what no host should, and see that it lives",
+    "bench worked": "print what failing commands would be answered, over recorded sessions",
 }
 """`{name: one-line summary}`. `bench NAME` lives in foredeck_bench.commands.NAME as COMMAND, and
 `bench` itself in foredeck_bench.commands.measure."""

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.commands.output import ToolOutput
 from foredeck.context.digests.commands import command_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
-from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.messages.identifiers import identifiers
 

@@ -6,18 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from foredeck.commands.output import ToolOutput
+from foredeck.commands.runs import error_facts, install_facts, test_facts
+from foredeck.commands.shell import programs
 from foredeck.context.digests.files import json_facts, text_facts
 from foredeck.context.digests.git import diff_facts, log_facts, status_facts
-from foredeck.context.digests.outputs import ToolOutput
-from foredeck.context.digests.runs import error_facts, install_facts, test_facts
 from foredeck.context.digests.searches import listing_facts, search_facts
 from foredeck.context.digests.traces import trace_facts
 
-_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.")
-_HEREDOC = re.compile(r"<<-?\s*(\w+|'').*", re.DOTALL)
-_STEPS = re.compile(r"(?:^|(?<=\s))#.*|&&|\|\||[;\n]", re.MULTILINE)
-_BEFORE = re.compile(r"[\s({]*(?:(?:\w+=\S*|sudo|time|env|command|timeout \S+|xargs)\s+)*")
-_SILENT = frozenset({"cd", "echo", "pwd", "export", "set", "mkdir", "true", "sleep", "source"})
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "ack", "git grep"})
@@ -57,23 +53,4 @@ def outcome_facts(text: str) -> list[str]:
     for fact in error_facts(text, 1 if traces else 2):
         if not any(fact in known or known in fact for known in found):
             found.append(fact)
-    return found
-
-
-def programs(command: str) -> set[str]:
-    """The programs that begin the steps of a command, without those that say nothing: `rg`,
-    `git log`."""
-    found: set[str] = set()
-    plain = _HEREDOC.sub("", _QUOTED.sub("''", command))
-    for step in _STEPS.split(plain):
-        before = _BEFORE.match(step)
-        words = step[before.end() if before else 0 :].split()
-        if not words:
-            continue
-        program = words[0].rpartition("/")[2]
-        if program == "git":
-            verbs = [word for word in words[1:] if not word.startswith("-")]
-            program = f"git {verbs[0]}" if verbs else program
-        if program not in _SILENT:
-            found.add(program)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from foredeck.context.digests.searches import counted
+from foredeck.commands.output import counted
 
 _BRANCH = re.compile(
     r"^(?:On branch|## )\s*([^\s.]+(?:\.[^\s.]+)*)|^(HEAD detached at \S+)", re.MULTILINE

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from foredeck.context.digests.outputs import ToolOutput
+from foredeck.commands.output import ToolOutput, counted
 
 _HIT = re.compile(r"\n(?!\d+:)([^:\n]+):\d+:")
 _LONG = re.compile(r"^[-dlbcps][-rwxsStT]{9}\S*(?: +\S+){7} ")
@@ -40,11 +40,6 @@ def listing_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]
     if not folders:
         return []
     return [f"{counted(folders.total(), 'path')} in {_most(folders, 'folder')}"]
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 hit`, `2 hits`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _most(found: Counter[str], noun: str) -> str:

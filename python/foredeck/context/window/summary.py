@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.commands.output import ToolOutput
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.commands import command_facts
-from foredeck.context.digests.outputs import ToolOutput
 from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.window.sections import SummaryLine, fit_sections, shortened

@@ -39,3 +39,8 @@ class ToolOutput:
         if "diff --git " not in self.body:
             return self.body
         return _DIFF_HEAD.sub("", self.body).replace("\n+++ b/", "\n+++ ")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 hit`, `2 hits`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from foredeck.context.digests.searches import counted
+from foredeck.commands.output import counted
 
 _TESTS = re.compile(
     r".*\b\d+ (?:passed|failed|passing|failing|examples?|tests? (?:passed|failed))\b"

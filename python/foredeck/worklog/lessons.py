@@ -1,0 +1,272 @@
+"""Where a command failed because of its form and worked soon after in another: which form that was.
+
+A *lesson* is a pair of acts of one session: one that a program complained about, and a later one
+by which the same was done. A command that meets the same complaint again is answered with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.commands.shell import ShellStep, steps
+from foredeck.worklog.complaints import Complaint, complaint, was_run
+
+CLOSELY = 8
+"""Commands within which the form that works must follow the one that failed."""
+CLOSELY_MS = 15 * 60 * 1000
+ALIKE = 0.5
+"""Share of their terms that two calls must have in common to be the same act."""
+MAX_OPEN = 20
+"""Failures of one session that wait for a form that works."""
+
+TYPED_CHARS = 200
+"""Of a form that worked, as it is shown."""
+
+_OUTPUT_ONLY = re.compile(r"\s+2>&1|\s*\|&?\s*(?:head|tail)\b(?:\s+-?[\w=-]+)*\s*$")
+_SILENT = frozenset(
+    {"echo", "pwd", "export", "set", "true", "false", "sleep", "source", "printf", "exit", ".", ":"}
+    | {"for", "do", "done", "if", "then", "else", "fi", "while", "{", "}", "test", "[", "[["}
+)
+_HEX = re.compile(r"\b[0-9a-f]{7,40}\b")
+_DIGITS = re.compile(r"\d+")
+_PARTS = re.compile(r"[/=?&,]+")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_HELP = re.compile(r"(?:^|\s)(?:--help|-h|help|--version)(?:\s|$)")
+"""What tells how to call a program is no form that works."""
+_PROVIDED_FOR = re.compile(r"2>\s*/dev/null|&>\s*/dev/null|\|\|")
+"""A command that reckons with its failure, and may have hidden it."""
+_SAME_OBJECTS = frozenset({"remote", "shell"})
+"""Kinds of complaints after which the same act names the same things, no more and no fewer."""
+_KEPT_OBJECTS = frozenset({"program", "selection", "permission"})
+"""Those after which it may name more."""
+_ALIKE_BY_KIND = {"path": 0.75}
+"""Where a path is wrong, only much the same call is cured by the same other path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command that a session ran, with what came out."""
+
+    session: str
+    time_ms: int
+    command: str
+    output: str
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One step of a command line, in the folder that the line goes to before it.
+
+    terms  of its words, without what varies: numbers, hashes, quoted sentences
+    """
+
+    program: str
+    text: str
+    words: tuple[str, ...]
+    folder: str | None = None
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """What two calls are compared by: their words, paths in parts."""
+        found: set[str] = set()
+        for word in self.words:
+            path, _, query = _plain(word).partition("?")
+            found.update(part for part in _PARTS.split(path) if part)
+            found.update(f"-{part}" for part in _PARTS.split(query) if part)
+        return frozenset(found)
+
+    @property
+    def form(self) -> tuple[str, ...]:
+        """What must differ for two calls to be two forms of one act."""
+        return (self.folder or "", *sorted({_plain(word, keep_quotes=True) for word in self.words}))
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A form of a command that failed, and the one that worked.
+
+    program    of both: `gh pr diff`
+    complaint  what was complained of, without what varies (`Complaint.key`)
+    failed     the terms of the one that failed
+    worked     the form of the one that worked
+    text       what worked, as it was typed
+    kept       share of the terms that both have
+    """
+
+    program: str
+    complaint: str
+    failed: frozenset[str]
+    worked: tuple[str, ...]
+    text: str
+    session: str
+    time_ms: int
+    kept: float
+
+
+@dataclass(slots=True)
+class _Failure:
+    run: Run
+    complaint: Complaint
+    acts: Sequence[Act]
+    age: int = 0
+    """Commands since."""
+
+
+@dataclass(slots=True)
+class SessionLessons:
+    """Learns from the commands of one session, in their order."""
+
+    _open: list[_Failure] = field(default_factory=list)
+
+    def take(self, run: Run) -> list[Lesson]:
+        """The lessons that a command completes: it did what one before it had failed to do."""
+        if not was_run(run.output):
+            return []
+        said = complaint(run.output, failed=run.failed)
+        for failure in self._open:
+            failure.age += 1
+        self._open = [f for f in self._open[-MAX_OPEN:] if _is_close(f, run)]
+        if said is not None:
+            self._open.append(_Failure(run, said, blamed(said, acts(run.command))))
+        if said is not None or run.failed or not run.output.strip():
+            return []
+        made = acts(run.command)
+        found = [lesson for f in self._open if (lesson := _lesson(f, run, made)) is not None]
+        cured = {lesson.program for lesson in found}
+        self._open = [f for f in self._open if not cured & {act.program for act in f.acts}]
+        return found
+
+
+def acts(command: str) -> list[Act]:
+    """The steps of a command that do something, each in its folder."""
+    found: list[Act] = []
+    folder: str | None = None
+    for step in steps(command):
+        if step.program == "cd":
+            folder = " ".join(step.words[1:])
+        elif step.program not in _SILENT:
+            found.append(_act(step, folder))
+    return found
+
+
+def _act(step: ShellStep, folder: str | None) -> Act:
+    text = step.text if folder is None else f"cd {folder} && {step.text}"
+    return Act(step.program, text, step.words, folder)
+
+
+def _plain(word: str, *, keep_quotes: bool = False) -> str:
+    """A word without what varies; a quoted sentence is as good as any other."""
+    word = _QUOTED.sub(lambda quoted: _unquoted(quoted[0], keep_quotes), word)
+    return _DIGITS.sub("0", _HEX.sub("0", word))
+
+
+def _unquoted(quoted: str, keep_quotes: bool) -> str:
+    inner = quoted[1:-1]
+    if not inner or re.search(r"\s", inner):
+        return "''"
+    return quoted if keep_quotes else inner
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of all terms that two calls have in common."""
+    return len(one & other) / (len(one | other) or 1)
+
+
+def _is_close(failure: _Failure, run: Run) -> bool:
+    return failure.age <= CLOSELY and abs(run.time_ms - failure.run.time_ms) <= CLOSELY_MS
+
+
+def _lesson(failure: _Failure, run: Run, made: Sequence[Act]) -> Lesson | None:
+    """What a command that worked teaches about one that failed."""
+    pairs = [
+        (alike(wrong.terms, right.terms), wrong, right)
+        for wrong in failure.acts
+        for right in made
+        if _is_cure(failure.complaint, wrong, right)
+    ]
+    if not pairs:
+        return None
+    share, wrong, right = max(pairs, key=lambda pair: pair[0])
+    if share < ALIKE or wrong.form == right.form:
+        return None
+    return Lesson(
+        right.program,
+        failure.complaint.key,
+        wrong.terms,
+        right.form,
+        right.text,
+        run.session,
+        run.time_ms,
+        share,
+    )
+
+
+def _is_cure(said: Complaint, wrong: Act, right: Act) -> bool:
+    """Whether one call may be what another should have been."""
+    if right.program != wrong.program:
+        return False
+    if _HELP.search(right.text) or _PROVIDED_FOR.search(right.text):
+        return False
+    lost, added = _objects(wrong, said) - right.terms, _objects(right, said) - wrong.terms
+    if said.kind in _SAME_OBJECTS:
+        return not lost and not added
+    return said.kind not in _KEPT_OBJECTS or not lost
+
+
+def _objects(act: Act, said: Complaint) -> frozenset[str]:
+    """The terms that say on what a call works, and not how; those complained of are left out."""
+    return frozenset(
+        term
+        for term in act.terms
+        if any(map(str.isalpha, term)) and term[0] not in "-." and term not in said.line
+    )
+
+
+def blamed(said: Complaint, made: Sequence[Act]) -> list[Act]:
+    """The acts that a complaint may be about: those whose program it names, else all that do not
+    reckon with failing."""
+    made = [act for act in made if not _PROVIDED_FOR.search(act.text)]
+    named = [
+        act
+        for act in made
+        if re.match(rf"(?:\S*[/:]\s*)?{re.escape(act.words[0].rpartition('/')[2])}\b", said.line)
+    ]
+    return named or made
+
+
+def worked_as(run: Run, lessons: Iterable[Lesson]) -> Lesson | None:
+    """The lesson for a command that fails as one before it did.
+
+    Of several the one whose failure is most alike, then the one that kept most of it, then the
+    newest.
+    """
+    said = complaint(run.output, failed=run.failed) if was_run(run.output) else None
+    known = [] if said is None else [lesson for lesson in lessons if lesson.complaint == said.key]
+    if said is None or not known:
+        return None
+    fitting = [
+        (round(alike(act.terms, lesson.failed), 1), lesson.kept, lesson.time_ms, lesson)
+        for act in blamed(said, acts(run.command))
+        for lesson in known
+        if _is_answered(said, act, lesson)
+    ]
+    best = max(fitting, key=lambda fit: fit[:3], default=None)
+    return None if best is None else best[3]
+
+
+def _is_answered(said: Complaint, act: Act, lesson: Lesson) -> bool:
+    """Whether a lesson is about an act that was complained of."""
+    if act.program != lesson.program or act.form == lesson.worked:
+        return False
+    if said.kind == "remote" and _objects(act, said) - lesson.failed:
+        return False
+    return alike(act.terms, lesson.failed) >= _ALIKE_BY_KIND.get(said.kind, ALIKE)
+
+
+def as_typed(lesson: Lesson) -> str:
+    """The form that worked, on one line, cut short, without what only shortens its output."""
+    line = " ".join(_OUTPUT_ONLY.sub("", lesson.text).split())
+    return line if len(line) <= TYPED_CHARS else f"{line[: TYPED_CHARS - 1]}…"
