@@ -16,6 +16,7 @@ from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError
 
 if TYPE_CHECKING:
+    from foredeck.config import Config
     from foredeck.search.index import Filters, IndexedText, SearchIndex
     from foredeck.search.searching import SearchHit, SearchResult
     from foredeck.store.protocol import LocalStore
@@ -38,8 +39,9 @@ def _run(args: Namespace) -> int:
     from foredeck.search.index import COUNTED, SearchIndex
     from foredeck.search.searching import search
 
-    home = resolve_config(args).config.home
-    with opened_store(args) as store, Follower(store, load_layer("search"), home) as follower:
+    config = resolve_config(args).config
+    layer = load_layer("search")
+    with opened_store(args) as store, Follower(store, layer, config.home) as follower:
         with Progress("indexing, batch") as progress:
             follower.catch_up(progress.advance)
         with reported(follower.path):
@@ -48,7 +50,7 @@ def _run(args: Namespace) -> int:
                 store,
                 index,
                 " ".join(args.query),
-                _filters(args, store, index),
+                _filters(args, config, store, index),
                 limit=args.limit,
                 message_range=args.message_range,
             )
@@ -59,9 +61,10 @@ def _run(args: Namespace) -> int:
     return 0
 
 
-def _filters(args: Namespace, store: LocalStore, index: SearchIndex) -> Filters:
+def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIndex) -> Filters:
     from foredeck.search.index import Filters
-    from foredeck.search.projects import folders_of_project
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import folders_of_project
 
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
@@ -71,7 +74,9 @@ def _filters(args: Namespace, store: LocalStore, index: SearchIndex) -> Filters:
         sessions = (find_session(store, args.session),)
     elif scope == "project":
         folders = index.folders()
-        here = set(folders_of_project(str(args.project or Path.cwd()), set(folders.values())))
+        place = str(args.project or Path.cwd())
+        filesystems = open_filesystems(config, place)
+        here = set(folders_of_project(place, set(folders.values()), filesystems))
         sessions = tuple(session for session, folder in folders.items() if folder in here)
     return Filters(sessions, args.type, args.tool, args.path, args.since)
 
