@@ -19,7 +19,17 @@ PARTS = (
 
 #: The same within `context`.
 CONTEXT = (
-    *("quoting", "arguments", "wording", "messages", "cache", "state", "digests", "rendering"),
+    *(
+        "quoting",
+        "arguments",
+        "wording",
+        "head",
+        "messages",
+        "cache",
+        "state",
+        "digests",
+        "rendering",
+    ),
     *("policies", "rewriting", "window", "intake", "status", "tools", "calls", "assembler"),
 )
 

@@ -8,12 +8,15 @@ themselves are in `calls/` and `intake/`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foredeck.context.calls.answering import answer_again, answer_call
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window, predict_cache
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
+from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
@@ -44,12 +47,14 @@ class Assembler:
         layout: Layout,
         policy: Policy,
         settings: AssemblySettings | None = None,
+        sections: Sequence[HeadSection] = (),
     ) -> None:
         self.session = session
         self.policy = policy
         self.settings = settings or AssemblySettings()
         self.uses = Uses(session.cwd, policy.use_rule or UseRule())
         self._layout = layout
+        self._sections = sections
         self._refreshes = RefreshFinder()
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()

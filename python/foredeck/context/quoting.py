@@ -12,6 +12,7 @@ import re
 _OURS = re.compile(
     r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<(?:activate )?@\d+:)", re.MULTILINE
 )
+_NOTICE = re.compile(r"^(?=\[foredeck\])", re.MULTILINE)
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 """What some reader takes for the end of a line, and what no one can see."""
 
@@ -19,6 +20,11 @@ _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 def looks_like_ours(text: str) -> bool:
     """Whether a line of a text could be taken for one of `wording`."""
     return _OURS.search(text) is not None
+
+
+def inside_ours(text: str) -> str:
+    """Text of others inside a message of ours: none of its lines can begin as a notice of ours."""
+    return _NOTICE.sub(" ", text)
 
 
 def on_one_line(name: str) -> str:

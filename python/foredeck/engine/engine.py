@@ -21,6 +21,7 @@ from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import finish_compaction
 from foredeck.engine.current import CurrentSession
+from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
@@ -71,7 +72,8 @@ class Engine:
 
     `call_soon` runs a function on the engine's thread from any other; without it no files are
     watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
-    takes the place of the configured one; the engine closes it too.
+    takes the place of the configured one; the engine closes it too. `facilities` makes what a
+    session has beside its chat.
     """
 
     def __init__(
@@ -82,10 +84,11 @@ class Engine:
         call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
         store: Store | None = None,
+        facilities: MakeFacilities = make_facilities,
     ) -> None:
         self._config = config
         self._store = RecoverableStore(config, notify, store)
-        opener = SessionOpener(config, notify, call_soon, recorded)
+        opener = SessionOpener(config, notify, call_soon, recorded, facilities)
         self._current = CurrentSession(opener, self._store)
 
     @property
@@ -176,7 +179,7 @@ class Engine:
         return record.decision if record else Decision()
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:
-        """One of the model's context tools. Raises `ToolError` with a text for the model."""
+        """One of the model's tools that are ours. Raises `ToolError` with a text for the model."""
         try:
             return self._tool_call(params)
         except Conflict:
@@ -186,6 +189,8 @@ class Engine:
 
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
         with self._current.use(params.session) as opened:
+            if (tool := opened.facilities.tools.get(params.tool)) is not None:
+                return {"text": tool.run(params.input, params.id), "details": {}}
             tools = ContextTools(opened.session, max_chars=self._config.limits.activate_chars)
             answer = tools.run(params.tool, params.input, params.id)
         return {"text": answer.text, "details": {"foredeck": answer.decision}}

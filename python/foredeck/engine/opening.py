@@ -13,6 +13,7 @@ from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
+from foredeck.engine.facilities import Facilities, MakeFacilities, make_facilities
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
@@ -30,11 +31,26 @@ MakeSource = Callable[[Store, str], FileSource]
 class OpenedSession:
     """A session at work: its state, the assembler of its calls, and the watch of its files."""
 
-    def __init__(self, config: Config, session: Session, watch: SessionWatch | NoWatch) -> None:
+    def __init__(
+        self,
+        config: Config,
+        session: Session,
+        watch: SessionWatch | NoWatch,
+        make: MakeFacilities = make_facilities,
+    ) -> None:
         self._config = config
         self.session = session
         self.watch = watch
+        self._make_facilities = make
+        self._facilities: Facilities | None = None
         self._assembler: Assembler | None = None
+
+    @property
+    def facilities(self) -> Facilities:
+        """Made when they are first asked for, as the configuration says."""
+        if self._facilities is None:
+            self._facilities = self._make_facilities(self._config, self.session)
+        return self._facilities
 
     @property
     def assembler(self) -> Assembler:
@@ -50,6 +66,7 @@ class OpenedSession:
             make_layout(config.layout),
             make_policy(config.policy, config),
             assembler_settings(config),
+            self.facilities.sections,
         )
         if session.log.newest:
             recall_uses(config.home, session.id, assembler.uses)
@@ -80,7 +97,8 @@ class SessionOpener:
     """Opens sessions as the configuration says.
 
     `call_soon` runs a function on the engine's thread; without it no files are watched.
-    `recorded` makes the source of a replay, where the disk is not looked at.
+    `recorded` makes the source of a replay, where the disk is not looked at. `facilities` makes
+    what a session has beside its chat.
     """
 
     def __init__(
@@ -89,11 +107,13 @@ class SessionOpener:
         notify: Notify,
         call_soon: CallSoon | None = None,
         recorded: MakeSource | None = None,
+        facilities: MakeFacilities = make_facilities,
     ) -> None:
         self._config = config
         self._notify = notify
         self._call_soon = call_soon
         self._recorded = recorded
+        self._make_facilities = facilities
 
     def open(self, store: Store, params: SessionOpenParams, reconcile: Reconcile) -> OpenedSession:
         """Load a session, or begin it. `reconcile` is asked for what the watch has seen change."""
@@ -103,7 +123,8 @@ class SessionOpener:
             session.pending.user_messages.append(damage_report(lost))
         session.chat_text = partial(render_chat, store)
         session.notify = partial(self._notify, "info")
-        return OpenedSession(self._config, session, self._watch(session, filesystems, reconcile))
+        watch = self._watch(session, filesystems, reconcile)
+        return OpenedSession(self._config, session, watch, self._make_facilities)
 
     def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
         source: FileSource

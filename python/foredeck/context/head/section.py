@@ -1,0 +1,26 @@
+"""What writes into the head."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class HeadSection(Protocol):
+    """One part of the head: the project's rules, its notes, the task at work.
+
+    It is asked at the first call of a session, and again only where everything is rewritten anyway.
+    What changes in between stands in the result of the tool that changed it.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the section's line of its own says: `notes`, `active task`."""
+        ...
+
+    def text(self, limit: int) -> str:
+        """What there is to say in at most `limit` characters; empty where there is nothing.
+
+        The same state gives the same text: no clock, no counter, no unordered iteration. A limit
+        too small for anything of use gives an empty text. It may be asked more than once.
+        """
+        ...

@@ -1,0 +1,81 @@
+"""What a session has beside its chat: sections of the head, and tools of their own.
+
+A facility has a section (`context/head/section.py`), a tool, or both. All are made here for the
+session that is opened. What is switched off is not made, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from foredeck.config import Config
+from foredeck.context.head.section import HeadSection
+from foredeck.context.state.session import Session
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class FacilityTool(Protocol):
+    """A tool of the model's that is none of the context tools."""
+
+    @property
+    def name(self) -> str:
+        """As the model calls it: what `ts-shim/tools.json` has."""
+        ...
+
+    def run(self, input: Mapping[str, Any], call: str) -> str:
+        """The text of the result. `call`: the host's id of the tool call.
+
+        Raises `ToolError` with a text for the model that says what to do instead.
+        """
+        ...
+
+
+Make = Callable[[Config, Session], T | None]
+"""Makes something for an opened session; None where it is switched off or has no place there.
+
+The store is `session.store`. Where `session.is_live` is false the session is a replay: nothing may
+look at the disk.
+"""
+
+SECTIONS: Sequence[Make[HeadSection]] = ()
+"""In the order of the head, the stablest first: rules, working memory, global memory, session
+memory, findings, the active task, the work log, the pool."""
+
+TOOLS: Sequence[Make[FacilityTool]] = ()
+"""In any order: they are called by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facilities:
+    """Those of one session."""
+
+    sections: Sequence[HeadSection] = ()
+    tools: Mapping[str, FacilityTool] = field(default_factory=dict)
+    """By name."""
+
+
+MakeFacilities = Callable[[Config, Session], Facilities]
+
+
+def make_facilities(config: Config, session: Session) -> Facilities:
+    """Those that are switched on for a session."""
+    tools = _made(TOOLS, config, session)
+    return Facilities(tuple(_made(SECTIONS, config, session)), {tool.name: tool for tool in tools})
+
+
+def _made(makers: Sequence[Make[T]], config: Config, session: Session) -> Iterator[T]:
+    for make in makers:
+        try:
+            made = make(config, session)
+        except Exception:
+            # The session works without it, and the log says why.
+            log.exception("%s failed", getattr(make, "__name__", make))
+            continue
+        if made is not None:
+            yield made

@@ -1,0 +1,79 @@
+"""Tools and sections that stand beside the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.engine import facilities
+from foredeck.engine.engine import Engine
+from foredeck.engine.facilities import Facilities
+from foredeck.errors import ToolError
+from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams
+
+
+class Echo:
+    """A tool that says what it was asked."""
+
+    name = "echo"
+
+    def run(self, input: Mapping[str, Any], call: str) -> str:
+        if "text" not in input:
+            raise ToolError('echo needs "text".')
+        return f"{call}: {input['text']}"
+
+
+def echo_only(config: Config, session: Session) -> Facilities:
+    del config, session
+    return Facilities(tools={"echo": Echo()})
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with closing(Engine(Config(home=tmp_path / "home"), facilities=echo_only)) as made:
+        made.open_session(
+            SessionOpenParams(
+                session="s", file=None, cwd=str(tmp_path), reason="startup", parent=None
+            )
+        )
+        yield made
+
+
+def call(tool: str, input: dict[str, Any]) -> ToolCallParams:
+    return ToolCallParams(session="s", id="c1", tool=tool, input=input)
+
+
+def test_a_tool_that_is_none_of_the_context_tools_is_asked_by_its_name(engine: Engine) -> None:
+    assert engine.tool_call(call("echo", {"text": "hello"})) == {"text": "c1: hello", "details": {}}
+
+
+def test_its_refusals_reach_the_model_as_they_are(engine: Engine) -> None:
+    with pytest.raises(ToolError, match='echo needs "text"'):
+        engine.tool_call(call("echo", {}))
+
+
+def test_a_name_that_nobody_has_is_refused(engine: Engine) -> None:
+    with pytest.raises(ToolError, match="foredeck has no tool 'task-query'"):
+        engine.tool_call(call("task-query", {}))
+
+
+def test_a_facility_that_cannot_be_made_is_left_out(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_config: Config, _session: Session) -> Echo | None:
+        raise OSError("no room")
+
+    def absent(_config: Config, _session: Session) -> Echo | None:
+        return None
+
+    monkeypatch.setattr(facilities, "TOOLS", (broken, absent, lambda _c, _s: Echo()))
+    assert engine.opened is not None
+    made = facilities.make_facilities(Config(), engine.opened.session)
+    assert list(made.tools) == ["echo"]
+    assert "broken failed" in caplog.text
