@@ -32,6 +32,7 @@ TEXTS = [
     lines(30, "shared by some"),
     lines(40, "shared, too"),
     '{"$text": "not ours"}' + "x" * 600,
+    lines(300, "pasted"),
 ]
 
 

@@ -69,8 +69,8 @@ def test_the_whole_comes_back_and_a_restart_keeps_the_bytes(new_host: NewHost) -
 @pytest.mark.parametrize("messages", [False, True])
 @pytest.mark.parametrize("answers", [False, True])
 def test_each_can_be_switched_off(new_host: NewHost, messages: bool, answers: bool) -> None:
-    told = {"patience": 2, "fold_messages": messages, "fold_answers": answers}
-    host = new_host(**{**EAGER, "adaptive": told})
+    told = {"patience": 2, "fold_answers": answers}
+    host = new_host(**{**EAGER, "adaptive": told, "pastes": {"objects": messages}})
     talk(host)
     sent = ask(host, "And now?")
     assert (sent.text(0) == LOG, sent.text(1) == PLAN) == (not messages, not answers)

@@ -29,7 +29,14 @@ from foredeck.context.rendering import anchored, layout, pools, savings
 from foredeck.context.rewriting import refresh
 from foredeck.context.state import gauge
 from foredeck.context.tools import tools
-from foredeck.context.window import compactions, fitting, sections, summary, transcript
+from foredeck.context.window import (
+    compactions,
+    fitting,
+    folded_texts,
+    sections,
+    summary,
+    transcript,
+)
 from foredeck.model.call_changes import PartRow
 from foredeck.model.call_values import Decision
 
@@ -37,6 +44,7 @@ USERS = (
     anchored,
     compactions,
     fitting,
+    folded_texts,
     layout,
     notices,
     pieces,

@@ -13,12 +13,14 @@ from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.adaptive import Adaptive
+from foredeck.context.policies.pastes import FoldingPastes
 from foredeck.context.policies.policy import (
     ActiveContent,
     FoldablePiece,
     History,
     LastN,
     PolicyDecision,
+    SeedWindow,
 )
 from foredeck.context.policies.uses import Uses
 from foredeck.model.messages import MessageKey
@@ -195,8 +197,6 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
     [
         (foldable("old", 1), True),
         (foldable("argument", 4), False),
-        (foldable("message", 19, earlier_turn=True), False),
-        (foldable("message", 20, earlier_turn=True), True),
         (foldable("answer", 900, earlier_turn=True), False),
         (foldable("argument", 5), True),
         (foldable("argument", 59, of_edited=True), False),
@@ -206,10 +206,18 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
 )
 def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
     assert bool(decision_of(Adaptive(), pieces=[piece]).collapsible) is gone
-    never = Adaptive(
-        AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_messages=False)
-    )
+    never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False))
     assert not decision_of(never, pieces=[piece]).collapsible
+
+
+@pytest.mark.parametrize("policy", [Adaptive(), LastN(2), SeedWindow()])
+@pytest.mark.parametrize(("age", "gone"), [(19, False), (20, True)])
+def test_messages_go_by_one_rule_under_every_policy(policy: Any, age: int, gone: bool) -> None:
+    piece = foldable("message", age, earlier_turn=True)
+    assert not decision_of(policy, pieces=[piece]).collapsible
+    folding = FoldingPastes(policy, Adaptive())
+    assert (folding.name, folding.use_rule is None) == (policy.name, False)
+    assert decision_of(folding, pieces=[piece]).collapsible == ({piece.ref} if gone else set())
 
 
 def test_last_n_keeps_the_newest() -> None:

@@ -38,7 +38,9 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, {}), {"chars": 5}),
     ],
     "folded_argument": [((12, 4120), {})],
-    "folded_text": [((12, 7, 4120), {})],
+    "folded_paste": [((12, 4120, (20, 90)), {}), ((12, 4120, None), {})],
+    "pasted": [((12,), {})],
+    "folded_answer": [((12, 7, 4120), {})],
     "whole_call": [(({"path": "a.py", "edits": [{"oldText": "a"}]}, "Done."), {})],
     "changed_on_disk": [((12, "/repo/a.py"), {})],
     "moved_on_disk": [

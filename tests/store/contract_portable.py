@@ -20,6 +20,7 @@ from foredeck.model.documents import (
 )
 from foredeck.model.messages import load_message
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
+from foredeck.model.user_objects import UserDocument
 from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 
@@ -273,6 +274,28 @@ class AsNewContract:
         text = exported(source)
         import_file(target, lines_of(text))
         assert exported(target) == text
+
+    def test_a_text_of_the_users_belongs_to_no_session(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session, pasted = SampleSession(source), UserDocument.of("pasted\n" * 2000)
+        session.begin()
+        source.commit(Batch(puts=[pasted, session.member(pasted)]))
+        text = exported(source)
+        import_file(target, lines_of(text))
+        assert exported(target) == text
+        copy = import_file(target, lines_of(text), as_new=True).session
+        check_pins(target, copy)
+        assert [head.id for head in target.query("user")] == [pasted.id]
+        assert target.get(pasted.id, UserDocument) == pasted
+
+    def test_a_text_under_the_id_of_another_is_refused(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session, pasted = SampleSession(source), UserDocument.of("pasted\n" * 2000)
+        session.begin()
+        other = pasted.model_copy(update={"content": "another"}).seal()
+        source.commit(Batch(puts=[other, session.member(other)]))
+        with pytest.raises(ImportRefused, match="does not fit the fields of the user"):
+            import_file(target, lines_of(exported(source)))
 
     @pytest.mark.parametrize("form", ["", "session:"])
     def test_a_copy_refers_to_its_own_session(self, make_store: MakeStore, form: str) -> None:

@@ -115,6 +115,8 @@ def _note(store: Store, head: Head) -> str:
         case "toolcall":
             args = fields.get("args_display") or ""
             return f"{fields.get('tool')} {args} ({fields.get('status')})"
+        case "user":
+            return str(fields.get("first_line") or "")
         case "chat":
             return counted(fields.get("turn_count") or 0, "turn")
         case "compaction":

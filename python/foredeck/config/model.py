@@ -25,6 +25,7 @@ from foredeck.config.prompt import (
     CompactionSection,
     DigestsSection,
     LastNSection,
+    PastesSection,
     RebaseSection,
     SeedWindowSection,
 )
@@ -74,6 +75,7 @@ class Config(Section):
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
     last_n: LastNSection = Field(default_factory=LastNSection)
     adaptive: AdaptiveSection = Field(default_factory=AdaptiveSection)
+    pastes: PastesSection = Field(default_factory=PastesSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)

@@ -101,18 +101,23 @@ class AdaptiveSection(Section):
         description="Bring the read of an edited file up to date at a rebase, and fold the "
         "arguments that stand in it then.",
     )
-    fold_messages: bool = Field(
-        True,
-        description="Leave out the middle of long messages of yours, from 8,000 characters on, of "
-        "earlier turns.",
-    )
     fold_answers: bool = Field(
         False,
-        description="The same for the model's own answers, from 2,000 characters on: cheaper, but "
-        "it may have to look up what it has said. `lean` does.",
+        description="Leave out the middle of the model's own answers, from 2,000 characters on, "
+        "of earlier turns: cheaper, but it may have to look up what it has said. `lean` does.",
     )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
+    )
+
+
+class PastesSection(Section):
+    """`[pastes]`: long messages of yours, such as a pasted log."""
+
+    objects: bool = Field(
+        True,
+        description="Make an object of a text of yours from 8,000 characters on. In later turns "
+        "its middle folds once nothing uses it, under every policy but `keep-all`.",
     )
 
 

@@ -119,7 +119,8 @@ class Assembler:
     def _take_in(self, call: CallInProgress) -> None:
         """Take in the new messages, once it is decided what is inserted and what is left out."""
         repair_list(self.session, call.context, call.items, call.first_changed_insert)
-        intake = MessageIntake(self.session, call.context, call.layout)
+        pastes = self.settings.pastes
+        intake = MessageIntake(self.session, call.context, call.layout, pastes=pastes)
         intake.take_in(call.items, call.first_new)
         follow_renames(self.session, call.context, continued=call.alignment.continued)
 

@@ -110,8 +110,22 @@ def folded_argument(ordinal: int, chars: int) -> str:
     return f"<activate @{ordinal}: {chars} chars folded by foredeck>"
 
 
-def folded_text(ordinal: int, turn: int, chars: int) -> str:
-    """Stands in a long text of an earlier turn, where its middle was."""
+def folded_paste(ordinal: int, chars: int, lines: tuple[int, int] | None) -> str:
+    """Stands in a long message of the user's, where its middle was; the shim knows it by its form.
+
+    `lines`: first and last line of what is left out, where that is made of whole lines.
+    """
+    which = f"lines {lines[0]}-{lines[1]}, " if lines else ""
+    return f"<activate @{ordinal}: {which}{chars} chars folded by foredeck>"
+
+
+def pasted(ordinal: int) -> str:
+    """The name of a long message of the user's, under which no handle stands."""
+    return f"@{ordinal} (in a message of the user's)"
+
+
+def folded_answer(ordinal: int, turn: int, chars: int) -> str:
+    """Stands in a long answer of an earlier turn, where its middle was."""
     name = f"@{ordinal}"
     return f'\n<activate {name}: {chars} chars of "{name} turn {turn}" folded by foredeck>\n'
 
@@ -150,6 +164,10 @@ def no_result() -> str:
     return "[foredeck] No result: the call was interrupted."
 
 
+def _quoted(text: Any) -> str:
+    return json.dumps(text or "", ensure_ascii=False)
+
+
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     """One object as metadata, in the pool of layout `pools`; `path` is what the model calls it."""
     kind = fields.get("type")
@@ -165,6 +183,9 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
             f"@{ordinal} toolcall tool={on_one_line(fields.get('tool') or 'unknown')} "
             f"status={fields.get('status') or 'ok'} args={args}{name}"
         )
+    if kind == "user":
+        size = f"chars={fields.get('char_count') or 0} lines={fields.get('line_count') or 0}"
+        return f"@{ordinal} user {size} {_quoted(fields.get('first_line'))}{name}"
     if kind == "compaction":
         return f"@{ordinal} compaction {fields.get('short')}{name}"
     return f"@{ordinal} {kind}{name}"

@@ -29,6 +29,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
             config.digests.max_tokens * LIMIT_CHARS_PER_TOKEN, config.digests.max_share
         ),
         summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
+        pastes=config.pastes.objects,
     )
 
 

@@ -18,6 +18,7 @@ from foredeck.model.records import (
     NicknameDocument,
     TurnDocument,
 )
+from foredeck.model.user_objects import UserDocument
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,
@@ -25,6 +26,7 @@ KINDS: dict[str, type[Document]] = {
     "system_prompt": SystemPromptDocument,
     "file": FileDocument,
     "toolcall": ToolcallDocument,
+    "user": UserDocument,
     "compaction": CompactionDocument,
     "turn": TurnDocument,
     "member": MemberDocument,
@@ -34,7 +36,7 @@ KINDS: dict[str, type[Document]] = {
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 
-OBJECT_TYPES = ("file", "toolcall", "chat", "compaction", "system_prompt", "session")
+OBJECT_TYPES = ("file", "toolcall", "user", "chat", "compaction", "system_prompt", "session")
 """The types of what the model can refer to; all others are records."""
 
 

@@ -19,7 +19,7 @@ from foredeck.notes.names import (
 )
 from foredeck.notes.parsed import ParsedNote, Reference
 
-OBJECTS = frozenset({"file", "toolcall", "chat", "compaction", "system_prompt", "session"})
+OBJECTS = frozenset({"file", "toolcall", "user", "chat", "compaction", "system_prompt", "session"})
 """Types that are nodes of the graph."""
 
 NAMING = frozenset({"nickname", "member"})

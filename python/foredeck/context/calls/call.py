@@ -15,7 +15,7 @@ from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import compact_message
+from foredeck.context.window.folded_texts import fold_text
 from foredeck.model.call_values import Decision, ReportedUsage
 
 
@@ -31,6 +31,8 @@ class AssemblySettings:
     min_saving_chars: int = 120
     digests: DigestSize = field(default_factory=DigestSize)
     summary_chars: int = 8000
+    pastes: bool = True
+    """Whether long texts of the user's become objects at once."""
 
 
 @dataclass(slots=True)
@@ -84,5 +86,6 @@ class CallInProgress:
 def rendering_of(session: Session, settings: AssemblySettings, gauge: Gauge) -> RenderContext:
     """What rendering a session's branch may look up and change, for one model."""
     context = render_context(session, settings.min_saving_chars, settings.digests, gauge)
-    context.as_object = lambda item: compact_message(session, item, settings.summary_chars)
+    summary_chars = settings.summary_chars
+    context.fold_text = lambda item, text: fold_text(session, context, item, text, summary_chars)
     return context

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.commands.output import ToolOutput
-from foredeck.context.digests.commands import command_facts
+from foredeck.context.digests.commands import command_facts, paste_facts
 from foredeck.context.digests.files import file_facts
 from foredeck.context.digests.names import unheld_names
 from foredeck.context.digests.searches import listing_facts, search_facts
@@ -28,9 +28,10 @@ KINDS: dict[str, Facts] = {
     "bash": command_facts,
     "exec": command_facts,
     "powershell": command_facts,
+    "user": paste_facts,
 }
 """Tools to what makes the facts of their outputs, the most telling first; other tools' outputs
-have none."""
+have none. `user`: of what a user has pasted."""
 
 
 _MORE = ", ..."

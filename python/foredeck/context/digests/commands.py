@@ -46,6 +46,14 @@ def command_facts(arguments: Mapping[str, Any], output: ToolOutput) -> list[str]
     return found + (outcome_facts(output.body) or json_facts(output.body))
 
 
+def paste_facts(_arguments: Mapping[str, Any], output: ToolOutput) -> list[str]:
+    """What a user has pasted: a difference, how something ran, or what is in a file."""
+    text = output.body
+    if "diff --git " in text:
+        return diff_facts(text)
+    return outcome_facts(text) or text_facts("", text) or text_facts(".md", text)
+
+
 def outcome_facts(text: str) -> list[str]:
     """How a run ended: tests, builds, installations, what was raised, errors."""
     traces = trace_facts(text)

@@ -8,6 +8,7 @@ from foredeck.context.intake.our_messages import leave_out
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import Part, recipe_chars
 from foredeck.context.rendering.layout import Layout, NewResult, RenderContext, reference_part
+from foredeck.context.state.pastes import paste_of, user_object
 from foredeck.context.state.session import Session
 
 MAX_PARALLEL = 1000
@@ -17,10 +18,13 @@ MAX_PARALLEL = 1000
 class MessageIntake:
     """Appends new messages to a session's branch, and renders each as its object is written."""
 
-    def __init__(self, session: Session, context: RenderContext, layout: Layout) -> None:
+    def __init__(
+        self, session: Session, context: RenderContext, layout: Layout, *, pastes: bool = True
+    ) -> None:
         self._session = session
         self._context = context
         self._layout = layout
+        self._pastes = pastes
 
     def take_in(self, items: list[Item], first_new: int) -> None:
         """Take in a list. `first_new`: the first message that no call has held.
@@ -38,6 +42,8 @@ class MessageIntake:
                 objects.assistant(item, _results_after(items, index), new=index >= first_new)
             elif item.kind != "result":
                 objects.other(item)
+                if self._pastes and index >= first_new:
+                    self._show_paste(index, item)
             elif index >= first_new:
                 self._place(index, objects.result(item))
             else:
@@ -63,6 +69,17 @@ class MessageIntake:
         conversation = context.conversation
         if result.subject is not None and conversation.parts[index].form != "same":
             conversation.want(index, result.subject)
+
+    def _show_paste(self, index: int, item: Item) -> None:
+        """A long text of the user's is an object from now on, and in view; not a byte changes."""
+        text, context = paste_of(item), self._context
+        if text is None or index in context.branch.edits.drops:
+            return
+        entry = user_object(self._session, text)
+        version, digest = entry.newest.version, entry.newest.text_hash
+        context.sets.activate(entry.ordinal)
+        context.render(index, Part("host", None, entry.ordinal, version, None, digest))
+        context.conversation.want(index, entry.ordinal)
 
     def _was_folded(self, subject: int | None, index: int) -> bool:
         """Whether this branch has had an object and let it go, and nobody waits for it now."""

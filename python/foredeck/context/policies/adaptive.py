@@ -38,6 +38,11 @@ class Adaptive:
         gone |= {p.ref for p in history.pieces if self._dead_piece(p, history)}
         return PolicyDecision(collapsible=frozenset(gone))
 
+    def is_unused(self, piece: FoldablePiece, history: History) -> bool:
+        """Whether a text that was said has gone unused for as long as its size is worth."""
+        patience = self._constants.patience
+        return self._over(piece.age, piece.chars, patience, piece.idle, history)
+
     def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants
         base = constants.patience_edited if content.of_edited else constants.patience
@@ -47,10 +52,11 @@ class Adaptive:
         constants = self._constants
         if piece.kind == "thinking":
             return constants.fold_thinking and piece.earlier_turn
-        if piece.kind in ("message", "answer"):
-            folds = constants.fold_messages if piece.kind == "message" else constants.fold_answers
-            gone = self._over(piece.age, piece.chars, constants.patience, piece.idle, history)
-            return folds and gone
+        if piece.kind == "message":
+            # Decided for every policy in one place (`pastes.py`).
+            return False
+        if piece.kind == "answer":
+            return constants.fold_answers and self.is_unused(piece, history)
         if not constants.fold_arguments:
             return False
         if piece.kind == "old":

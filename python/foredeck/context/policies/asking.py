@@ -77,7 +77,7 @@ def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[Acti
     items, parts, counted = conversation.items, conversation.parts, conversation.results_in_turn
     turn, last_use = conversation.turn, conversation.referred_at.get
     for index, ordinal in sorted(conversation.wanted.items()):
-        if index > flight or ordinal in pinned:
+        if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
         use = last_use(index, index)
         ref, age, idle, of_edited = uses.state(index)
@@ -91,7 +91,7 @@ def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[Acti
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
     """Pieces that at least one call has seen and that the wire lets go."""
-    conversation = session.branch.conversation
+    conversation, pinned = session.branch.conversation, session.branch.sets.pins
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
     for ref, piece in uses.foldable.items():
@@ -103,6 +103,12 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[F
             allowed = wire.arguments or item.kind == "user"
         if piece.kind in ("message", "answer") and not earlier:
             continue
+        part, use = conversation.parts[ref.message], conversation.last_use(ref.message)
+        if use > flight or part.subject in pinned:
+            continue
         if allowed and ref.message < flight:
             _, age, idle, of_edited = uses.state(*ref)
+            if use != ref.message:
+                _, again, unused, _ = uses.state(use)
+                age, idle = min(age, again), idle and unused
             yield FoldablePiece(ref, piece.kind, len(piece.text), age, idle, of_edited, earlier)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.messages.items import Block, Item, text_block
-from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED
-from foredeck.context.wording import folded_argument, folded_text
+from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, PASTE_CHARS, SEALED
+from foredeck.context.wording import folded_argument
 
 PieceKind = Literal["old", "argument", "thinking", "message", "answer"]
 """`old`: the half of an edit that says what to replace. `message`, `answer`: what is said in one of
 the user's, and in one of the model's."""
 
-LONG_TEXTS: dict[str, tuple[int, int]] = {"user": (8000, 1200), "assistant": (2000, 300)}
+LONG_TEXTS: dict[str, tuple[int, int]] = {"user": (PASTE_CHARS, 1200), "assistant": (2000, 300)}
 """By who says it: from how many characters on a text is a piece, and how many of its beginning and
 of its end stay when it folds."""
 
@@ -27,8 +27,8 @@ OLD_NAMES = frozenset({"oldText", "old_text", "old_string", "old_str"})
 Label = Callable[[str], int | None]
 """The handle of a tool call, by the provider's id of it."""
 
-AsObject = Callable[[Item], tuple[int, int]]
-"""Makes an object of a message: its handle, and the number of its turn there."""
+FoldText = Callable[[Item, str], str]
+"""What takes the place of a long text of a message; makes the object that has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ def pieces_of(item: Item) -> list[Piece]:
 
 
 def folded_blocks(
-    item: Item, slots: Collection[int], label: Label, as_object: AsObject | None = None
+    item: Item, slots: Collection[int], label: Label, fold_text: FoldText | None = None
 ) -> list[Block] | None:
     """The recipe of a message with these pieces folded, `SEALED` for all its reasoning.
 
     None where it may not be: nothing would be left, or a call has no handle to name. Without
-    `as_object` texts stay as they are: enough to see whether the rest may fold.
+    `fold_text` texts stay as they are: enough to see whether the rest may fold.
     """
     recipe: list[Block] = []
     slot = 0
@@ -98,8 +98,10 @@ def folded_blocks(
             recipe.append(changed if folder.folded else {"keep": number})
         elif _is_long(item, block):
             slot += 1
-            cut = _without_middle(item, block, as_object) if as_object and slot in slots else None
-            recipe.append(cut or {"keep": number})
+            folds = fold_text if slot in slots else None
+            recipe.append(
+                text_block(folds(item, str(block["text"]))) if folds else {"keep": number}
+            )
         else:
             recipe.append({"keep": number})
     return recipe if any(_tells(item, block) for block in recipe) else None
@@ -108,13 +110,6 @@ def folded_blocks(
 def _is_long(item: Item, block: Block) -> bool:
     least, _ = LONG_TEXTS.get(item.kind, (0, 0))
     return bool(least) and block.get("type") == "text" and len(str(block.get("text"))) >= least
-
-
-def _without_middle(item: Item, block: Block, as_object: AsObject) -> Block:
-    """A long text with its beginning, its end, and where the rest is to be had."""
-    text, (_, kept) = str(block["text"]), LONG_TEXTS[item.kind]
-    ordinal, turn = as_object(item)
-    return text_block(text[:kept] + folded_text(ordinal, turn, len(text) - 2 * kept) + text[-kept:])
 
 
 class _ArgumentFolder:

@@ -9,6 +9,7 @@ from foredeck.config.model import Config
 from foredeck.config.policy_names import check_policy, installed_policies
 from foredeck.config.prompt import AdaptiveSection
 from foredeck.context.policies.adaptive import Adaptive
+from foredeck.context.policies.pastes import FoldingPastes
 from foredeck.context.policies.policy import KeepAll, LastN, Policy, SeedWindow
 from foredeck.errors import ConfigError
 
@@ -40,11 +41,16 @@ def make_policy(name: str, config: Config | None = None) -> Policy:
     """
     config = config or Config()
     if name in POLICIES:
-        return POLICIES[name](config)
-    try:
-        return _make_installed(check_policy(name), config.policy_options)
-    except ValueError as error:
-        raise ConfigError(f"policy: {error}") from None
+        policy = POLICIES[name](config)
+    else:
+        try:
+            policy = _make_installed(check_policy(name), config.policy_options)
+        except ValueError as error:
+            raise ConfigError(f"policy: {error}") from None
+    if not config.pastes.objects or isinstance(policy, KeepAll):
+        return policy
+    rule = policy if isinstance(policy, Adaptive) else Adaptive(config.adaptive)
+    return FoldingPastes(policy, rule)
 
 
 def _make_installed(name: str, options: Mapping[str, Any]) -> Policy:

@@ -21,9 +21,9 @@ from foredeck.context.rendering.layout import (
     folded_part,
     full_part,
     is_receipt,
-    reference_part,
     shown_name,
     shown_text,
+    stand_alone,
 )
 from foredeck.context.rendering.savings import contains_lines, short_difference, shown_lines
 from foredeck.context.rendering.view import names_in_view
@@ -31,7 +31,6 @@ from foredeck.context.wording import (
     contained,
     difference,
     newer_copy,
-    no_longer_above,
     old_version,
     older_copy,
     unchanged,
@@ -65,11 +64,6 @@ class Anchored:
         """Put reference lines in the place of contents. What referred to one of them is rendered so
         that it needs nothing above it: a difference in full, the rest as a reference line."""
         conversation = context.conversation
-        referring = [
-            index
-            for index, part in enumerate(conversation.parts)
-            if part.base in indexes and index not in indexes
-        ]
         held = names_in_view(conversation, indexes) if indexes and context.digests.chars else set()
         for index in sorted(indexes):
             item = conversation.items[index]
@@ -82,8 +76,7 @@ class Anchored:
             # What one digest leaves in view, the next need not name.
             held |= identifiers(digest_text)
             context.render(index, folded_part(context, index, digest_text))
-        for index in referring:
-            _stand_alone(context, index)
+        stand_alone(context, indexes)
 
     def inserts(
         self, context: RenderContext, standing: Sequence[Block] = ()
@@ -158,20 +151,6 @@ class Anchored:
             return None
         text = difference(placed.subject, placed.version, diff)
         return _referring_part("diff", text, placed.subject, placed, base)
-
-
-def _stand_alone(context: RenderContext, index: int) -> None:
-    """Render what referred to content above, which is folded now, so that it needs none."""
-    part, item = context.conversation.parts[index], context.conversation.items[index]
-    if part.form == "diff":
-        placed = NewResult(index, part.subject, part.version, part.text_hash)
-        context.render(index, full_part(item, placed))
-    elif part.form == "same":
-        context.render(index, reference_part(context, index))
-    elif part.form == "note" and part.base is not None:
-        subject = context.conversation.parts[part.base].subject
-        if subject is not None:
-            context.render(index, Part("note", [text_block(no_longer_above(subject))]))
 
 
 def _failed(context: RenderContext, placed: NewResult) -> bool:

@@ -7,7 +7,7 @@ a `RenderContext`: the conversation and what it may look up. It never writes to 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,7 +23,9 @@ from foredeck.context.state.sets import Sets
 from foredeck.context.wording import (
     done,
     handle,
+    no_longer_above,
     not_text,
+    pasted,
     reference,
     unlabelled,
 )
@@ -73,8 +75,8 @@ class RenderContext:
     """Messages whose part was set in this call."""
     attributed: set[int] = field(default_factory=set)
     """Messages that belong to another object since this call, with the bytes that they had."""
-    as_object: Callable[[Item], tuple[int, int]] | None = None
-    """Makes an object of a message: its handle, and the number of its turn there."""
+    fold_text: Callable[[Item, str], str] | None = None
+    """What takes the place of a long text of a message; makes the object that has all of it."""
 
     @property
     def conversation(self) -> Conversation:
@@ -153,6 +155,8 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
     if conversation.parts[index].blocks is not None:
         return handle(ordinal)
     item = conversation.items[index]
+    if item.kind == "user":
+        return pasted(ordinal)
     return unlabelled(ordinal, item.tool, args_display(item.arguments, cwd))
 
 
@@ -190,6 +194,24 @@ def reference_part(context: RenderContext, index: int, digest_text: str = "") ->
     line = reference(part.subject, fields, chars=len(text), lines=lines, images=images)
     block = text_block(f"{line}\n{digest_text}" if digest_text else line)
     return Part("reference", [block], part.subject, part.version, None, part.text_hash)
+
+
+def stand_alone(context: RenderContext, folded: Collection[int]) -> None:
+    """Render what refers to content of these messages, which is gone, so that it needs none: a
+    difference in full, the rest as a line."""
+    conversation = context.conversation
+    for index, part in enumerate(conversation.parts):
+        if part.base is None or part.base not in folded or index in folded:
+            continue
+        if part.form == "diff":
+            placed = NewResult(index, part.subject, part.version, part.text_hash)
+            context.render(index, full_part(conversation.items[index], placed))
+        elif part.form == "same":
+            context.render(index, reference_part(context, index))
+        elif part.form == "note":
+            subject = conversation.parts[part.base].subject
+            if subject is not None:
+                context.render(index, Part("note", [text_block(no_longer_above(subject))]))
 
 
 def stays_in_call(item: Item) -> bool:

@@ -129,14 +129,16 @@ def _first_word(text: str) -> str:
 
 def _as_the_host_sent_them(context: RenderContext) -> set[int]:
     """Results that went out without us: they take the form of the others."""
-    parts = enumerate(context.conversation.parts)
-    return {index for index, part in parts if part.form == "host" and part.subject is not None}
+    items, parts = context.conversation.items, context.conversation.parts
+    hosts = [i for i, part in enumerate(parts) if part.form == "host" and part.subject is not None]
+    return {index for index in hosts if items[index].kind == "result"}
 
 
 def _shown(context: RenderContext, ordinal: int) -> list[Item]:
     """The results that carry an object's content and are still wanted, else the newest one."""
     conversation = context.conversation
-    every = [i for i, part in enumerate(conversation.parts) if part.subject == ordinal]
+    parts, items = enumerate(conversation.parts), conversation.items
+    every = [i for i, part in parts if part.subject == ordinal and items[i].kind == "result"]
     live = [index for index in every if index in conversation.wanted]
     return [conversation.items[index] for index in live or every[-1:]]
 

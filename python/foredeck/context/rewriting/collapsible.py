@@ -6,7 +6,7 @@ conversation until a message is rendered again: this is asked at every call, of 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import groupby
 
 from foredeck.context.messages.parts import PieceRef, recipe_chars
@@ -35,7 +35,8 @@ def find_collapsible(
             part = conversation.parts[ref.message]
             if part.shows and part.subject not in sets.pins:
                 collapsible[ref] = saving(context, ref.message)
-    collapsible |= _worthwhile_pieces(context, [ref for ref in wanted if ref.slot])
+    pieces = {ref for ref in wanted if ref.slot} | set(_given_up_pastes(context, flight))
+    collapsible |= _worthwhile_pieces(context, pieces)
     return dict(sorted(collapsible.items()))
 
 
@@ -47,7 +48,7 @@ def foldable_results(context: RenderContext) -> list[int]:
         for ordinal, indexes in context.conversation.holders.items()
         if ordinal not in context.sets.pins
         for index in indexes
-        if may_fold(context, index, flight)
+        if context.conversation.items[index].kind == "result" and may_fold(context, index, flight)
     ]
 
 
@@ -121,13 +122,28 @@ def _given_up(context: RenderContext) -> set[int]:
     for ordinal, indexes in conversation.holders.items():
         old = _superseded(context, ordinal) if len(indexes) > 1 else ()
         for index in indexes:
+            if conversation.items[index].kind != "result":
+                continue
             unwanted = index not in conversation.wanted or ordinal not in sets.active
             if index in old or (unwanted and ordinal not in sets.pins):
                 found.add(index)
     return found
 
 
-def _worthwhile_pieces(context: RenderContext, refs: list[PieceRef]) -> dict[PieceRef, int]:
+def _given_up_pastes(context: RenderContext, flight: int) -> Iterator[PieceRef]:
+    """Long texts of the user's, of earlier turns, that were deactivated."""
+    conversation, sets = context.conversation, context.sets
+    for ordinal, indexes in conversation.holders.items():
+        if ordinal in sets.active or ordinal in sets.pins:
+            continue
+        for index in indexes:
+            item = conversation.items[index]
+            earlier = item.turn < conversation.turn and conversation.last_use(index) <= flight
+            if item.kind == "user" and earlier and conversation.parts[index].blocks is None:
+                yield from (PieceRef(index, p.slot) for p in pieces_of(item) if p.kind == "message")
+
+
+def _worthwhile_pieces(context: RenderContext, refs: Collection[PieceRef]) -> dict[PieceRef, int]:
     """Pieces of messages that are worth folding, with what that saves."""
     found: dict[PieceRef, int] = {}
     for index, group in groupby(sorted(refs), key=lambda ref: ref.message):

@@ -12,7 +12,7 @@ from foredeck.context.cache.rebase import WaterMarks, first_free
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED, Part, PieceRef
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
-from foredeck.context.rendering.layout import Layout, RenderContext
+from foredeck.context.rendering.layout import Layout, RenderContext, stand_alone
 from foredeck.context.rewriting.collapsible import foldable_results, least_used, saving
 from foredeck.context.rewriting.refresh import Refresh, refresh
 
@@ -29,7 +29,18 @@ def fold(
     layout.fold(context, folded)
     allowed = [ref for ref in refs if ref.message in permitted]
     allowed += refresh(context, [refreshes[ref] for ref in allowed if ref in refreshes])
-    return folded | _fold_pieces(context, allowed)
+    of_messages = _fold_pieces(context, allowed)
+    stand_alone(context, {i for i in of_messages if context.conversation.items[i].kind == "user"})
+    return folded | of_messages
+
+
+def fold_pastes(context: RenderContext, refs: Collection[PieceRef]) -> None:
+    """For a layout that renders all at every call: fold these pieces of the user's messages."""
+    allowed = _permitted(context, {ref.message for ref in refs})
+    items = context.conversation.items
+    pastes = [ref for ref in refs if ref.message in allowed and items[ref.message].kind == "user"]
+    for index in _fold_pieces(context, pastes):
+        context.branch.release(index)
 
 
 def fold_down(context: RenderContext, layout: Layout, tokens: int, fixed_chars: int) -> set[int]:
@@ -73,10 +84,12 @@ def unseal(context: RenderContext, first: int) -> None:
 def fold_slots(context: RenderContext, index: int, slots: set[int]) -> bool:
     """Render a message without these pieces, if a message can go without them."""
     item = context.conversation.items[index]
-    blocks = folded_blocks(item, slots, context.label, context.as_object)
+    blocks = folded_blocks(item, slots, context.label, context.fold_text)
     if blocks is None:
         return False
-    context.render(index, Part("folded", blocks, slots=tuple(sorted(slots))))
+    part = context.conversation.parts[index]
+    about = part.subject, part.version, None, part.text_hash
+    context.render(index, Part("folded", blocks, *about, slots=tuple(sorted(slots))))
     return True
 
 

@@ -14,6 +14,7 @@ from foredeck.context.rewriting.costs import CallCosts, paying_rebase, priced
 from foredeck.context.rewriting.folding import (
     fold,
     fold_down,
+    fold_pastes,
     foldable_chars,
     objects_to_shed,
     unseal,
@@ -72,6 +73,7 @@ class Rebase:
     def _shed_objects(self, wanted: Collection[PieceRef]) -> Decision:
         """A layout that renders all at every call need not wait for a rebase, and has nothing to
         fold: what may go, and what does not fit, is no longer active."""
+        fold_pastes(self.context, [ref for ref in wanted if ref.slot])
         results = {ref.message for ref in wanted if not ref.slot}
         for index in results & self.branch.conversation.wanted.keys():
             self.branch.release(index)

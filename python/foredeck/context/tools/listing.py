@@ -30,17 +30,24 @@ def describe_session(session: Session) -> str:
 
 
 def _listed(entry: Entry) -> bool:
-    return entry.type in ("file", "toolcall")
+    return entry.type in ("file", "toolcall", "user")
 
 
 def _line(session: Session, entry: Entry, name: str | None) -> str:
     head = session.workspace.head(entry.object)
     fields = {} if head is None else head.fields
-    is_file = entry.type == "file"
-    what = entry.label if is_file else f"{fields.get('tool')} {fields.get('args_display')}"
+    what = _what(entry, fields)
     nickname = f" ({name})" if name else ""
     place = session.branch.sets.innermost(entry.ordinal)
     return f"@{entry.ordinal:<4} {place:<9} {what}{nickname}{_gone(fields)}"
+
+
+def _what(entry: Entry, fields: Fields) -> str:
+    if entry.type == "file":
+        return entry.label
+    if entry.type == "user":
+        return f"you: {fields.get('first_line')}"
+    return f"{fields.get('tool')} {fields.get('args_display')}"
 
 
 def _gone(fields: Fields) -> str:

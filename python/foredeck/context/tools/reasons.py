@@ -62,7 +62,9 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
         return "It is pinned, so it never folds."
     if holder > conversation.last_assistant():
         return "It answers the newest message of the model, which has not seen it yet."
-    since = conversation.collapsible.get(PieceRef(holder))
+    since = min(
+        (at for ref, at in conversation.collapsible.items() if ref.message == holder), default=None
+    )
     if since is None:
         return f"Policy {policy.name} keeps it{_used(policy, uses, holder)}."
     if ordinal not in sets.active or holder not in conversation.wanted:

@@ -86,7 +86,8 @@ def _trim_message(
     conversation = context.conversation
     item, part = conversation.items[index], conversation.parts[index]
     ordinal = part.subject
-    if ordinal is None:
+    texts = sum(1 for block in item.blocks if block.get("text"))
+    if ordinal is None or (item.kind == "user" and texts > 1):
         request = SummaryRequest("window", budget.summary, budget.time_ms)
         first = turn_number(session, item)
         ordinal = compact(session, [item], request, first=first).ordinal

@@ -12,8 +12,12 @@ from typing import Any
 
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.model.records import call_id, member_id, nickname_id
+from foredeck.model.user_objects import user_object_id
 
-PREFIXES = ("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction")
+PREFIXES = (
+    *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
+    "user",
+)
 """First parts of assigned ids; they belong to one type each."""
 
 
@@ -89,6 +93,7 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
         "member": lambda: member_id(fields["session"], fields["ordinal"]),
         "call": lambda: call_id(fields["session"], fields["ordinal"]),
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
+        "user": lambda: user_object_id(str(fields["text_hash"])),
     }.get(type)
     if expected is not None and id != expected():
         raise ValueError(f"{id!r} does not fit the fields of the {type}")

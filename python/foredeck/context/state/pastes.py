@@ -1,0 +1,33 @@
+"""Long messages of the user's as objects: made when the message is met, or when it folds."""
+
+from __future__ import annotations
+
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.parts import PASTE_CHARS
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.model.canonical import hash_text
+from foredeck.model.user_objects import UserDocument, user_object_id
+
+
+def paste_of(item: Item) -> str | None:
+    """The one long text of a user's message; None where it has none, or several."""
+    if item.kind != "user":
+        return None
+    texts = [str(block.get("text") or "") for block in item.blocks if block.get("type") == "text"]
+    long = [text for text in texts if len(text) >= PASTE_CHARS]
+    return long[0] if len(long) == 1 else None
+
+
+def user_object(session: Session, text: str) -> Entry:
+    """The object of a text of the user's, made if nobody has met it; the caller commits it."""
+    id = user_object_id(hash_text(text))
+    known = session.index.by_object.get(id)
+    if known is not None:
+        return session.index.entries[known]
+    head = session.workspace.head(id)
+    if head is not None:
+        return session.see_head(head)
+    document = UserDocument.of(text)
+    session.workspace.put(document)
+    return session.see_document(document)

@@ -1,0 +1,57 @@
+"""What takes the place of a long text whose middle folds: of an answer, or of the user's."""
+
+from __future__ import annotations
+
+from foredeck.context.digests import digest
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Item
+from foredeck.context.policies.pieces import LONG_TEXTS
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rendering.view import names_in_view
+from foredeck.context.state.pastes import user_object
+from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import compact_message
+from foredeck.context.wording import folded_answer, folded_paste
+
+
+def fold_text(
+    session: Session, context: RenderContext, item: Item, text: str, summary_chars: int
+) -> str:
+    """The beginning and the end of a text, and between them how to have all of it."""
+    if item.kind == "user":
+        return _folded_paste(session, context, item, text)
+    ends = LONG_TEXTS[item.kind][1]
+    ordinal, turn = compact_message(session, item, summary_chars)
+    return text[:ends] + folded_answer(ordinal, turn, len(text) - 2 * ends) + text[-ends:]
+
+
+def _folded_paste(session: Session, context: RenderContext, item: Item, text: str) -> str:
+    """First and last lines of a paste, a reference to its object, and a digest of the rest."""
+    start, end = _middle(text, LONG_TEXTS[item.kind][1])
+    first, middle, last = text[:start], text[start:end], text[end:]
+    lines = text.count("\n", 0, start) + 1, text.count("\n", 0, end)
+    ordinal = user_object(session, text).ordinal
+    reference = folded_paste(ordinal, len(middle), lines if middle.endswith("\n") else None)
+    told = _digest(context, item, middle, {*identifiers(first), *identifiers(last)})
+    between = [reference, told] if told else [reference]
+    return "\n".join([first.removesuffix("\n"), *between, last])
+
+
+def _middle(text: str, ends: int) -> tuple[int, int]:
+    """Where the part that folds begins and ends: whole lines, but of a text that hardly has any."""
+    start = text.rfind("\n", 0, ends) + 1
+    if start < ends // 2:
+        start = ends
+    end = text.find("\n", len(text) - ends) + 1
+    if not 0 < end <= len(text) - ends // 2:
+        end = len(text) - ends
+    return start, end
+
+
+def _digest(context: RenderContext, item: Item, middle: str, beside: set[str]) -> str:
+    if not context.digests.chars:
+        return ""
+    items = context.conversation.items
+    own = {index for index, other in enumerate(items) if other is item}
+    held = names_in_view(context.conversation, own) | beside
+    return digest("user", {}, middle, held=held, size=context.digests)

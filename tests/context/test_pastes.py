@@ -1,0 +1,164 @@
+"""A long text that the user pastes is an object at once, and folds in later turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines, user
+from context.scenes import ask, bash, context_tool, finish
+from context.sent import Sent
+from foredeck.context.tools.listing import describe_session
+from foredeck.context.tools.reasons import why
+from foredeck.model.canonical import hash_text
+from foredeck.model.user_objects import UserDocument, user_object_id
+
+TRACE = """Traceback (most recent call last):
+  File "app/load_orders.py", line 12, in load_orders
+    raise KeyError(name)
+KeyError: 'warehouse_id'"""
+LOG = f"What is wrong?\n{lines(450, 'logged')}\n{TRACE}\n{lines(450, 'retried')}\nLook at it."
+ID = user_object_id(hash_text(LOG))
+EAGER: dict[str, Any] = {"adaptive": {"patience": 2}, "rebase": {"rent_factor": 0, "guard": 10}}
+FOLDING = ["adaptive", "lean", "careful", "seed-window", "last-n"]
+
+
+def talk(host: Host, turns: int = 13) -> Sent:
+    """A pasted log, and turns that use nothing of it."""
+    ask(host, LOG)
+    finish(host)
+    for number in range(turns):
+        ask(host, f"Something else, {number}.")
+        bash(host, f"c{number}")
+        finish(host)
+    return ask(host, "And now?")
+
+
+def test_it_is_an_object_at_once_and_goes_out_as_it_is(new_host: NewHost) -> None:
+    host = new_host()
+    sent = ask(host, LOG)
+    assert sent.prompt == [user(LOG) | {"timestamp": sent.prompt[0]["timestamp"]}]
+    entry = host.state.index.entries[host.state.index.by_object[ID]]
+    assert host.state.branch.sets.innermost(entry.ordinal) == "active"
+    document = host.store.get(ID, UserDocument)
+    assert document is not None
+    assert (document.content, document.first_line) == (LOG, "What is wrong?")
+    assert f"@{entry.ordinal}    active    you: What is wrong?" in describe_session(host.state)
+
+
+@pytest.mark.parametrize("policy", FOLDING)
+@pytest.mark.parametrize("layout", ["anchored", "pools"])
+def test_it_folds_under_every_policy(new_host: NewHost, policy: str, layout: str) -> None:
+    host = new_host(policy=policy, layout=layout, **EAGER)
+    sent = talk(host)
+    told = sent.text(0)
+    told = told[told.rindex("What is wrong?") :]
+    assert told.endswith("Look at it.")
+    assert "chars folded by foredeck>" in told
+    assert "KeyError: 'warehouse_id' at app/load_orders.py:12" in told
+    assert len(told) < len(LOG) / 4
+    ordinal = host.state.index.by_object[ID]
+    assert host.state.branch.sets.innermost(ordinal) == "inactive"
+
+
+def test_what_is_left_of_it(new_host: NewHost, snapshot: Any) -> None:
+    host = new_host(**EAGER)
+    assert talk(host).text(0) == snapshot
+
+
+def test_a_text_of_one_line_keeps_both_ends(new_host: NewHost, snapshot: Any) -> None:
+    host = new_host(**EAGER)
+    ask(host, "x" * 9000)
+    finish(host)
+    for number in range(4):
+        ask(host, f"Something else, {number}.")
+        finish(host)
+    assert ask(host, "And now?").text(0) == snapshot
+
+
+@pytest.mark.parametrize("given", [{"policy": "keep-all"}, {"pastes": {"objects": False}}])
+def test_it_stays_whole_where_nothing_is_to_fold(new_host: NewHost, given: Any) -> None:
+    host = new_host(**EAGER, **given)
+    assert talk(host).text(0) == LOG
+    assert (ID in host.state.index.by_object) == ("pastes" not in given)
+
+
+def test_it_comes_back_whole_and_a_restart_keeps_the_bytes(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    before = talk(host)
+    host.restart(**EAGER)
+    finish(host)
+    after = ask(host, "Once more.")
+    assert after.text(0) == before.text(0)
+    name = f"@{host.state.index.by_object[ID]}"
+    sent = context_tool(host, "a1", "activate", name)
+    assert sent.text(len(sent.messages) - 1) == f"{name}\n{LOG}"
+    sent = context_tool(host, "a2", "activate", f"{name} chars 1-14")
+    assert "What is wrong?" in sent.text(len(sent.messages) - 1)
+
+
+def test_what_is_in_view_is_not_shown_again(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    ask(host, LOG)
+    name = f"@{host.state.index.by_object[ID]}"
+    sent = context_tool(host, "a1", "activate", name)
+    assert sent.text(2) == f"{name} (in a message of the user's) stands above."
+    finish(host)
+    for number in range(6):
+        ask(host, f"Something else, {number}.")
+        sent = bash(host, f"c{number}")
+        finish(host)
+    assert "folded by foredeck>" in sent.text(0)
+    assert sent.text(2).startswith(f"{name} does not stand above any more:")
+
+
+def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    ask(host, LOG)
+    name = f"@{host.state.index.by_object[ID]}"
+    context_tool(host, "p1", "pin", name)
+    finish(host)
+    for number in range(6):
+        ask(host, f"Something else, {number}.")
+        sent = bash(host, f"c{number}")
+        finish(host)
+    assert sent.text(0) == LOG
+    host.restart(policy="seed-window", rebase=EAGER["rebase"])
+    context_tool(host, "p2", "deactivate", name)
+    finish(host)
+    assert "folded by foredeck>" in ask(host, "And now?").text(0)
+
+
+def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) -> None:
+    host = new_host(**EAGER)
+    ask(host, LOG)
+    for number in range(9):
+        sent = bash(host, f"c{number}")
+    assert sent.text(0) == LOG
+    opened = host.opened
+    name = f"@{host.state.index.by_object[ID]}"
+    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    assert told.startswith(f"{name} is active; its content stands in message 1 of ")
+
+
+def test_the_same_text_is_one_object_in_every_session(new_host: NewHost) -> None:
+    host = new_host()
+    ask(host, LOG)
+    finish(host)
+    ask(host, LOG)
+    fork = host.fork("another", 2)
+    ask(fork, LOG)
+    assert ID in fork.state.index.by_object
+    assert len(list(host.store.history(ID))) == 1
+
+
+def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:
+    host = new_host()
+    host.set_window(20_000)
+    huge = lines(9000, "logged")
+    sent = ask(host, huge)
+    name = f"@{host.state.index.by_object[user_object_id(hash_text(huge))]}"
+    assert f'activate "{name} chars ' in sent.text(0)
