@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from foredeck.context.cache.economics import DEFINITION_CHARS
 
 TOOLS = Path(__file__).parents[1] / "ts-shim" / "tools.json"
-MOST_TOKENS = 200
+MOST_TOKENS = 240
 CHARS_PER_TOKEN = 4
 """As the replay estimates for English and JSON."""
 
@@ -37,7 +37,7 @@ def test_what_a_model_reads(definitions: list[dict[str, Any]], snapshot: Snapsho
 def test_the_definitions_take_what_every_prompt_is_charged_for_them(
     definitions: list[dict[str, Any]],
 ) -> None:
-    """No more than 200 tokens, and exactly what costs and rebases reckon with."""
+    """No more than 240 tokens, and exactly what costs and rebases reckon with."""
     chars = len(json.dumps(definitions, separators=(",", ":")))
     print(f"tool definitions: {chars} characters, {chars / CHARS_PER_TOKEN:.0f} tokens")
     assert chars / CHARS_PER_TOKEN <= MOST_TOKENS

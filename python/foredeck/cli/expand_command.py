@@ -23,6 +23,7 @@ def _run(args: Namespace) -> int:
             budget=args.budget,
             content=not args.metadata,
             selection=selection_of(args),
+            field=args.field,
         )
     if not args.json:
         print(as_markdown(found), end="")
@@ -57,6 +58,12 @@ def _configure(parser: ArgumentParser) -> None:
         type=_depth,
         default=0,
         help="also what they refer to, N references away (default: 0)",
+    )
+    parser.add_argument(
+        "--field",
+        metavar="NAME",
+        help="in place of the objects, what the references in this field of theirs lead to: "
+        "`content`, `frontmatter.parent`, `file_refs` of a tool call, `toolcall_ids` of a chat",
     )
     parser.add_argument(
         "--budget",

@@ -11,7 +11,8 @@ from foredeck.cli.output import counted, print_json, printable, table
 from foredeck.cli.registry import Command
 
 if TYPE_CHECKING:
-    from foredeck.notes.graph import Node, Unresolved
+    from foredeck.notes.graph import MissingHeading, Node, Unresolved
+    from foredeck.notes.parsed import Reference
 
 
 def _run(args: Namespace) -> int:
@@ -61,11 +62,13 @@ def _tags(tags: list[str]) -> str:
 
 def _broken(args: Namespace, opened: OpenGraph) -> int:
     found = list(opened.graph.unresolved())
+    headings = list(opened.graph.missing_headings())
     problems = opened.graph.problems()
     if args.json:
         print_json(
             {
                 "broken": [_as_json(item) for item in found],
+                "headings": [_heading_as_json(item) for item in headings],
                 "problems": [{**node.as_json(), "problems": said} for node, said in problems],
             }
         )
@@ -75,27 +78,44 @@ def _broken(args: Namespace, opened: OpenGraph) -> int:
         line = f"{shown(item.source)}:{reference.start}: [[{printable(reference.target)}]]"
         several = ", ".join(map(shown, item.candidates))
         print(f"{line} is {'ambiguous: ' + several if several else 'unknown'}")
+    for lost in headings:
+        line = f"{shown(lost.source)}:{lost.reference.start}: {shown(lost.target)}"
+        print(f"{line} has no #{printable(lost.reference.heading or '')}")
     for node, said in problems:
         print("\n".join(f"{shown(node)}: {printable(problem)}" for problem in said))
     ambiguous = sum(1 for item in found if item.candidates)
     print(
         f"{counted(len(found) - ambiguous, 'reference')} to something unknown, "
-        f"{ambiguous:,} ambiguous, {counted(len(problems), 'file')} with problems."
+        f"{ambiguous:,} ambiguous, {len(headings):,} to a missing heading, "
+        f"{counted(len(problems), 'file')} with problems."
     )
     return 0
 
 
 def _as_json(item: Unresolved) -> dict[str, Any]:
-    reference = item.reference
     return {
-        "from": item.source.id,
-        "path": item.source.path,
+        **_reference_as_json(item.source, item.reference),
+        "candidates": [node.as_json() for node in item.candidates],
+    }
+
+
+def _heading_as_json(item: MissingHeading) -> dict[str, Any]:
+    return {
+        **_reference_as_json(item.source, item.reference),
+        "heading": item.reference.heading,
+        "to": item.target.id,
+    }
+
+
+def _reference_as_json(source: Node, reference: Reference) -> dict[str, Any]:
+    return {
+        "from": source.id,
+        "path": source.path,
         "target": reference.target,
         "relation": reference.relation,
         "field": reference.field,
         "start": reference.start,
         "end": reference.end,
-        "candidates": [node.as_json() for node in item.candidates],
     }
 
 
@@ -107,8 +127,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--broken",
         action="store_true",
-        help="instead, all references that lead nowhere or could mean several objects, and "
-        "frontmatter that could not be read",
+        help="instead, all references that lead nowhere, could mean several objects or name a "
+        "heading that is not there, and frontmatter that could not be read",
     )
     parser.add_argument("--all", action="store_true", help="also Markdown files that are not notes")
     add_json_flag(parser)

@@ -20,6 +20,7 @@ from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.store.protocol import Notify, Store
@@ -122,6 +123,7 @@ class SessionOpener:
         if not session.log.newest and (lost := unreadable_lines(params.file or "")):
             session.pending.user_messages.append(damage_report(lost))
         session.chat_text = partial(render_chat, store)
+        session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
         watch = self._watch(session, filesystems, reconcile)
         return OpenedSession(self._config, session, watch, self._make_facilities)

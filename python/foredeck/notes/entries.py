@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.model.documents import Fields
+from foredeck.notes.fields import REFERENCE_FIELDS, ReferenceField
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.names import (
     MARKDOWN,
@@ -18,15 +19,13 @@ from foredeck.notes.names import (
     word_key,
 )
 from foredeck.notes.parsed import ParsedNote, Reference
+from foredeck.notes.sections import anchors_of
 
 OBJECTS = frozenset({"file", "toolcall", "user", "chat", "compaction", "system_prompt", "session"})
 """Types that are nodes of the graph."""
 
 NAMING = frozenset({"nickname", "member"})
 """Types that name other objects."""
-
-READS = "reads"
-TOUCHES = "touches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,8 @@ class GraphEntry:
 
     `target` is the object that `names` are names of: for a file that was moved the one it became.
     `pins`: for the static references among `references`, by their place in the list, the version
-    that was recorded. `markdown`: None for what is no Markdown file.
+    that was recorded. `markdown`: None for what is no Markdown file. `anchors`: what a link can
+    name in it (`sections.py`).
     """
 
     id: str
@@ -50,6 +50,7 @@ class GraphEntry:
     references: list[Reference] = field(default_factory=list)
     pins: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     markdown: ParsedNote | None = None
+    anchors: frozenset[str] = frozenset()
 
 
 def is_markdown(fields: Fields) -> bool:
@@ -61,8 +62,6 @@ def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntr
     """What a version adds; `text` where `is_markdown`. None for types without a place in it."""
     if type_ == "file":
         return _file(id, fields, text)
-    if type_ == "toolcall":
-        return _toolcall(id, fields)
     if type_ == "nickname":
         nickname = id.partition(":")[2]
         return GraphEntry(id, type_, fields["object"], names=[_word(nickname, Rank.NICKNAME)])
@@ -70,7 +69,7 @@ def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntr
         handle = Name(handle_key(fields["ordinal"]), Rank.HANDLE, fields["session"])
         return GraphEntry(id, type_, fields["object"], names=[handle])
     if type_ in OBJECTS:
-        return GraphEntry(id, type_, id, f"{type_} {id}", names=_by_id(id))
+        return _with_fields(id, type_, fields)
     return None
 
 
@@ -101,25 +100,61 @@ def _file(id: str, fields: Fields, text: str | None) -> GraphEntry:
         names=names,
         references=parsed.references if parsed else [],
         markdown=parsed,
+        anchors=frozenset() if parsed is None else frozenset(anchors_of(text or "", parsed)),
     )
 
 
-def _toolcall(id: str, fields: Fields) -> GraphEntry:
-    references, pins = [], {}
-    pin = fields.get("file_pin")
-    if pin:
-        pins[0] = pin
-        references.append(
-            Reference(
-                pin["object"], READS, version=pin.get("version"), field="file_pin", style="id"
-            )
-        )
-    for position, ref in enumerate(fields.get("file_refs") or ()):
-        if not pin or ref != pin["object"]:
-            where = f"file_refs[{position}]"
-            references.append(Reference(ref, TOUCHES, field=where, style="id"))
-    title = f"{fields['tool']} {fields.get('args_display') or ''}".strip()
-    return GraphEntry(id, "toolcall", id, title, names=_by_id(id), references=references, pins=pins)
+def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
+    """An object whose references stand in fields of their own."""
+    references: list[Reference] = []
+    pins: dict[int, Mapping[str, Any]] = {}
+    for field_ in REFERENCE_FIELDS.get(type_, ()):
+        value = _within(fields, field_.name)
+        if field_.holds == "markdown":
+            references += _written(value, field_)
+        elif field_.holds == "version" and value:
+            pins[len(references)] = value
+            references.append(_recorded(value["object"], field_, "", value.get("version")))
+        elif isinstance(value, str) and value:
+            references.append(_recorded(field_.target(value), field_, ""))
+        elif isinstance(value, list):
+            pinned = {pin["object"] for pin in pins.values()}
+            references += [
+                _recorded(field_.target(ref), field_, f"[{position}]")
+                for position, ref in enumerate(value)
+                if isinstance(ref, str) and ref not in pinned
+            ]
+    title = _title(id, type_, fields)
+    return GraphEntry(id, type_, id, title, names=_by_id(id), references=references, pins=pins)
+
+
+def _within(fields: Fields, name: str) -> Any:
+    value: Any = fields
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _recorded(
+    target: str, field_: ReferenceField, at: str, version: int | None = None
+) -> Reference:
+    where = f"{field_.name}{at}"
+    return Reference(target, field_.relation, version=version, field=where, style="id")
+
+
+def _written(value: Any, field_: ReferenceField) -> list[Reference]:
+    """The links in a field of text; a link in it is typed by the field."""
+    if not isinstance(value, str) or "[" not in value:
+        return []
+    found = parse_note(value).references
+    return [replace(r, relation=field_.relation, field=field_.name) for r in found]
+
+
+def _title(id: str, type_: str, fields: Fields) -> str:
+    if type_ == "toolcall":
+        return f"{fields['tool']} {fields.get('args_display') or ''}".strip()
+    title = fields.get("title")
+    return title if isinstance(title, str) and title else f"{type_} {id}"
 
 
 def _by_id(id: str) -> list[Name]:

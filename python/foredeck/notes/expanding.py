@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from foredeck.errors import Corrupt, Missing
 from foredeck.model.kinds import kind_of
+from foredeck.notes.fields import CONTAINED
 from foredeck.notes.graph import EVERYTHING, Edge, Graph, Node, Selection
 from foredeck.notes.pinned import NotAsRecorded, pinned_head
-from foredeck.store.protocol import Store, Token
+from foredeck.store.protocol import Head, Store, Token
 
 LONGEST_FENCE = 3
+_Reached = tuple[Node, int, Edge | None]
+"""An object, how many references away it is, and the one that led to it first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,13 @@ def expand(
     budget: int,
     content: bool = True,
     selection: Selection = EVERYTHING,
+    field: str | None = None,
 ) -> list[Expanded]:
     """The objects, then what they refer to, the nearest first; each once.
+
+    With `field` only what the references in that field of theirs lead to, and what is `depth`
+    references further, in place of the objects themselves: `file_refs` of a tool call,
+    `frontmatter.parent` of a note, `content`, or `toolcall_ids`, all tool calls of a chat.
 
     `budget` is in characters of content: an object whose content does not fit whole stands with
     its metadata, and those after it still get their turn. What a static reference led to is the
@@ -48,7 +56,11 @@ def expand(
     """
     found = []
     left = budget
-    for node, distance, edge in _reached(graph, ids, depth, selection):
+    ring: list[_Reached] = [(n, 0, None) for id in ids if (n := graph.node(id)) is not None]
+    if field is not None:
+        ring = [step for node, _, _ in ring for step in _in_field(store, graph, node, field)]
+        ring = [step for step in ring if step[2] is None or _is_wanted(step[0], step[2], selection)]
+    for node, distance, edge in _reached(graph, ring, depth, selection):
         text, token, note = _text(store, node, edge, content)
         size = len(text or "")
         if size > left:
@@ -60,12 +72,13 @@ def expand(
 
 
 def _reached(
-    graph: Graph, ids: Iterable[str], depth: int, selection: Selection
-) -> list[tuple[Node, int, Edge | None]]:
-    """What references lead to, breadth first, in the order in which they are written; each with
-    the reference that led to it first."""
-    ring = [node for id in dict.fromkeys(ids) if (node := graph.node(id)) is not None]
-    found: dict[str, tuple[Node, int, Edge | None]] = {n.id: (n, 0, None) for n in ring}
+    graph: Graph, start: Sequence[_Reached], depth: int, selection: Selection
+) -> list[_Reached]:
+    """What references lead to, breadth first, in the order in which they are written."""
+    found: dict[str, _Reached] = {}
+    for step in start:
+        found.setdefault(step[0].id, step)
+    ring = [node for node, _, _ in found.values()]
     for distance in range(1, depth + 1):
         edges = [edge for node in ring for edge in graph.links(node.id)]
         ring = []
@@ -75,6 +88,40 @@ def _reached(
                 found[node.id] = (node, distance, edge)
                 ring.append(node)
     return list(found.values())
+
+
+def _in_field(store: Store, graph: Graph, owner: Node, field: str) -> list[_Reached]:
+    """What the references in one field of an object lead to, in their order."""
+    if owner.type == "chat" and field in CONTAINED:
+        edges = [e for e in graph.backlinks(owner.id) if e.reference.relation == CONTAINED[field]]
+        calls = _in_order(store, {e.source for e in edges})
+        nodes = (graph.node(id) for id in calls)
+        return [(node, 0, None) for node in nodes if node is not None]
+    edges = links_in_field(graph, owner.id, field)
+    nodes = (graph.node(edge.target) for edge in edges)
+    return [(node, 0, edge) for node, edge in zip(nodes, edges, strict=True) if node is not None]
+
+
+def links_in_field(graph: Graph, id: str, field: str) -> list[Edge]:
+    """The references in a field of an object, or in what lies within that field."""
+    found = []
+    for edge in graph.links(id):
+        name = edge.reference.field
+        if name == field or name.startswith((f"{field}[", f"{field}.")):
+            found.append(edge)
+    return found
+
+
+def _in_order(store: Store, calls: Collection[str]) -> list[str]:
+    """Tool calls in the order in which they were made."""
+
+    def place(head: Head) -> tuple[int, int, str]:
+        turn = str(head.fields.get("turn_ref") or "").rpartition(":")[2]
+        position = head.fields.get("position")
+        return int(turn) if turn.isdecimal() else 0, position or 0, head.id
+
+    heads = store.heads(calls).values()
+    return [head.id for head in sorted(heads, key=place) if head.type == "toolcall"]
 
 
 def _is_wanted(node: Node, edge: Edge, selection: Selection) -> bool:

@@ -18,6 +18,7 @@ from foredeck.notes.resolving import (
     resolve,
     resolve_word,
 )
+from foredeck.notes.sections import anchor_key
 
 STEP = 500
 """Objects at a time, where all of them are looked at."""
@@ -71,6 +72,15 @@ class Unresolved:
     source: Node
     reference: Reference
     candidates: list[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingHeading:
+    """A reference to a heading or block that the Markdown file which is meant does not have."""
+
+    source: Node
+    reference: Reference
+    target: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +200,31 @@ class Graph:
     def unresolved(self) -> Iterator[Unresolved]:
         """The references in Markdown files that mean nothing or several objects."""
         for found in self._all_references():
-            loose = [r for r in found if r.target is None]
-            nodes = self._nodes({n for r in loose for n in (r.row.owner, *r.targets)})
-            for r in loose:
-                candidates = sorted((nodes[n] for n in r.targets), key=_place)
-                yield Unresolved(nodes[r.row.owner], r.row.reference, candidates)
+            yield from self._unresolved(found)
+
+    def unresolved_in(self, id: str) -> list[Unresolved]:
+        """The references in one object that people wrote and that mean nothing, or several."""
+        number = self._number(id)
+        found = resolve(self._db, references_of(self._db, [] if number is None else [number]))
+        written = [r for r in found if r.row.reference.style != "id"]
+        return list(self._unresolved(written))
+
+    def _unresolved(self, found: Iterable[Resolution]) -> Iterator[Unresolved]:
+        loose = [r for r in found if r.target is None]
+        nodes = self._nodes({n for r in loose for n in (r.row.owner, *r.targets)})
+        for r in loose:
+            candidates = sorted((nodes[n] for n in r.targets), key=_place)
+            yield Unresolved(nodes[r.row.owner], r.row.reference, candidates)
+
+    def missing_headings(self) -> Iterator[MissingHeading]:
+        """The references in Markdown files to headings and blocks that are not there."""
+        for found in self._all_references():
+            named = [r for r in found if r.target is not None and r.row.reference.heading]
+            there = self._anchors({r.targets[0] for r in named})
+            lost = [r for r in named if not _names_anchor(r, there)]
+            nodes = self._nodes({n for r in lost for n in (r.row.owner, r.targets[0])})
+            for r in lost:
+                yield MissingHeading(nodes[r.row.owner], r.row.reference, nodes[r.targets[0]])
 
     def problems(self) -> list[tuple[Node, list[str]]]:
         """What was passed over in Markdown files, such as frontmatter that is no YAML."""
@@ -212,6 +242,18 @@ class Graph:
         """
         numbers = resolve_word(self._db, text)
         return sorted(self._nodes(numbers).values(), key=_place)
+
+    def _anchors(self, numbers: Iterable[int]) -> dict[int, set[str]]:
+        """What can be named in each of these objects that is a Markdown file, by key."""
+        aims = json.dumps(sorted(numbers))
+        markdown = "SELECT number FROM object WHERE markdown AND number IN (SELECT value FROM "
+        found = {
+            row[0]: set[str]() for row in self._db.execute(markdown + "json_each(?))", (aims,))
+        }
+        keys = "SELECT owner, key FROM anchor WHERE owner IN (SELECT value FROM json_each(?))"
+        for owner, key in self._db.execute(keys, (aims,)):
+            found.setdefault(owner, set()).add(loaded(key))
+        return found
 
     def _markdown_numbers(self) -> list[tuple[int]]:
         return self._db.execute(
@@ -288,6 +330,12 @@ class Graph:
 
 def _is_followed(found: Resolution, selection: Selection) -> bool:
     return not selection.relations or found.row.reference.relation in selection.relations
+
+
+def _names_anchor(found: Resolution, there: Mapping[int, Collection[str]]) -> bool:
+    """Whether a heading is there, as far as that can be said: of other files it cannot."""
+    keys = there.get(found.targets[0])
+    return keys is None or anchor_key(found.row.reference.heading or "") in keys
 
 
 def _single(found: Iterable[Resolution]) -> list[Resolution]:

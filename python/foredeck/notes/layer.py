@@ -35,6 +35,9 @@ CREATE TABLE reference (
     target TEXT, relation TEXT, embed INTEGER, heading TEXT, label TEXT, version INTEGER,
     field TEXT, start INTEGER, "end" INTEGER, style TEXT, pin TEXT
 );
+CREATE TABLE anchor (
+    owner INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (owner, key)
+) WITHOUT ROWID;
 CREATE INDEX reference_owner ON reference (owner, position);
 CREATE TABLE lookup (
     key TEXT NOT NULL, reference INTEGER NOT NULL, PRIMARY KEY (key, reference)
@@ -52,6 +55,7 @@ _CLEAR = (
     "DELETE FROM reference WHERE owner = ?",
     "DELETE FROM name WHERE owner = ?",
     "DELETE FROM tag WHERE owner = ?",
+    "DELETE FROM anchor WHERE owner = ?",
 )
 
 
@@ -74,7 +78,7 @@ class NotesLayer:
     """See `foredeck.derived.layer.Layer`."""
 
     name = "notes"
-    version = 1
+    version = 2
 
     def create(self, db: sqlite3.Connection) -> None:
         """Make the tables."""
@@ -117,6 +121,8 @@ def write_entry(db: sqlite3.Connection, entry: GraphEntry) -> None:
     if target is not None:
         _insert(db, "INSERT INTO name VALUES (?, ?, ?, ?, ?)", names)
     _write_references(db, owner, entry)
+    anchors = ((owner, key) for key in sorted(entry.anchors))
+    _insert(db, "INSERT OR IGNORE INTO anchor VALUES (?, ?)", anchors)
     if entry.markdown is not None:
         _insert(
             db,

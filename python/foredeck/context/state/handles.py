@@ -1,4 +1,5 @@
-"""What the model may call an object: `@12`, a path, a nickname, an id, or the start of one."""
+"""What the model may call an object: `@12`, a path, a nickname, a note's title, an id, or the start
+of one; and the version or the part of it that it asks for."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from foredeck.context.state.elsewhere import claimed, find_by_prefix, find_stored, identity
+from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
@@ -19,6 +21,9 @@ _VERSION = re.compile(r"^(?P<name>.+?)\s+(?:v(?P<version>\d+)|(?:as of )?call (?
 _SLICE = re.compile(
     r"^(?P<name>.+?)\s+(?P<unit>turn|char)s?\s+(?P<first>\d+)(?:\s*(?:-|to)\s*(?P<last>\d+))?$"
 )
+_LINK = re.compile(r"^!?\[\[(?P<inner>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<rest>.*)$")
+_FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
+_SECTION = re.compile(r"^(?P<name>[^#]+?)\s*#(?P<section>.+)$")
 CANDIDATES = 5
 MIN_PREFIX = 6
 
@@ -41,17 +46,28 @@ class Wanted:
     version: int | None = None
     call: int | None = None
     slice: Slice | None = None
+    section: str | None = None
+    """A heading of a Markdown file, or the name of a block (`^id`): only what stands there."""
+    field: str | None = None
+    """A field of the object, such as `args.path`, in place of its content."""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether less than the whole object is asked for."""
+        return (self.slice, self.section, self.field) != (None, None, None)
 
 
 def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
-    """The object that `text` names, with an optional `v3`, `call 5`, `turns 3-7` or `chars 1-900`
-    behind it.
+    """The object that `text` names, with an optional `v3`, `call 5`, `#heading`, `::field`,
+    `turns 3-7` or `chars 1-900` behind it; also as a link writes it (`[[name#heading|label]]`).
 
     `beyond`: an object that is stored, but that this session has not met, joins its index, so that
     the model can refer to it from then on; the caller commits that.
     Raises `ToolError` that lists the nearest candidates where none or several fit.
     """
     name = text.strip()
+    if link := _LINK.match(name):
+        name = (link["inner"].strip() + link["rest"]).strip()
     if not name:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
     part = _SLICE.match(name)
@@ -59,6 +75,15 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
         whole = resolve(session, part["name"], beyond=beyond)
         first = int(part["first"])
         return replace(whole, slice=Slice(part["unit"], first, int(part["last"] or first)))
+    if "::" in name or "#" in name:
+        if (found := _known_whole(session, name, beyond)) is not None:
+            return Wanted(found)  # a file may be called so
+        if named := _FIELD.match(name):
+            whole = resolve(session, named["name"], beyond=beyond)
+            return replace(whole, field=named["field"].strip())
+        if named := _SECTION.match(name):
+            whole = resolve(session, named["name"], beyond=beyond)
+            return replace(whole, section=named["section"].strip())
     match = _VERSION.match(name)
     if match is None or _by_path(session, name) is not None:
         return Wanted(_entry(session, name, beyond))
@@ -91,6 +116,16 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
     return index.entries[ordinal]
 
 
+def _known_whole(session: Session, name: str, beyond: bool) -> Entry | None:
+    """The object that has exactly this name, whatever signs are in it."""
+    index = session.index
+    ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_path(session, name)
+    if ordinal is not None:
+        return index.entries[ordinal]
+    head = find_stored(session, name) if beyond else None
+    return None if head is None else _meet(session, head)
+
+
 def _by_path(session: Session, name: str) -> int | None:
     return session.index.by_label.get(_absolute(session, name))
 
@@ -119,8 +154,8 @@ def _by_nickname(session: Session, name: str) -> int | None:
 
 
 def _by_part(session: Session, name: str, beyond: bool) -> Entry:
-    """An object whose id begins, or whose path ends, with `name`, if only one does: of this
-    session's, or else of all."""
+    """An object whose path ends, or whose id begins, with `name`, or whose title it is, if there is
+    only one: of this session's, or else of all."""
     named = [(entry, session.name_of(entry)) for entry in session.index.entries.values()]
     tail = "/" + name.lstrip("./")
     found = [entry for entry, label in named if entry.type == "file" and label.endswith(tail)]
@@ -130,7 +165,10 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
         return found[0]
     if found:
         raise _ambiguous(session, name, found)
-    head = find_by_prefix(session.store, name) if beyond else None
+    known = None if beyond else session.index.by_object
+    head = titled(session, name, known)
+    if head is None and beyond:
+        head = find_by_prefix(session.store, name)
     if head is not None:
         return _meet(session, head)
     near = _nearest(named, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document, Fields
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
+from foredeck.notes.graph import Graph
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
 
@@ -68,6 +70,8 @@ class Session:
     chat_text: Callable[[str, int, range | None], str] = lambda _session, _turns, _asked: ""
     """`chat_text(session, turns, asked)`: the first `turns` turns of a stored session's chat, as
     the host's adapter writes them; `asked`: only what belongs to these user turns."""
+    open_graph: Callable[[], AbstractContextManager[Graph]] | None = None
+    """The graph of the store, up to date, for one question; None where nobody keeps one."""
     notify: Callable[[str], None] = lambda _text: None
     """Tells the user something at once, and not with the next answer."""
     branch: Branch = field(default_factory=Branch)

@@ -1,5 +1,7 @@
 """The model's own tools: activate, deactivate, pin, unpin.
 
+`activate` also shows what there is of an object without its content (`describing.py`).
+
 Each returns the text that the model reads, and a decision. The decision travels in the result's
 details: it changes the sets now, and again wherever the result stands in a message list, so that
 they follow the branch and survive a crash.
@@ -20,6 +22,7 @@ from foredeck.context.rendering.savings import shown_lines
 from foredeck.context.state.handles import Wanted, resolve
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
+from foredeck.context.tools.describing import SHOWS, described, refers
 from foredeck.context.tools.versions import Content, content_of
 from foredeck.errors import ToolError
 from foredeck.model.documents import chat_id, system_prompt_id
@@ -51,13 +54,13 @@ class ContextTools:
         """Run one call. Raises `ToolError` with a text for the model."""
         if tool not in self._tools:
             raise ToolError(f"foredeck has no tool {tool!r}.")
-        name = arguments.get("id")
-        if isinstance(name, int) and not isinstance(name, bool):
-            name = f"@{name}"
-        if not isinstance(name, str):
-            raise ToolError(f'{tool} needs "id": a handle such as @12, a path, or a nickname.')
-        wanted = resolve(self._session, name, beyond=tool in ("activate", "pin"))
-        answer = self._tools[tool](wanted)
+        show = _show(tool, arguments)
+        wanted = resolve(self._session, _id(tool, arguments), beyond=tool in ("activate", "pin"))
+        if show == "content" and not refers(self._session, wanted):
+            answer = self._tools[tool](wanted)
+        else:
+            text = described(self._session, wanted, show, self._max_chars)
+            answer = ToolAnswer(text, _decision("list", wanted.entry))
         if not self._session.workspace.empty:
             self._session.workspace.commit()  # the handle in the decision must outlive a crash
         apply_decision(self._session.branch.sets, answer.decision)
@@ -65,14 +68,14 @@ class ContextTools:
         return answer
 
     def _activate(self, wanted: Wanted) -> ToolAnswer:
-        if wanted.slice is not None and wanted.entry.type == "chat":
+        if wanted.is_part and wanted.entry.type == "chat":
             return self._part("activate", wanted, content_of(self._session, wanted))
         self._refuse_locked(wanted.entry, "is always in view")
         return self._bring("activate", wanted)
 
     def _pin(self, wanted: Wanted) -> ToolAnswer:
         self._refuse_locked(wanted.entry, "is always in view")
-        if wanted.version is not None or wanted.call is not None or wanted.slice is not None:
+        if wanted.version is not None or wanted.call is not None or wanted.is_part:
             raise ToolError("Only the newest version can be pinned, and as a whole: name it alone.")
         return self._bring("pin", wanted)
 
@@ -101,7 +104,7 @@ class ContextTools:
             look_again(self._session, [entry.object], PATIENCE_S)
             self._read_if_listed(entry)
         content = content_of(self._session, wanted)
-        if wanted.slice is not None:
+        if wanted.is_part and content.text is not None:
             return self._part(op, wanted, content)
         if content.text is None:
             text = wording.no_content(entry.ordinal, content.why)
@@ -192,6 +195,26 @@ class ContextTools:
         here = (session.id, *session.ancestors)
         ours = {make_id(id) for id in here for make_id in (chat_id, system_prompt_id)}
         return entry.type in ("chat", "system_prompt") and entry.object not in ours
+
+
+def _id(tool: str, arguments: dict[str, Any]) -> str:
+    """What the model calls the object."""
+    name = arguments.get("id")
+    if isinstance(name, int) and not isinstance(name, bool):
+        return f"@{name}"
+    if not isinstance(name, str):
+        raise ToolError(f'{tool} needs "id": a handle such as @12, a path, or a nickname.')
+    return name
+
+
+def _show(tool: str, arguments: dict[str, Any]) -> str:
+    """What of the object is asked for: its content, unless `activate` is told otherwise."""
+    show = arguments.get("show") if tool == "activate" else None
+    if show in (None, "", "content"):
+        return "content"
+    if show not in SHOWS:
+        raise ToolError(f'"show" is one of {", ".join(SHOWS)}, not {show!r}.')
+    return str(show)
 
 
 def folded_arguments(session: Session, entry: Entry) -> dict[str, Any] | None:

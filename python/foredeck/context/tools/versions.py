@@ -8,6 +8,7 @@ from foredeck.context.intake.renames import renamed
 from foredeck.context.state.handles import Slice, Wanted
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
+from foredeck.context.tools.named_parts import field_text, section_place
 from foredeck.context.tools.version_refs import (
     load_version,
     version_at_call,
@@ -51,7 +52,17 @@ def content_of(session: Session, wanted: Wanted) -> Content:
     try:
         if wanted.slice is not None:
             return _part(session, wanted, wanted.slice)
-        return _chosen(session, wanted.entry, wanted)
+        document, version = _chosen(session, wanted)
+        if wanted.field is not None:
+            text = field_text(document, wanted.field, f"@{wanted.entry.ordinal}")
+            return Content(text, None, version)
+        if (moved := _moved(session, wanted)) is not None:
+            return Content(None, None, version, f"it moved, activate @{moved.ordinal} instead")
+        content = _content(session, document, version)
+        if wanted.section is None or content.text is None:
+            return content
+        place = section_place(content.text, wanted.section, f"@{wanted.entry.ordinal}")
+        return Content(content.text[slice(*place)], None, version)
     except Corrupt as error:
         raise ToolError(f"@{wanted.entry.ordinal} cannot be shown: {error}.") from error
 
@@ -95,31 +106,34 @@ def _session_of(chat: str) -> str:
     return chat.removeprefix(chat_id(""))
 
 
-def _chosen(session: Session, entry: Entry, wanted: Wanted) -> Content:
-    """The version that is named, the one as of a call, or the newest seen."""
-    store, ordinal = session.store, entry.ordinal
+def _chosen(session: Session, wanted: Wanted) -> tuple[Document | None, int]:
+    """The version that is named, the one as of a call, or the newest seen; and its number."""
+    store, entry = session.store, wanted.entry
     if wanted.call is not None:
-        ref = version_at_call(store, session.id, ordinal, wanted.call)
+        ref = version_at_call(store, session.id, entry.ordinal, wanted.call)
     elif wanted.version is not None and wanted.version != entry.newest.version:
-        ref = version_seen(store, session.id, ordinal, wanted.version)
+        ref = version_seen(store, session.id, entry.ordinal, wanted.version)
     else:
-        return _newest(session, entry)
-    return _content(session, load_version(store, ref), ref.version)
+        return _newest(session, entry), entry.newest.version
+    return load_version(store, ref), ref.version
 
 
-def _newest(session: Session, entry: Entry) -> Content:
+def _newest(session: Session, entry: Entry) -> Document | None:
     """What the session has seen last, though others may have stored a newer version since."""
     store, ref = session.store, entry.newest
-    new = renamed(session, entry)
-    if new is not None:
-        return Content(None, None, ref.version, f"it moved, activate @{new.ordinal} instead")
     if ref.token != SAME_TRANSACTION:
-        return _content(session, load_version(store, ref), ref.version)
+        return load_version(store, ref)
     for stored in versions_seen(store, session.id, entry.ordinal):
         if stored.version == ref.version:
-            return _content(session, load_version(store, stored), ref.version)
+            return load_version(store, stored)
     # Met in this very tool call: its index entry is not committed yet.
-    return _content(session, store.get(entry.object, Document), ref.version)
+    return store.get(entry.object, Document)
+
+
+def _moved(session: Session, wanted: Wanted) -> Entry | None:
+    """What a file has become, where its newest version is asked for."""
+    newest = wanted.version in (None, wanted.entry.newest.version)
+    return renamed(session, wanted.entry) if newest and wanted.call is None else None
 
 
 def _content(session: Session, document: Document | None, version: int) -> Content:

@@ -1,0 +1,179 @@
+"""What there is of an object besides its content: its metadata, and what it is linked with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from foredeck.context import wording
+from foredeck.context.quoting import on_one_line
+from foredeck.context.state.graph import asked_graph, name_of_node
+from foredeck.context.state.handles import Wanted
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.context.tools import link_lines
+from foredeck.context.tools.named_parts import field_text, section_place
+from foredeck.model.documents import Document
+from foredeck.notes.expanding import as_markdown, expand, links_in_field
+from foredeck.notes.fields import is_reference_field
+from foredeck.notes.graph import Edge, Graph, Node, Unresolved
+from foredeck.notes.parsed import CONTENT
+
+SHOWS = ("content", "metadata", "links")
+LISTED = 20
+"""Objects per list: what is more is counted. A name is cut at NAME_CHARS."""
+NAME_CHARS = 120
+
+
+def refers(session: Session, wanted: Wanted) -> bool:
+    """Whether what is asked for is a field that holds references: then they are expanded."""
+    field = wanted.field
+    if field is None or wanted.slice is not None:
+        return False
+    if is_reference_field(wanted.entry.type, field):
+        return True
+    if not field.startswith("frontmatter."):
+        return False
+    with asked_graph(session) as graph:
+        return bool(links_in_field(graph, wanted.entry.object, field))
+
+
+def described(session: Session, wanted: Wanted, show: str, limit: int) -> str:
+    """The answer to `activate` with `show`, and to one for a field that holds references.
+
+    `limit`: characters of content. Raises `ToolError`.
+    """
+    if show == "links":
+        with asked_graph(session) as graph:
+            return _linked(session, graph, wanted)
+    if wanted.field is not None and refers(session, wanted):
+        with asked_graph(session) as graph:
+            found = expand(
+                session.store,
+                graph,
+                [wanted.entry.object],
+                budget=limit,
+                content=show == "content",
+                field=wanted.field,
+            )
+        return as_markdown(found).rstrip("\n") or link_lines.refers_to_nothing(_name(wanted))
+    if wanted.field is not None:
+        document = session.store.get(wanted.entry.object, Document)
+        text = field_text(document, wanted.field, wording.handle(wanted.entry.ordinal))
+        return link_lines.part_size(_name(wanted), len(text))
+    if wanted.section is not None:
+        start, end = _section_place(session, wanted)
+        return link_lines.part_size(_name(wanted), end - start)
+    return _metadata(session, wanted.entry)
+
+
+def _name(wanted: Wanted) -> str:
+    """What was asked for, by the handle of its object."""
+    name = wording.handle(wanted.entry.ordinal)
+    if wanted.field is not None:
+        return f"{name}::{wanted.field}"
+    return name if wanted.section is None else f"{name}#{wanted.section}"
+
+
+def _metadata(session: Session, entry: Entry) -> str:
+    """One line on an object, as lists of objects have it, with the title and tags of a note."""
+    head = session.workspace.head(entry.object)
+    fields = {} if head is None else {**head.fields, "type": head.type}
+    if entry.type == "file":
+        fields["path"] = session.name_of(entry)
+    return wording.object_line(entry.ordinal, fields)
+
+
+def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
+    """What an object refers to and what refers to it; of a part of it, what stands in the part."""
+    id = wanted.entry.object
+    links, loose = graph.links(id), graph.unresolved_in(id)
+    back = [] if wanted.is_part else graph.backlinks(id)
+    if wanted.field is not None:
+        links = links_in_field(graph, id, wanted.field)
+        loose = [u for u in loose if u.reference.field == wanted.field]
+    if wanted.section is not None:
+        start, end = _section_place(session, wanted)
+        links = [e for e in links if _is_between(e.reference.start, e.reference.field, start, end)]
+        loose = [u for u in loose if _is_between(u.reference.start, u.reference.field, start, end)]
+    lines = [_heading(session, graph, wanted)]
+    lines += _listed(session, graph, link_lines.LINKS, [(e.target, e) for e in links])
+    lines += _listed(session, graph, link_lines.BACKLINKS, [(e.source, e) for e in back])
+    lines += [_loose(session, item) for item in loose[:LISTED]]
+    if len(loose) > LISTED:
+        lines.append(link_lines.more_objects(len(loose) - LISTED))
+    if len(lines) == 1:
+        lines.append(link_lines.no_links())
+    return "\n".join(lines)
+
+
+def _heading(session: Session, graph: Graph, wanted: Wanted) -> str:
+    entry = wanted.entry
+    node = graph.node(entry.object)
+    if wanted.is_part or node is None:
+        return _name(wanted)
+    title = _title(node) if node.path is not None else ""  # of others the line says it
+    tags = graph.tags_of(entry.object)
+    return link_lines.linked_heading(_metadata(session, entry), title, tags)
+
+
+def _listed(
+    session: Session, graph: Graph, heading: str, ends: Iterable[tuple[str, Edge]]
+) -> list[str]:
+    """A list of objects, each once with how it is linked, as many as fit; the rest is counted.
+
+    Tool calls of other sessions are only counted: they say no more than that a file was read.
+    """
+    relations: dict[str, list[str]] = {}
+    for id, edge in ends:
+        known = relations.setdefault(id, [])
+        if (how := _relation(edge)) not in known:
+            known.append(how)
+    nodes = [node for id in relations if (node := graph.node(id)) is not None]
+    index = session.index.by_object
+    chosen = [node for node in nodes if node.type != "toolcall" or node.id in index]
+    lines = [
+        link_lines.linked_line(_called(session, node), _title(node), relations[node.id])
+        for node in chosen[:LISTED]
+    ]
+    more = len(nodes) - len(lines)
+    lines += [link_lines.more_objects(more)] if more else []
+    return [heading, *lines] if lines else []
+
+
+def _relation(edge: Edge) -> str:
+    reference = edge.reference
+    version = f" v{reference.version}" if reference.static else ""
+    heading = f" #{on_one_line(reference.heading)[:NAME_CHARS]}" if reference.heading else ""
+    return f"{on_one_line(reference.relation)[:NAME_CHARS]}{version}{heading}"
+
+
+def _called(session: Session, node: Node) -> str:
+    name = on_one_line(name_of_node(session, node))
+    ordinal = session.index.by_object.get(node.id)
+    if node.path is None:
+        name = f"{name} {node.type}"
+    elif ordinal is not None:
+        name = f"{wording.handle(ordinal)} {name}"
+    return f"{name} (deleted)" if node.gone else name
+
+
+def _title(node: Node) -> str:
+    """A title, where it says more than the path."""
+    name = (node.path or "").rpartition("/")[2]
+    title = on_one_line(node.title)[:NAME_CHARS]
+    return "" if title in (name, name.rpartition(".")[0], f"{node.type} {node.id}") else title
+
+
+def _loose(session: Session, item: Unresolved) -> str:
+    named = [on_one_line(name_of_node(session, node)) for node in item.candidates[:LISTED]]
+    return link_lines.unresolved(on_one_line(item.reference.target)[:NAME_CHARS], named)
+
+
+def _section_place(session: Session, wanted: Wanted) -> tuple[int, int]:
+    document = session.store.get(wanted.entry.object, Document)
+    text = "" if document is None else document.content or ""
+    return section_place(text, wanted.section or "", wording.handle(wanted.entry.ordinal))
+
+
+def _is_between(at: int, field: str, start: int, end: int) -> bool:
+    return field == CONTENT and start <= at < end

@@ -1,0 +1,81 @@
+"""Parts of an object by name: what stands under a heading, or in one of its fields."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from foredeck.errors import ToolError
+from foredeck.model.documents import ENVELOPE, HASHES, Document
+
+SHOWN = 12
+_STEP = re.compile(r"[^.\[\]]+")
+_DERIVED = ("frontmatter", "tags", "headings")
+"""What a Markdown file has beside its stored fields."""
+
+
+def section_place(text: str, heading: str, name: str) -> tuple[int, int]:
+    """Where the part of a Markdown text stands that is under a heading, or a block.
+
+    `name`: the object's handle.
+
+    Raises `ToolError` that lists the headings where there is none like it.
+    """
+    from foredeck.notes.markdown import parse_note
+    from foredeck.notes.sections import section_of
+
+    parsed = parse_note(text)
+    place = section_of(text, parsed, heading)
+    if place is None:
+        found = [f"#{h.text}" for h in parsed.headings]
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        has = f"it has {', '.join(found[:SHOWN])}{more}" if found else "it has no headings"
+        raise ToolError(f"{name} has no heading {heading!r}: {has}.")
+    return place
+
+
+def field_text(document: Document | None, path: str, name: str) -> str:
+    """A field, or what lies in it (`args.path`, `file_refs[0]`): text as it is, the rest as JSON.
+
+    Raises `ToolError` that lists the fields where there is none of that name.
+    """
+    fields = {} if document is None else fields_of(document)
+    value: Any = fields
+    for step in _STEP.findall(path):
+        value = _within(value, step)
+    if value is None or value is fields:
+        known = ", ".join(fields)
+        raise ToolError(f"{name} has no field {path!r}: it has {known}.")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def fields_of(document: Document) -> dict[str, Any]:
+    """What an object says of itself: its fields that hold something, and those of its Markdown."""
+    hidden = ENVELOPE | HASHES
+    body = document.model_dump()
+    fields = {k: v for k, v in body.items() if k not in hidden and v not in (None, "", [], {})}
+    if document.content is not None and _is_markdown(body):
+        from foredeck.notes.markdown import parse_note
+
+        parsed = parse_note(document.content)
+        headings = [f"{'#' * h.level} {h.text}" for h in parsed.headings]
+        tags = list(dict.fromkeys(tag.name for tag in parsed.tags))
+        found = zip(_DERIVED, (parsed.properties, tags, headings), strict=True)
+        fields |= {key: value for key, value in found if value}
+    return fields
+
+
+def _is_markdown(body: Mapping[str, Any]) -> bool:
+    from foredeck.notes.names import MARKDOWN
+
+    return body.get("file_type") in MARKDOWN
+
+
+def _within(value: Any, step: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(step.strip())
+    if isinstance(value, list) and step.strip().isdecimal() and int(step) < len(value):
+        return value[int(step)]
+    return None

@@ -1,0 +1,144 @@
+"""Notes and links through the model's tools: parts by name, titles, metadata, what is linked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.scenes import ask
+from context.working import Work
+from foredeck.errors import ToolError
+
+SEA = "---\ntags: [sea]\n---\n# Sea\n[[Tides]] and [[nowhere]], [[Log]]\n## Deep\n![[chart.png]]\n"
+TIDES = (
+    '---\nparent: "[[Sea]]"\n---\n# Tides\n## Low water\nmud ^mud\n## High\nwater [[Sea#Deep]]\n'
+)
+
+
+@pytest.fixture
+def work(new_host: NewHost, tmp_path: Path) -> Work:
+    """An agent that has written two notes; two more lie beside them that nobody has read."""
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    work = Work(new_host(cwd=str(folder), disk=True))
+    work.file("docs/one.md", "# Log")
+    work.file("docs/two.md", "# log")
+    ask(work.host)
+    work.write("notes/sea.md", SEA)
+    work.write("notes/tides.md", TIDES)
+    work.read("docs/one.md")
+    work.read("docs/two.md")
+    return work
+
+
+Activate = Callable[..., str]
+
+
+@pytest.fixture
+def activate(work: Work) -> Activate:
+    """What `activate` answers."""
+
+    def answer(id: Any, **more: Any) -> str:
+        result = work.host.tool(f"t{id}{more}", "activate", id=id, **more)
+        return str(result["content"][0]["text"])
+
+    return answer
+
+
+def refused(activate: Activate, id: str, **more: Any) -> str:
+    with pytest.raises(ToolError) as caught:
+        activate(id, **more)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Sea", "[[Sea]]", "[[sea|that one]]", "[[notes/sea]]", "[[@3]]"])
+def test_a_note_goes_by_its_title_and_as_a_link_writes_it(activate: Activate, name: str) -> None:
+    said = activate(name, show="metadata")
+    assert said.startswith("@3 file ")
+    assert said.endswith("/vault/notes/sea.md chars=84")
+
+
+def test_a_name_of_two_notes_is_refused_with_both(activate: Activate) -> None:
+    assert refused(activate, "[[Log]]") == (
+        "'Log' is the name of several: docs/one.md, docs/two.md. Use a path."
+    )
+
+
+def test_a_part_by_its_heading_its_block_or_its_field(activate: Activate) -> None:
+    assert activate("@5#low water") == "## Low water\nmud ^mud\n"
+    assert activate("[[Tides#Low water]]") == "## Low water\nmud ^mud\n"
+    assert activate("notes/tides.md#high").startswith("## High\nwater")
+    assert activate("@5#^mud") == "mud ^mud"
+    assert activate("@5::headings") == '[\n "# Tides",\n "## Low water",\n "## High"\n]'
+    assert activate("@5::frontmatter.parent", show="metadata").startswith("## ")
+    assert activate("@3::frontmatter.tags[0]") == "sea"
+    assert activate("@3#Deep", show="metadata") == "@3#Deep chars=23"
+
+
+def test_a_part_that_is_not_there_is_refused_with_those_that_are(activate: Activate) -> None:
+    assert refused(activate, "@5#Ebb") == (
+        "@5 has no heading 'Ebb': it has #Tides, #Low water, #High."
+    )
+    assert refused(activate, "@3::nothing").startswith("@3 has no field 'nothing': it has content,")
+    assert refused(activate, "@3", show="all") == (
+        "\"show\" is one of content, metadata, links, not 'all'."
+    )
+
+
+def test_metadata_brings_an_object_into_the_pool_without_its_content(
+    work: Work, activate: Activate
+) -> None:
+    work.file("notes/unread.md", "text")
+    work.run("ls", "unread.md", path="notes")
+    said = activate("notes/unread.md", show="metadata")
+    ordinal = int(said.split()[0].removeprefix("@"))
+    assert "notes/unread.md" in said
+    sets = work.host.state.branch.sets
+    assert (ordinal in sets.pool, ordinal in sets.active) == (True, False)
+
+
+def test_links_say_what_is_linked_without_any_content(
+    activate: Activate, snapshot: SnapshotAssertion, work: Work
+) -> None:
+    shown = [activate(id, show="links") for id in ("[[Sea]]", "@5", "@5#High", "@6")]
+    assert "\n\n".join(shown).replace(str(work.folder), "VAULT") == snapshot
+
+
+def test_a_list_of_links_is_bounded(work: Work, activate: Activate) -> None:
+    for number in range(30):
+        work.file(f"notes/n{number}.md", f"# {'long ' * 60}{number}\n[[hub]]")
+    work.write("notes/hub.md", "".join(f"[[n{number}]] [[x{number}]] " for number in range(30)))
+    for number in range(30):
+        work.read(f"notes/n{number}.md")
+    said = activate("[[hub]]", show="links")
+    assert [said.count(f"\n- and {count} more") for count in (10, 11)] == [2, 1]
+    assert len(said) < 12_000
+
+
+def test_a_field_of_references_is_expanded_with_the_versions_that_were_recorded(
+    work: Work, activate: Activate
+) -> None:
+    work.read("notes/sea.md")
+    call = max(work.host.state.index.entries)
+    work.write("notes/sea.md", "changed")
+    assert SEA.rstrip() in activate(f"@{call}::file_pin")
+    assert SEA.rstrip() not in activate(f"@{call}::file_pin", show="metadata")
+    assert "# Sea" not in activate("@5::frontmatter.parent")
+    chat = next(n for n, e in work.host.state.index.entries.items() if e.type == "chat")
+    calls = activate(f"@{chat}::toolcall_ids", show="metadata")
+    assert calls.count("## toolcall") == 6
+
+
+def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
+    work: Work, activate: Activate
+) -> None:
+    (work.folder / "notes/sea.md").rename(work.folder / "notes/ocean.md")
+    work.run("bash", "", command="mv notes/sea.md notes/ocean.md")
+    said = activate("notes/ocean.md", show="links")
+    assert "notes/tides.md" in said
+    assert "notes/ocean.md" in activate("@5", show="links")
