@@ -28,6 +28,7 @@ from foredeck.config.prompt import (
     PastesSection,
     RebaseSection,
     SeedWindowSection,
+    WorklogSection,
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
 
@@ -82,6 +83,7 @@ class Config(Section):
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
     notes: NotesSection = Field(default_factory=NotesSection)
+    worklog: WorklogSection = Field(default_factory=WorklogSection)
 
     @property
     def sqlite_file(self) -> Path:

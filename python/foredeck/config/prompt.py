@@ -202,3 +202,18 @@ class CompactionSection(Section):
         description="Most tokens of a summary that foredeck writes; never more than a tenth of "
         "the model's window.",
     )
+
+
+class WorklogSection(Section):
+    """`[worklog]`: what was done in a project, and which commands worked."""
+
+    lines: bool = Field(
+        True,
+        description="A command that fails as one before it did says in its own result in which "
+        "form it worked then.",
+    )
+    head: bool = Field(
+        True,
+        description="Commits, passing test runs and closed tasks of the project's earlier sessions "
+        "stand before the chat, in a few lines.",
+    )

@@ -24,6 +24,7 @@ from foredeck.context.intake.our_messages import insert_pools, repair_list
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import MessageIntake
+from foredeck.context.intake.worked import attach_worked_lines
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
@@ -80,6 +81,7 @@ class Assembler:
         insert_pools(call.context, call.layout)
         fit_window(call, basis)
         if call.first_new < len(call.items):
+            attach_worked_lines(self.session, call.context, call.first_new)
             attach_notices(self.session, call.context)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)

@@ -159,6 +159,11 @@ def moved_on_disk(ordinal: int, new: int, path: str, *, outdated: bool = False) 
     return f"{notice}: the copy above is old." if outdated else f"{notice}."
 
 
+def worked_line(typed: str, when: str) -> str:
+    """In which form a failing command has worked; `when`: `before`, or `on 3 May`."""
+    return f"[foredeck] worked {when} as: {on_one_line(typed)}"
+
+
 def no_result() -> str:
     """Stands in for the result of a call that never got one."""
     return "[foredeck] No result: the call was interrupted."

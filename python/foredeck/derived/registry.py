@@ -22,6 +22,7 @@ class RegisteredLayer:
 LAYERS: Mapping[str, RegisteredLayer] = {
     "search": RegisteredLayer("foredeck.search.layer", "full-text search"),
     "notes": RegisteredLayer("foredeck.notes.layer", "the graph of notes and references"),
+    "worklog": RegisteredLayer("foredeck.worklog.layer", "what was done, and what worked"),
 }
 
 

@@ -17,6 +17,7 @@ from foredeck.engine.facilities import Facilities, MakeFacilities, make_faciliti
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
+from foredeck.engine.worklog import recall_work
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
@@ -125,6 +126,7 @@ class SessionOpener:
         session.chat_text = partial(render_chat, store)
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
+        recall_work(self._config, session, filesystems)
         watch = self._watch(session, filesystems, reconcile)
         return OpenedSession(self._config, session, watch, self._make_facilities)
 

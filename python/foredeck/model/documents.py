@@ -209,6 +209,8 @@ class SessionDocument(Document):
     """Id of the session whose agent started this one: a subagent's link to its parent."""
     untold: dict[str, str] | None = None
     """Pending notices: by handle, what the model is still to be told of files changed on disk."""
+    worked_forms: list[str] | None = None
+    """Forms of commands that the model was told have worked, each once."""
 
 
 def chat_id(session: str) -> str:

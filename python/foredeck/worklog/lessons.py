@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.commands.shell import ShellStep, steps
+from foredeck.search.secrets import mask_secrets
 from foredeck.worklog.complaints import Complaint, complaint, was_run
 
 CLOSELY = 8
@@ -268,5 +269,5 @@ def _is_answered(said: Complaint, act: Act, lesson: Lesson) -> bool:
 
 def as_typed(lesson: Lesson) -> str:
     """The form that worked, on one line, cut short, without what only shortens its output."""
-    line = " ".join(_OUTPUT_ONLY.sub("", lesson.text).split())
+    line = mask_secrets(" ".join(_OUTPUT_ONLY.sub("", lesson.text).split()))
     return line if len(line) <= TYPED_CHARS else f"{line[: TYPED_CHARS - 1]}…"

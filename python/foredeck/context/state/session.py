@@ -19,6 +19,7 @@ from foredeck.model.sources import filesystem_source
 from foredeck.notes.graph import Graph
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
+from foredeck.worklog.memory import BranchLessons, EarlierWork
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
 
@@ -78,6 +79,10 @@ class Session:
     """The branch that was asked for last."""
     pending: PendingWork = field(default_factory=PendingWork)
     frame: PromptFrame = field(default_factory=PromptFrame)
+    lessons: BranchLessons | None = None
+    """Forms of commands that have worked; None where the model is not to be told of any."""
+    earlier_work: EarlierWork = field(default_factory=EarlierWork)
+    """What the project's other sessions did."""
 
     @property
     def store(self) -> Store:

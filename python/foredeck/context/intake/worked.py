@@ -1,0 +1,86 @@
+"""The line on a failing command's own result: in which form it has worked before.
+
+Found in memory: the lessons of earlier sessions are read when the session is opened, those of the
+branch follow from its messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from foredeck.commands.shell import command_of
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.parts import keep_all
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.state.session import Session
+from foredeck.context.wording import worked_line
+from foredeck.model.documents import SessionDocument, session_object_id
+from foredeck.worklog.days import day
+from foredeck.worklog.lessons import Lesson, Run, as_typed
+
+MOST_LINES = 10
+"""In one session."""
+
+
+def attach_worked_lines(session: Session, context: RenderContext, first_new: int) -> None:
+    """Put the line on each new failing result that has one, as a block of its own before the text.
+
+    Only results of the newest round get one: a list that is taken in as a whole has been sent
+    before, without it. A form is named once in a session.
+    """
+    lessons, conversation = session.lessons, context.conversation
+    if lessons is None:
+        return
+    items = conversation.items
+    first = max(first_new, conversation.last_assistant() + 1)
+    for index in range(first, len(items)):
+        run = _run_of(session, items[index])
+        if run is None:
+            continue
+        lessons.follow(_commands(session, items[:index]))
+        lesson = lessons.answer(run)
+        if lesson is not None and index not in session.branch.edits.drops:
+            _attach(session, context, index, lesson)
+
+
+def _commands(session: Session, items: list[Item]) -> Iterator[tuple[str, Run]]:
+    for item in items:
+        run = _run_of(session, item)
+        if run is not None:
+            yield item.key.address, run
+
+
+def _run_of(session: Session, item: Item) -> Run | None:
+    if item.kind != "result":
+        return None
+    command = command_of(item.tool, item.arguments)
+    if command is None:
+        return None
+    return Run(session.id, item.time_ms, command, item.text, item.failed)
+
+
+def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson) -> None:
+    item = context.conversation.items[index]
+    typed = as_typed(lesson)
+    if not _first_time(session, typed):
+        return
+    is_own = lesson.session == session.id
+    when = "before" if is_own else f"on {day(lesson.time_ms, item.time_ms)}"
+    part = context.conversation.parts[index]
+    own = part.blocks if part.blocks is not None else keep_all(item)
+    context.render(index, replace(part, blocks=[text_block(worked_line(typed, when)), *own]))
+
+
+def _first_time(session: Session, typed: str) -> bool:
+    """Whether a form has not been named in the session yet; noted in the call's transaction."""
+    id = session_object_id(session.id)
+    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
+    if not isinstance(document, SessionDocument):
+        return False
+    named = document.worked_forms or []
+    if typed in named or len(named) >= MOST_LINES:
+        return False
+    document.worked_forms = [*named, typed]
+    session.workspace.put(document.seal())
+    return True

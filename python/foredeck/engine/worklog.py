@@ -1,0 +1,68 @@
+"""What an opened session is told of its project's earlier work."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.errors import StoreError
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.projects import folders_of_project
+from foredeck.store.protocol import Advance, LocalStore
+from foredeck.worklog.memory import BranchLessons, EarlierWork
+from foredeck.worklog.reading import done_by, folders, lessons_of
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 0.5
+"""How long the opening of a session waits for the layer. What is left is taken in later."""
+
+
+class _TimeIsUpError(Exception):
+    """The layer has more to take in than there is time for."""
+
+
+def recall_work(config: Config, session: Session, filesystems: FilesystemMap) -> None:
+    """Give a session what the project's other sessions did and learned, as far as it is switched
+    on. Without it a session works just as well, so no failure is one of the opening."""
+    if config.worklog.lines:
+        session.lessons = BranchLessons()
+    if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
+        return
+    try:
+        found = _read(config.home, session, filesystems)
+    except StoreError as error:
+        log.warning("the work log cannot be read: %s", error)
+        return
+    if session.lessons is not None:
+        session.lessons.earlier = found.lessons
+    if config.worklog.head:
+        session.earlier_work = found
+
+
+def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWork:
+    store = cast("LocalStore", session.store)  # all of engines are
+    with Follower(store, load_layer("worklog"), home) as follower:
+        with suppress(_TimeIsUpError):
+            follower.catch_up(_until(time.monotonic() + PATIENCE_S))
+        known = folders(follower.db)
+        wanted = {session.cwd}
+        if session.is_live:  # a replay must not look at the disk
+            wanted.update(folders_of_project(session.cwd, sorted({*known.values()}), filesystems))
+        others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id != session.id]
+        return EarlierWork(lessons_of(follower.db, others), done_by(follower.db, others))
+
+
+def _until(end: float) -> Advance:
+    def advance() -> None:
+        if time.monotonic() > end:
+            raise _TimeIsUpError
+
+    return advance

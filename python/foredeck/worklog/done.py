@@ -1,0 +1,119 @@
+"""What was finished, as tool results tell: commits, passing test runs, closed tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.commands.output import ToolOutput
+from foredeck.commands.runs import test_facts
+from foredeck.commands.shell import command_of
+from foredeck.sources.toolpaths import path_argument
+from foredeck.worklog.complaints import was_run
+from foredeck.worklog.lessons import acts
+
+Kind = Literal["commit", "tests", "task"]
+MAX_FILES = 20
+"""Of one piece of work, the last ones edited."""
+COMMAND_CHARS, SUBJECT_CHARS = 60, 100
+
+_WRITERS = frozenset({"edit", "write", "multiedit"})
+_COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
+_MESSAGE = re.compile(
+    r"(?:\s-\w*m|\s--message)[\s=]*(?:[\"']?\$\(cat <<-?\s*['\"]?\w+['\"]?\s*\n\s*)?"
+    r"[\"']?([^\"'\n]+)"
+)
+_PASSED = re.compile(
+    r"\b\d+ pass(?:ed|ing)\b|test result: ok|OK \(\d+|\b\d+ packages? ok\b|(?:#|ℹ) pass \d"
+    r"|\b\d+ examples?, 0 failures"
+)
+_NOT_PASSED = re.compile(
+    r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|FAIL|(?:#|ℹ) fail [1-9]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DoneThing:
+    """A piece of work that was finished.
+
+    kind   `commit`, `tests` or `task`
+    what   a commit's subject, the command of a test run, a task's title
+    how    the summary of a test run; else empty
+    files  what was edited for it, the last one last, as the tools named it
+    """
+
+    kind: Kind
+    what: str
+    how: str
+    files: tuple[str, ...]
+    session: str
+    time_ms: int
+
+
+@dataclass(slots=True)
+class SessionWork:
+    """Follows the tool calls of one session, in their order."""
+
+    session: str
+    edited: list[str] = field(default_factory=list)
+    """Files edited since the last commit, the last one last."""
+
+    def take(
+        self, tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool, time_ms: int
+    ) -> DoneThing | None:
+        """What a tool call finished, if anything."""
+        if failed or not was_run(output):
+            return None
+        if tool.lower() in _WRITERS:
+            self._edit(path_argument(arguments))
+            return None
+        command = command_of(tool, arguments)
+        if command is None:
+            return None
+        if (subject := _commit_of(command, output)) is not None:
+            files, self.edited = tuple(self.edited), []
+            return DoneThing("commit", subject, "", files, self.session, time_ms)
+        if (passed := _passed(output)) is not None and (run := _last_act(command)):
+            return DoneThing("tests", run, passed, tuple(self.edited), self.session, time_ms)
+        return None
+
+    def _edit(self, path: str | None) -> None:
+        if path:
+            self.edited = [other for other in self.edited if other != path][1 - MAX_FILES :]
+            self.edited.append(path)
+
+
+def _commit_of(command: str, output: str) -> str | None:
+    """The subject of the commit that a command made."""
+    if not any(act.program == "git commit" for act in acts(command)):
+        return None
+    found = _COMMITTED.search(output) or _MESSAGE.search(command)
+    return None if found is None else _cut(found[1], SUBJECT_CHARS)
+
+
+def _passed(output: str) -> str | None:
+    """The summary of a test run in which nothing failed."""
+    for fact in test_facts(ToolOutput.of(output).body):
+        if _PASSED.search(fact) and not _NOT_PASSED.search(fact):
+            return _cut(fact, COMMAND_CHARS)
+    return None
+
+
+def _last_act(command: str) -> str:
+    """What of a command line stands for it: its last step, before any pipe."""
+    made = acts(command)
+    return _cut(" ".join(made[-1].words), COMMAND_CHARS) if made else ""
+
+
+def _cut(text: str, chars: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= chars else f"{line[: chars - 1]}…"
+
+
+def newest(things: Sequence[DoneThing]) -> list[DoneThing]:
+    """The things without what later ones repeat: of the runs of one command the last, of equal
+    subjects the last. The oldest first."""
+    last = {(thing.kind, thing.what): thing for thing in things}
+    return [thing for thing in things if last[thing.kind, thing.what] is thing]

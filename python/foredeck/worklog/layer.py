@@ -1,0 +1,201 @@
+"""The work log's layer: what was done, and which forms of failing commands worked, by session.
+
+Rows follow from the tool calls in the order in which they were stored. A lesson comes of commands
+that stand close together, so of each session only its last commands are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foredeck.commands.shell import command_of
+from foredeck.errors import Missing
+from foredeck.model.messages import unpack
+from foredeck.search.fetching import Fetched
+from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.worklog.complaints import complaint, was_run
+from foredeck.worklog.done import DoneThing, SessionWork
+from foredeck.worklog.lessons import CLOSELY, Lesson, Run, SessionLessons
+
+CHUNK = 100
+"""Versions whose texts are held at once."""
+
+_STATEMENTS = (
+    "CREATE TABLE folder (session TEXT PRIMARY KEY, cwd TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE taken (toolcall TEXT PRIMARY KEY) WITHOUT ROWID",
+    """CREATE TABLE run (
+        id INTEGER PRIMARY KEY, session TEXT NOT NULL, time_ms INTEGER NOT NULL,
+        command TEXT NOT NULL, said TEXT NOT NULL, failed INTEGER NOT NULL)""",
+    "CREATE INDEX run_session ON run (session, id)",
+    "CREATE TABLE edited (session TEXT PRIMARY KEY, files TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE done (
+        id INTEGER PRIMARY KEY, session TEXT NOT NULL, time_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, files TEXT NOT NULL)""",
+    "CREATE INDEX done_session ON done (session, id)",
+    """CREATE TABLE lesson (
+        id INTEGER PRIMARY KEY, session TEXT NOT NULL, time_ms INTEGER NOT NULL,
+        program TEXT NOT NULL, complaint TEXT NOT NULL, failed TEXT NOT NULL,
+        worked TEXT NOT NULL, typed TEXT NOT NULL, kept REAL NOT NULL)""",
+    "CREATE INDEX lesson_session ON lesson (session, id)",
+)
+
+
+class WorklogLayer:
+    """See `derived.layer.Layer`."""
+
+    name = "worklog"
+    version = 1
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """See `Layer.create`."""
+        for statement in _STATEMENTS:
+            db.execute(statement)
+
+    def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
+        """See `Layer.apply`."""
+        wanted = [change for change in changes if change.type in ("session", "toolcall")]
+        for first in range(0, len(wanted), CHUNK):
+            heads = _versions(store, wanted[first : first + CHUNK])
+            fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
+            for head in heads:
+                _take(db, head, fetched)
+
+
+def _versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
+    """The versions that changes brought; what was erased since is left out."""
+    newest = store.heads(change.id for change in changes)
+    found = []
+    for change in changes:
+        head = newest.get(change.id)
+        if head is not None and head.token != change.token:
+            head = store.head(change.id, change.token)
+        if head is not None and head.token == change.token:
+            found.append(head)
+    return found
+
+
+def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
+    fields = head.fields
+    if head.type == "session":
+        row = (fields["session_id"], fields.get("cwd") or "")
+        db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?)", row)
+        return
+    session = str(fields.get("chat_ref") or "").removeprefix("chat:")
+    if not session or fields.get("parent_ref"):
+        return
+    # A call whose place or nickname changes has another version, and was still made once.
+    if not db.execute("INSERT OR IGNORE INTO taken VALUES (?)", (head.id,)).rowcount:
+        return
+    try:
+        arguments = unpack(fields.get("args") or {}, fetched.blob)
+        output, time_ms = fetched.content(head), fetched.asked_ms(head)
+    except (Missing, LookupError, TypeError, ValueError):
+        return  # erased, or still in another machine's database
+    if isinstance(arguments, dict):
+        call = _Call(db, session, str(fields.get("tool") or ""), arguments, time_ms)
+        call.take(output, failed=fields.get("status") == "fail")
+
+
+class _Call:
+    """One tool call into the tables."""
+
+    def __init__(
+        self,
+        db: sqlite3.Connection,
+        session: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        time_ms: int,
+    ) -> None:
+        self._db = db
+        self._session = session
+        self._tool = tool
+        self._arguments = arguments
+        self._time_ms = time_ms
+
+    def take(self, output: str, *, failed: bool) -> None:
+        """Add what its output tells."""
+        command = command_of(self._tool, self._arguments)
+        if command is not None and was_run(output):
+            self._learn(command, output, failed=failed)
+        self._work(output, failed=failed)
+
+    def _learn(self, command: str, output: str, *, failed: bool) -> None:
+        rows = self._db.execute(
+            "SELECT session, time_ms, command, said, failed FROM run WHERE session = ? ORDER BY id",
+            (self._session,),
+        ).fetchall()
+        # Of an output no more is kept than what it says of its command.
+        found = complaint(output, failed=failed)
+        said = found.line if found else output.strip()[:1]
+        run = Run(self._session, self._time_ms, command, said, failed)
+        learning = SessionLessons()
+        for earlier, time_ms, line, heard, how in rows:
+            learning.take(Run(earlier, time_ms, line, heard, bool(how)))
+        self._db.executemany(
+            "INSERT INTO lesson (session, time_ms, program, complaint, failed, worked, typed, kept)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [_lesson_row(lesson) for lesson in learning.take(run)],
+        )
+        self._db.execute(
+            "INSERT INTO run (session, time_ms, command, said, failed) VALUES (?, ?, ?, ?, ?)",
+            (self._session, self._time_ms, _encodable(command), _encodable(said), failed),
+        )
+        self._db.execute(
+            "DELETE FROM run WHERE session = ?1 AND id NOT IN"
+            " (SELECT id FROM run WHERE session = ?1 ORDER BY id DESC LIMIT ?2)",
+            (self._session, CLOSELY),
+        )
+
+    def _work(self, output: str, *, failed: bool) -> None:
+        row = self._db.execute(
+            "SELECT files FROM edited WHERE session = ?", (self._session,)
+        ).fetchone()
+        before = json.loads(row[0]) if row else []
+        work = SessionWork(self._session, list(before))
+        time_ms = self._time_ms
+        done = work.take(self._tool, self._arguments, output, failed=failed, time_ms=time_ms)
+        if work.edited != before:
+            kept = (self._session, json.dumps(work.edited))
+            self._db.execute("INSERT OR REPLACE INTO edited VALUES (?, ?)", kept)
+        if done is not None:
+            self._db.execute(
+                "INSERT INTO done (session, time_ms, kind, what, how, files)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                _done_row(done),
+            )
+
+
+def _lesson_row(lesson: Lesson) -> tuple[object, ...]:
+    return (
+        lesson.session,
+        lesson.time_ms,
+        _encodable(lesson.program),
+        _encodable(lesson.complaint),
+        json.dumps(sorted(lesson.failed)),
+        json.dumps(lesson.worked),
+        _encodable(lesson.text),
+        lesson.kept,
+    )
+
+
+def _done_row(done: DoneThing) -> tuple[object, ...]:
+    return (
+        done.session,
+        done.time_ms,
+        done.kind,
+        _encodable(done.what),
+        _encodable(done.how),
+        json.dumps(done.files),
+    )
+
+
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which SQLite cannot hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+LAYER = WorklogLayer()

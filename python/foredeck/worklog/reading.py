@@ -1,0 +1,51 @@
+"""The layer's rows for one project: what its sessions have done, and what they have learned."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from foredeck.worklog.done import DoneThing
+from foredeck.worklog.lessons import Lesson
+
+MOST_LESSONS = 500
+MOST_DONE = 50
+"""The newest are enough: they are shown by the line, and older ones are found by searching."""
+
+
+def folders(db: sqlite3.Connection) -> dict[str, str]:
+    """The folder in which each session works, by session."""
+    return dict(db.execute("SELECT session, cwd FROM folder").fetchall())
+
+
+def lessons_of(db: sqlite3.Connection, sessions: Sequence[str]) -> list[Lesson]:
+    """The newest lessons of these sessions, the oldest of them first."""
+    rows = db.execute(
+        "SELECT program, complaint, failed, worked, typed, session, time_ms, kept FROM lesson"
+        " WHERE session IN (SELECT value FROM json_each(?)) ORDER BY time_ms DESC, id DESC LIMIT ?",
+        (json.dumps(list(sessions)), MOST_LESSONS),
+    ).fetchall()
+    return [
+        Lesson(
+            program,
+            complaint,
+            frozenset(json.loads(failed)),
+            tuple(json.loads(worked)),
+            *rest,
+        )
+        for program, complaint, failed, worked, *rest in reversed(rows)
+    ]
+
+
+def done_by(db: sqlite3.Connection, sessions: Sequence[str]) -> list[DoneThing]:
+    """What these sessions finished last, the oldest of it first."""
+    rows = db.execute(
+        "SELECT kind, what, how, files, session, time_ms FROM done"
+        " WHERE session IN (SELECT value FROM json_each(?)) ORDER BY time_ms DESC, id DESC LIMIT ?",
+        (json.dumps(list(sessions)), MOST_DONE),
+    ).fetchall()
+    return [
+        DoneThing(kind, what, how, tuple(json.loads(files)), session, time_ms)
+        for kind, what, how, files, session, time_ms in reversed(rows)
+    ]

@@ -1,0 +1,146 @@
+"""The work log's layer: what sessions did and learned, whatever batches it was taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foredeck.derived import follower as following
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.worklog.done import DoneThing, SessionWork
+from foredeck.worklog.lessons import Lesson, Run, SessionLessons
+from foredeck.worklog.reading import done_by, folders, lessons_of
+from search.sessions import START_MS, Searched, Talk, searched
+
+CALLS = (
+    ("bash", {"command": "gh pr diff 88 --stat"}, "unknown flag: --stat", True),
+    ("bash", {"command": "gh pr diff 88 --name-only"}, "a.py", False),
+    ("edit", {"path": "src/a.py", "oldText": "a", "newText": "b"}, "Edited", False),
+    ("bash", {"command": "npm test"}, "Tests: 3 passed, 3 total\n\n12 passed", False),
+    ("bash", {"command": "git commit -qm 'Say b'"}, "", False),
+    ("bash", {"command": "ls"}, "a.py", False),
+)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[Searched]:
+    with searched(tmp_path / "home") as made:
+        yield made
+
+
+def layer_of(stored: Searched, *sessions: str) -> tuple[list[Lesson], list[DoneThing]]:
+    """What the layer has of sessions, brought up to date."""
+    with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
+        follower.catch_up()
+        assert set(sessions) <= set(folders(follower.db))
+        return lessons_of(follower.db, sessions), done_by(follower.db, sessions)
+
+
+def straight(session: str, picks: Sequence[int]) -> tuple[list[Lesson], list[DoneThing]]:
+    """The same without a layer."""
+    learning, work = SessionLessons(), SessionWork(session)
+    lessons: list[Lesson] = []
+    done: list[DoneThing] = []
+    for number, pick in enumerate(picks):
+        tool, arguments, output, failed = CALLS[pick]
+        time_ms = START_MS + number * 1000
+        if "command" in arguments:
+            run = Run(session, time_ms, arguments["command"], output, failed)
+            lessons += learning.take(run)
+        thing = work.take(tool, arguments, output, failed=failed, time_ms=time_ms)
+        done += [] if thing is None else [thing]
+    return lessons, done
+
+
+def play(stored: Searched, session: str, picks: Sequence[int]) -> None:
+    talk = Talk(stored.store, session)
+    for number, pick in enumerate(picks):
+        tool, arguments, output, failed = CALLS[pick]
+        talk.run(tool, output, failed, START_MS + number * 1000, **arguments)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    picks=st.lists(st.integers(0, len(CALLS) - 1), max_size=30),
+    batch=st.integers(1, 7),
+)
+def test_it_says_what_the_calls_say(
+    picks: list[int], batch: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with searched(tmp_path_factory.mktemp("home")) as stored, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(following, "BATCH", batch)
+        play(stored, "s", picks)
+
+        assert layer_of(stored, "s") == straight("s", picks)
+
+
+def test_what_was_done_names_the_files_that_were_edited_for_it(stored: Searched) -> None:
+    play(stored, "s", range(len(CALLS)))
+
+    _lessons, done = layer_of(stored, "s")
+
+    assert [(thing.kind, thing.what, thing.how, thing.files) for thing in done] == [
+        ("tests", "npm test", "12 passed", ("src/a.py",)),
+        ("commit", "Say b", "", ("src/a.py",)),
+    ]
+
+
+def test_sessions_are_kept_apart(stored: Searched) -> None:
+    play(stored, "one", [0])
+    play(stored, "two", [1, 4])
+
+    assert layer_of(stored, "one", "two")[0] == []
+    assert layer_of(stored, "one")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "expected"),
+    [
+        (
+            "git add -A && git commit -m x",
+            "[main 1a2b3c4] Add a parser\n 1 file changed",
+            "Add a parser",
+        ),
+        ("git commit -am 'Fix it'", "", "Fix it"),
+        ("git commit -m \"$(cat <<'EOF'\nLong subject\n\nBody\nEOF\n)\"", "", "Long subject"),
+        ("git commit --amend --no-edit", "[a/b 1a2b3c4] Kept\n Date: now", "Kept"),
+        ("git log", "[main 1a2b3c4] Add", None),
+        ("echo git commit -m x", "", None),
+    ],
+)
+def test_commits(command: str, output: str, expected: str | None) -> None:
+    work = SessionWork("s")
+
+    found = work.take("bash", {"command": command}, output, failed=False, time_ms=1)
+
+    assert (None if found is None else found.what) == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("== 12 passed, 1 skipped in 0.3s ==", "12 passed, 1 skipped"),
+        ("== 1 failed, 3 passed in 0.3s ==", None),
+        ("ok  \tx/a\t0.3s\nok  \tx/b\t(cached)", "2 packages ok"),
+        ("ok  \tx/a\t0.3s\nFAIL\tx/b\t0.1s", None),
+        ("test result: ok. 3 passed; 0 failed; 0 ignored", None),
+        ("Found 0 errors", None),
+    ],
+)
+def test_passing_runs(output: str, expected: str | None) -> None:
+    found = SessionWork("s").take("bash", {"command": "make t"}, output, failed=False, time_ms=1)
+
+    if output.startswith("test result: ok"):
+        assert found is not None
+        assert found.how.startswith("test result: ok")
+    else:
+        assert (None if found is None else found.how) == expected
