@@ -79,7 +79,9 @@ def test_modules_can_be_read_at_once() -> None:
 
 
 #: In the folders of a user.
-OF_THE_USER = frozenset({"copies/", "derived/", "foredeck/config.toml", ".pi/foredeck.toml"})
+OF_THE_USER = frozenset(
+    {"copies/", "derived/", "switches/", "foredeck/config.toml", ".pi/foredeck.toml"}
+)
 
 #: Where a path that a page names may start.
 BASES = ("", "python/foredeck", "ts-shim", "python/foredeck/context", "docs")

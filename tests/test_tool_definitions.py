@@ -3,42 +3,86 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from foredeck.context.cache.economics import DEFINITION_CHARS
+from foredeck.context.cache.economics import (
+    DEFINITION_CHARS,
+    declared_chars,
+    definition_chars,
+)
+from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 
 TOOLS = Path(__file__).parents[1] / "ts-shim" / "tools.json"
-MOST_TOKENS = 240
+MOST_TOKENS = 330
+"""Of what every session declares; the task tools come on top where a project has tasks."""
 CHARS_PER_TOKEN = 4
 """As the replay estimates for English and JSON."""
 
 
 @pytest.fixture
-def definitions() -> list[dict[str, Any]]:
-    """The four tools, as Anthropic gets them."""
-    return [
+def specs() -> list[dict[str, Any]]:
+    loaded: list[dict[str, Any]] = json.loads(TOOLS.read_text())
+    return loaded
+
+
+def chars_of(specs: Iterable[Mapping[str, Any]]) -> int:
+    """Characters of definitions as Anthropic gets them."""
+    told = [
         {
-            "name": tool["name"],
-            "description": tool["description"],
-            "input_schema": tool["parameters"],
+            "name": spec["name"],
+            "description": spec["description"],
+            "input_schema": spec["parameters"],
         }
-        for tool in json.loads(TOOLS.read_text())
+        for spec in specs
+    ]
+    return len(json.dumps(told, separators=(",", ":")))
+
+
+def test_what_a_model_reads(specs: list[dict[str, Any]], snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(f"{spec['name']}: {spec['description']}" for spec in specs) == snapshot
+
+
+def test_a_facilitys_tools_stand_together_in_the_order_in_which_they_are_declared(
+    specs: list[dict[str, Any]],
+) -> None:
+    declared = [(spec["facility"], spec["name"]) for spec in specs]
+    assert declared == [
+        (facility, tool)
+        for facility, tools in FACILITY_TOOLS.items()
+        if facility in DEFINITION_CHARS
+        for tool in tools
     ]
 
 
-def test_what_a_model_reads(definitions: list[dict[str, Any]], snapshot: SnapshotAssertion) -> None:
-    assert "\n".join(f"{tool['name']}: {tool['description']}" for tool in definitions) == snapshot
-
-
-def test_the_definitions_take_what_every_prompt_is_charged_for_them(
-    definitions: list[dict[str, Any]],
+def test_what_every_session_declares_takes_no_more_than_330_tokens(
+    specs: list[dict[str, Any]],
 ) -> None:
-    """No more than 240 tokens, and exactly what costs and rebases reckon with."""
-    chars = len(json.dumps(definitions, separators=(",", ":")))
-    print(f"tool definitions: {chars} characters, {chars / CHARS_PER_TOKEN:.0f} tokens")
+    chars = chars_of(spec for spec in specs if spec["facility"] in DEFAULT_FACILITIES)
+    print(f"declared by default: {chars} characters, {chars / CHARS_PER_TOKEN:.0f} tokens")
     assert chars / CHARS_PER_TOKEN <= MOST_TOKENS
-    assert chars == DEFINITION_CHARS
+
+
+@pytest.mark.parametrize("facility", DEFINITION_CHARS)
+def test_the_definitions_take_what_every_prompt_is_charged_for_them(
+    specs: list[dict[str, Any]], facility: Facility
+) -> None:
+    """Exactly what costs and rebases reckon with."""
+    chars = chars_of(spec for spec in specs if spec["facility"] == facility)
+    print(f"{facility}: {chars} characters, {chars / CHARS_PER_TOKEN:.0f} tokens")
+    assert chars == DEFINITION_CHARS[facility]
+
+
+def test_a_prompt_is_charged_for_the_tools_that_its_host_declares(
+    specs: list[dict[str, Any]],
+) -> None:
+    read = {"name": "read", "description": "Reads a file."}
+    searching = [spec for spec in specs if spec["facility"] == "search"]
+    assert declared_chars([read], 99) == 0
+    assert declared_chars([read, *searching], 99) == definition_chars(["search"])
+    assert declared_chars([read, *specs], 99) == sum(DEFINITION_CHARS.values())
+    assert declared_chars([], 99) == 99

@@ -9,12 +9,14 @@ import { registerCommand } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerRequests } from "./context/marker.ts";
 import { registerContextHook } from "./context/register.ts";
+import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerObserver } from "./observe.ts";
 import { piVersion } from "./pi-version.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
 import { firstCopy, stepAside } from "./single.ts";
+import { declaredFacilities, keepFacilities } from "./switches.ts";
 import { registerTools } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
@@ -27,7 +29,9 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerContextHook(pi, shim, version);
   registerRequests(pi, shim);
   registerCompaction(pi, shim);
-  registerTools(pi, shim);
+  const facilities = declaredFacilities(stateDir(), process.cwd());
+  registerTools(pi, shim, facilities);
+  pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
   registerObserver(pi, shim);
   registerCommand(pi, shim);

@@ -2,7 +2,8 @@
  * The model's tools, which only tools.json defines.
  *
  * They are registered when the extension loads and never change, engine or not: the definitions come
- * first in every request, so a tool that comes or goes would void the provider's whole cache.
+ * first in every request, so a tool that comes or goes would void the provider's whole cache. Which
+ * of them a session has, its project's switches say (switches.ts).
  */
 
 import { readFileSync } from "node:fs";
@@ -12,9 +13,14 @@ import { ErrorCode } from "./engine/protocol.ts";
 import { within } from "./engine/wait.ts";
 import { AbortedError, GoneError, RpcError } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
+import { DEFAULT_FACILITIES } from "./switches.ts";
 
-/** A tool as the provider sees it; `parameters` is plain JSON Schema. */
+/**
+ * A tool as the provider sees it; `parameters` is plain JSON Schema. `facility`: with what it is
+ * switched on and off.
+ */
 export interface ToolSpec {
+  facility: string;
   name: string;
   description: string;
   parameters: ToolDefinition["parameters"];
@@ -36,9 +42,14 @@ export function toolSpecs(): ToolSpec[] {
 /** The names of foredeck's own tools. */
 export const TOOL_NAMES: ReadonlySet<string> = new Set(toolSpecs().map(({ name }) => name));
 
-/** Registers the tools. Throwing is how a tool tells Pi that it failed. */
-export function registerTools(pi: ExtensionAPI, shim: Shim): void {
-  for (const spec of toolSpecs()) {
+/** Registers the tools of these facilities. Throwing is how a tool tells Pi that it failed. */
+export function registerTools(
+  pi: ExtensionAPI,
+  shim: Shim,
+  facilities: readonly string[] = DEFAULT_FACILITIES,
+): void {
+  for (const { facility, ...spec } of toolSpecs()) {
+    if (!facilities.includes(facility)) continue;
     pi.registerTool({
       ...spec,
       label: spec.name,

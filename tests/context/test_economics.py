@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.cache.economics import (
-    DEFINITION_CHARS,
     CollapsibleMessage,
     Ledger,
     Prices,
@@ -15,10 +14,12 @@ from foredeck.context.cache.economics import (
     RebaseThresholds,
     best_rebase,
     calls_until,
+    definition_chars,
     prices_of,
 )
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.model.call_values import BranchCost, Decision
+from foredeck.model.own_tools import DEFAULT_FACILITIES
 
 RICH = Ledger(plain=1e9, ours=0.0)
 
@@ -128,7 +129,11 @@ def test_a_session_that_ends_at_any_call_has_cost_no_more_than_the_guard_and_our
     steps: list[tuple[float, float, str]],
 ) -> None:
     """Messages of any size, any share of which may go one call later; the cache may expire."""
-    prices, terms, tools = Prices(), RebaseThresholds(), DEFINITION_CHARS / CHARS_PER_TOKEN
+    prices, terms, tools = (
+        Prices(),
+        RebaseThresholds(),
+        definition_chars(DEFAULT_FACILITIES) / CHARS_PER_TOKEN,
+    )
     host: list[float] = []
     ours: list[float] = []
     due_since: dict[int, int] = {}

@@ -25,7 +25,7 @@ from observed import (
     stored,
 )
 
-TOOLS = ["activate", "deactivate", "pin", "unpin"]
+TOOLS = ["activate", "deactivate", "pin", "unpin", "memory-search"]
 
 
 def lines(word: str, count: int = 60) -> str:

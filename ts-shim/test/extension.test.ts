@@ -6,12 +6,12 @@ import { recorder } from "./support/pi.ts";
 test("loading registers everything, once, and starts nothing", async () => {
   const { pi, events, tools, commands } = recorder();
   await foredeck(pi);
-  assert.deepEqual(Object.keys(tools), ["activate", "deactivate", "pin", "unpin"]);
+  assert.deepEqual(Object.keys(tools), ["activate", "deactivate", "pin", "unpin", "memory-search"]);
   assert.deepEqual(Object.keys(commands), ["foredeck"]);
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
-  assert.deepEqual(twice, ["tool_call"]); // the guards, and who tells of tools that start
+  assert.deepEqual(twice.sort(), ["session_shutdown", "tool_call"]); // each has two to serve
 });
 
 test("a second copy registers nothing and says so once", async () => {

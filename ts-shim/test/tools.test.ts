@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { TOOL_NAMES, toolSpecs } from "../tools.ts";
+import { registerTools, TOOL_NAMES, toolSpecs } from "../tools.ts";
 import type { Harness } from "./support/harness.ts";
-import { registered } from "./support/pi.ts";
+import { recorder, registered } from "./support/pi.ts";
 
 let running: Harness | null = null;
 afterEach(async () => {
@@ -16,15 +16,29 @@ function start(mode: string) {
   return started;
 }
 
-test("the four tools are defined", () => {
-  assert.deepEqual([...TOOL_NAMES], ["activate", "deactivate", "pin", "unpin"]);
-  for (const { parameters } of toolSpecs()) {
-    assert.deepEqual(parameters as unknown, {
-      type: "object",
-      properties: { id: { type: "string" } },
-      required: ["id"],
-    });
-  }
+test("the tools are defined in the order in which they are declared", () => {
+  const names = toolSpecs().map(({ facility, name }) => `${facility} ${name}`);
+  assert.deepEqual(names, [
+    "context activate",
+    "context deactivate",
+    "context pin",
+    "context unpin",
+    "search memory-search",
+    "tasks task-query",
+    "tasks task-mutate",
+  ]);
+  assert.deepEqual(
+    [...TOOL_NAMES],
+    toolSpecs().map(({ name }) => name),
+  );
+});
+
+test("only the tools of the facilities that are switched on are registered", () => {
+  const { harness } = start("good");
+  const { pi, tools } = recorder();
+  registerTools(pi, harness.shim, ["search"]);
+  assert.deepEqual(Object.keys(tools), ["memory-search"]);
+  assert.ok(!("facility" in (tools["memory-search"] ?? {})));
 });
 
 test("a tool returns the engine's text and keeps its details", async () => {

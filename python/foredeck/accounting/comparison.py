@@ -8,16 +8,23 @@ from typing import Any
 
 from foredeck.accounting.judge import Judge, Judgement, Rule, SessionFacts
 from foredeck.accounting.plain import compactions_at, plain_prompts
-from foredeck.context.cache.economics import DEFINITION_CHARS
+from foredeck.context.cache.economics import definition_chars
 from foredeck.hosts.pi.transcripts import Compaction, Transcript
+from foredeck.model.own_tools import DEFAULT_FACILITIES
 
 PLAIN = "plain Pi"
 WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = DEFINITION_CHARS // 4
-"""Tokens that the definitions of our tools add to every prompt; counted in full."""
+DEFINITION_TOKENS = definition_chars(DEFAULT_FACILITIES) // 4
+"""Tokens that the definitions of the tools that are declared by default add to every prompt;
+counted in full."""
+
+
+DEARER_SHARE, DEARER_TOKENS = 0.02, 2000
+"""By how much a session may cost more than plain Pi's: a share of that, or tokens of uncached
+input, whichever is more."""
 
 
 @dataclass(slots=True)
@@ -27,9 +34,9 @@ class Comparison:
     rule: Rule
     rows: dict[str, list[Judgement]] = field(default_factory=dict)
 
-    def judge(self, facts: SessionFacts) -> Judge:
-        """A judge for prompts of ours."""
-        return Judge(facts, self.rule, more_tokens=DEFINITION_TOKENS)
+    def judge(self, facts: SessionFacts, definition_tokens: float = DEFINITION_TOKENS) -> Judge:
+        """A judge for prompts of ours; `definition_tokens`: what our tools add to each."""
+        return Judge(facts, self.rule, more_tokens=definition_tokens)
 
     def add(self, row: str, judgement: Judgement) -> None:
         """Take in one session's judgement."""
@@ -65,6 +72,7 @@ def _row(
     name: str, judged: Sequence[Judgement], base: Sequence[Judgement], rule: Rule
 ) -> dict[str, Any]:
     total, plain = _sum(judged, rule), _sum(base, rule)
+    dearer = [j.cost - b.cost for j, b in zip(judged, base, strict=False)]
     shares = [j.cost / b.cost for j, b in zip(judged, base, strict=False) if b.cost]
     return {
         "row": name,
@@ -78,6 +86,8 @@ def _row(
             cache: _percent(total.cost_by(cache), plain.cost_by(cache)) for cache in total.spent
         },
         "worst_percent": round(100 * max(shares), 1) if shares else None,
+        "most_dearer": round(max(dearer)) if dearer else None,
+        "beyond_limit": sum(map(_is_beyond, judged, base)),
         "edit_evidence_percent": _percent(total.edits_seen, total.edits),
         "identifier_evidence_percent": _percent(total.names_seen, total.names),
         "peak_tokens": round(total.peak),
@@ -85,6 +95,11 @@ def _row(
         "rebases": dict(sorted(total.rebases.items())),
         "lost_tokens": dict(sorted(total.lost.items())),
     }
+
+
+def _is_beyond(ours: Judgement, plain: Judgement) -> bool:
+    """Whether a session costs more than plain Pi's by more than is allowed."""
+    return ours.cost - plain.cost > max(DEARER_SHARE * plain.cost, DEARER_TOKENS)
 
 
 def _sum(judged: Sequence[Judgement], rule: Rule) -> Judgement:

@@ -8,7 +8,6 @@ from typing import Any
 
 from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
-from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import PromptUsage, value_chars
 from foredeck.context.messages.parts import Part
 from foredeck.context.state.call_log import BranchState, CallLog
@@ -19,6 +18,7 @@ from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import MessageKey, load_message, unpack
+from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.store.protocol import Head, Store
 
 
@@ -185,7 +185,7 @@ class _CallReader:
         hash = pin.content_hash
         if hash not in self._around:
             system, tools = system_at(self._store, head)
-            own = [tool for tool in tools if tool.get("name") in CONTEXT_TOOLS]
+            own = [tool for tool in tools if tool.get("name") in OWN_TOOLS]
             chars = sum(len(message_text(message)) for message in system) + value_chars(tools)
             self._around[hash] = Around(hash, chars, value_chars(own) if own else 0)
         return self._around[hash]

@@ -6,12 +6,16 @@ from typing import Any
 
 from foredeck.cli.output import short_count, table
 
-_HEAD = ("", "cost", "cached", "uncached", "all-in", "worst", "edits", "names", "mean", "peak")
+_HEAD = (
+    *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
+    *("edits", "names", "mean", "peak"),
+)
 _CACHES = ("ideal", "anthropic", "openai")
 _NOTE = """
 cost: of all prompts, as a share of plain Pi's, by --prices; cached, uncached: what of it was read
 from the cache, and the rest; all-in: the cost with one more call for each call that lacked
-something; worst: the cost of the dearest session, as a share of plain Pi's; edits, names: shares
+something; worst: the cost of the dearest session, as a share of plain Pi's; over: sessions that
+cost more than plain Pi's by over 2% and over 2,000 uncached tokens; edits, names: shares
 that were in view of the edited texts, and of the identifiers that can only have been copied from
 a tool result, since nobody had written them before; mean, peak: tokens of a prompt. Sizes are
 calibrated by the recorded usage. Evidence is visibility, not success: no model ran."""
@@ -41,6 +45,7 @@ def _row(row: dict[str, Any], base: float) -> tuple[str, ...]:
         _percent(100 * row["uncached"] / base if base else None),
         _percent(row["all_in_percent"]),
         _percent(row["worst_percent"]),
+        str(row["beyond_limit"]),
         _percent(row["edit_evidence_percent"]),
         _percent(row["identifier_evidence_percent"]),
         short_count(row["mean_tokens"]),

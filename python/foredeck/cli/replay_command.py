@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from foredeck.cli.output import coloured, counted, print_json, short_count, tabl
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
 
 _NAME_WIDTH = 44
@@ -33,6 +34,7 @@ def _run(args: Namespace) -> int:
     paths = find_transcripts(args.paths)
     plain = args.prompts is None and args.restart_every is None
     compared = plain and args.layout is None and args.policy is None
+    tools = DEFAULT_FACILITIES if args.tools is None else args.tools
     options = ReplayOptions(
         store=args.store,
         layout=args.layout or "anchored",
@@ -41,6 +43,7 @@ def _run(args: Namespace) -> int:
         prompts=args.prompts,
         window=args.window,
         settings=tuple(args.set),
+        tools=tools,
         ttl_s=args.ttl,
         cache=args.cache,
         prices=args.prices,
@@ -168,6 +171,14 @@ def _verdict(total: dict[str, Any]) -> str:
     return f"{text}: {invalid}, {counted(total['errors'], 'error')}."
 
 
+def _facilities(text: str) -> tuple[Facility, ...]:
+    asked = [] if text == "none" else text.split(",")
+    if unknown := [name for name in asked if name not in FACILITY_TOOLS]:
+        known = ", ".join(FACILITY_TOOLS)
+        raise ArgumentTypeError(f"there is no {unknown[0]!r}; there are {known}, and none alone")
+    return tuple(facility for facility in FACILITY_TOOLS if facility in asked)
+
+
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "paths",
@@ -192,6 +203,13 @@ def _configure(parser: ArgumentParser) -> None:
         "--policy",
         metavar="P",
         help="what decides which content stays (see docs/configuration.md)",
+    )
+    parser.add_argument(
+        "--tools",
+        metavar="F,...",
+        type=_facilities,
+        help="the facilities whose tools are declared with every prompt, and paid for: "
+        f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
     )
     parser.add_argument(
         "--ttl",

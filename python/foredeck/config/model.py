@@ -24,7 +24,6 @@ from foredeck.config.prompt import (
     AdaptiveSection,
     CompactionSection,
     DigestsSection,
-    HeadBudgetSection,
     LastNSection,
     PastesSection,
     RebaseSection,
@@ -32,6 +31,7 @@ from foredeck.config.prompt import (
     WorklogSection,
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
+from foredeck.config.tools import ToolsSection
 
 
 class Config(Section):
@@ -80,12 +80,12 @@ class Config(Section):
     pastes: PastesSection = Field(default_factory=PastesSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
-    head: HeadBudgetSection = Field(default_factory=HeadBudgetSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
     notes: NotesSection = Field(default_factory=NotesSection)
     worklog: WorklogSection = Field(default_factory=WorklogSection)
+    tools: ToolsSection = Field(default_factory=ToolsSection)
 
     @property
     def sqlite_file(self) -> Path:

@@ -110,7 +110,10 @@ class Engine:
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """Open a session; the one before is closed. Idempotent."""
         with without_garbage_collection():
-            session = self._current.open(params).session
+            opened = self._current.open(params)
+        if opened.switches is not None:
+            opened.switches.refresh()
+        session = opened.session
         return {
             "session": session.id,
             "calls": session.log.newest,

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
+from foredeck.engine.facility_tools import memory_search
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ SECTIONS: Sequence[Make[HeadSection]] = ()
 """In the order of the head, the stablest first: rules, working memory, global memory, session
 memory, findings, the active task, the work log, the pool."""
 
-TOOLS: Sequence[Make[FacilityTool]] = ()
+TOOLS: Sequence[Make[FacilityTool]] = (memory_search,)
 """In any order: they are called by name."""
 
 

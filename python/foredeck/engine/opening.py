@@ -16,6 +16,7 @@ from foredeck.context.state.session import Recall, Session
 from foredeck.engine.facilities import Facilities, MakeFacilities, make_facilities
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
+from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.engine.worklog import recall_work
 from foredeck.hosts.pi.chat import render_chat
@@ -24,6 +25,7 @@ from foredeck.hosts.protocol import SessionOpenParams
 from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.sources.projects import Project, project_of
 from foredeck.store.protocol import Notify, Store
 
 MakeSource = Callable[[Store, str], FileSource]
@@ -39,12 +41,15 @@ class OpenedSession:
         session: Session,
         watch: SessionWatch | NoWatch,
         make: MakeFacilities = make_facilities,
+        switches: Switches | None = None,
     ) -> None:
         self._config = config
         self.session = session
         self.watch = watch
         self._make_facilities = make
         self._facilities: Facilities | None = None
+        self.switches = switches
+        """What the project's next session declares; None in a replay, which has no next."""
         self._assembler: Assembler | None = None
 
     @property
@@ -128,7 +133,15 @@ class SessionOpener:
         session.notify = partial(self._notify, "info")
         recall_work(self._config, session, filesystems)
         watch = self._watch(session, filesystems, reconcile)
-        return OpenedSession(self._config, session, watch, self._make_facilities)
+        switches = self._switches(store, filesystems)
+        return OpenedSession(self._config, session, watch, self._make_facilities, switches)
+
+    def _switches(self, store: Store, filesystems: FilesystemMap) -> Switches | None:
+        if self._recorded is not None:
+            return None
+        project = project_of(filesystems.cwd, filesystems)
+        tools = self._config.tools
+        return Switches(self._config.home, project.root, tools, lambda: _has_tasks(store, project))
 
     def _load(self, store: Store, params: SessionOpenParams, filesystems: FilesystemMap) -> Session:
         source: FileSource
@@ -166,3 +179,7 @@ class SessionOpener:
 def _recorded_files(source: FileSource) -> Recall:
     """In a replay a tool's output is the only source of what it did to files."""
     return lambda event, pending: source.after_tool(event, pending=pending)
+
+
+def _has_tasks(store: Store, project: Project) -> bool:
+    return bool(store.query("task", {"project": project.id}, limit=1))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from foredeck.config import Config
-from foredeck.context.cache.economics import RebaseThresholds
+from foredeck.context.cache.economics import RebaseThresholds, definition_chars
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
-from foredeck.context.head.budget import HeadBudget
 from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.window.compacting import CompactionSettings
 
@@ -31,7 +30,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
         ),
         summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
         pastes=config.pastes.objects,
-        head=HeadBudget(config.head.tokens, config.head.max_tokens),
+        definition_chars=definition_chars(config.tools.declared(tasks=False)),
     )
 
 

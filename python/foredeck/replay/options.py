@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +11,9 @@ from typing import Literal
 from foredeck.accounting.judge import Rule
 from foredeck.accounting.prices import load_prices
 from foredeck.config import Config, load_config
+from foredeck.context.cache.economics import definition_chars
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
+from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class ReplayOptions:
     """More configuration, as `KEY=VALUE`. No file and no variable of the environment is read, so
     that figures compare."""
 
+    tools: tuple[Facility, ...] = DEFAULT_FACILITIES
+    """The facilities whose tools are declared, and paid for with every prompt."""
+
     ttl_s: float = DEFAULT_TTL_S
     """Seconds after which the provider's cache is taken to have expired."""
     cache: str = "ideal"
@@ -44,6 +50,11 @@ class ReplayOptions:
         """Title of the row in the comparison."""
         return self.name or f"{self.layout}, {self.policy}"
 
+    @property
+    def definition_tokens(self) -> float:
+        """What the definitions of the tools add to every prompt."""
+        return definition_chars(self.tools) / 4
+
     def rule(self) -> Rule:
         """How the judge charges. Raises `PriceError`."""
         return Rule(self.cache, self.ttl_s, load_prices(self.prices))
@@ -52,5 +63,10 @@ class ReplayOptions:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
-        flags = (*own, *self.settings, f"home={home}")
+        flags = (*own, *self._tools(), *self.settings, f"home={home}")
         return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+
+    def _tools(self) -> Iterable[str]:
+        for facility in FACILITY_TOOLS:
+            on = facility in self.tools
+            yield f"tools.{facility}={('on' if on else 'off') if facility == 'tasks' else on}"

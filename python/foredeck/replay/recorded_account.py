@@ -11,7 +11,6 @@ from pathlib import Path
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.calibration import calibrate
-from foredeck.accounting.comparison import DEFINITION_TOKENS
 from foredeck.accounting.plain import plain_prompts
 from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import stored_calls
@@ -31,7 +30,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
     """
     transcript = load_transcript(path)
     rate = calibrate(transcript)
-    head = (rate.head_tokens, rate.head_tokens + DEFINITION_TOKENS)
+    head = (rate.head_tokens, rate.head_tokens + options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
         _replay(Path(name), transcript, options, advance)
         with closing(open_store(options.config(Path(name)))) as store:

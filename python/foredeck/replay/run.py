@@ -52,7 +52,7 @@ def replay_file(
         if options.prompts is not None:
             clear_prompts(options.prompts / path.stem)
         facts = SessionFacts.of(transcript)
-        judge = comparison.judge(facts)
+        judge = comparison.judge(facts, options.definition_tokens)
         _drive(home, transcript, options, result, judge)
         result.add_records(_records(transcript.id, options.config(home)))
         judged = [judge.judgement, *(_judge(transcript, facts, o, comparison) for o in others)]
@@ -91,7 +91,7 @@ def _judge(
     comparison: Comparison,
 ) -> Judgement:
     """The judgement on one more way to assemble a session."""
-    judge = comparison.judge(facts)
+    judge = comparison.judge(facts, options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as home:
         unused = SessionResult(transcript.path.name)
         _drive(Path(home), transcript, replace(options, prompts=None), unused, judge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,8 @@ BEST_PASSAGE, PASSAGE = 1200, 200
 COMMON = 20_000
 """A word that stands in more entries than this is looked for only where all words are as common:
 it says little, and to rank all of its entries would take a second."""
+
+LeaveOut = Callable[[IndexedText], bool]
 
 _PIECES = 12
 """How many identifiers that contain a piece are looked for in its place."""
@@ -62,10 +64,13 @@ def search(
     *,
     limit: int = 10,
     message_range: int = 0,
+    leave_out: LeaveOut | None = None,
 ) -> SearchResult:
     """The best hits for a query, each object once; the same for the same store and query.
 
-    `message_range`: how many neighbours before and after each hit come with it.
+    `message_range`: how many neighbours before and after each hit come with it. `leave_out` is
+    asked, the best first, about entries that would be among the hits; what it turns down still
+    counts in the total.
     """
     filters = filters or Filters()
     looked, left_out = terms_to_look_for(index, parse_query(query))
@@ -73,7 +78,7 @@ def search(
         return SearchResult(0)
     ranked = rank(index.candidates(looked, filters))
     total = index.count(looked, filters)
-    chosen = _first_of_objects(index, ranked, limit)
+    chosen = _first_of_objects(index, ranked, limit, leave_out)
     texts = _Texts(store, [entry for _, entry in chosen])
     hits = []
     for number, (one, entry) in enumerate(chosen):
@@ -122,7 +127,7 @@ def _spelt(index: SearchIndex, term: Term) -> list[Term]:
 
 
 def _first_of_objects(
-    index: SearchIndex, ranked: Sequence[Ranked], limit: int
+    index: SearchIndex, ranked: Sequence[Ranked], limit: int, leave_out: LeaveOut | None
 ) -> list[tuple[Ranked, IndexedText]]:
     """The best hits, of a file with several versions that match only the best one."""
     chosen: dict[str, tuple[Ranked, IndexedText]] = {}
@@ -131,6 +136,8 @@ def _first_of_objects(
         entries = index.entries(one.id for one in page)
         for one in page:
             entry = entries[one.id]
+            if len(chosen) >= limit or (leave_out is not None and leave_out(entry)):
+                continue
             name = entry.document if entry.type == "file" else str(entry.id)
             chosen.setdefault(name, (one, entry))
         if len(chosen) >= limit:

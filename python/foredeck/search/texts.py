@@ -11,11 +11,15 @@ from typing import Any
 
 from foredeck.model.documents import chat_id
 from foredeck.model.messages import load_message, unpack
+from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
 
 SEARCHED = frozenset({"turn", "toolcall", "file", "compaction"})
 """Types of documents that hold texts which are searched."""
+
+TYPES = ("message", "toolcall", "file", "compaction")
+"""What a text may be; a hit can be asked to be one of these."""
 
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
 
@@ -56,6 +60,10 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
     match head.type:
         case "turn":
             return list(_of_turn(head, source))
+        case "toolcall" if head.fields.get("tool") in OWN_TOOLS:
+            # What foredeck's own tools are asked and answer is found where it comes from. Else the
+            # best hit of a search would soon be the search before it.
+            return []
         case "toolcall":
             return list(_of_toolcall(head, source))
         case "file":

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.errors import ForedeckError
+from foredeck.model.own_tools import OWN_TOOLS
 from foredeck_bench.demo.store import DemoStore, demo_store
 from foredeck_bench.demo.story import TESTS, story
 from foredeck_bench.demo.table import (
-    CONTEXT_TOOLS,
     call_rows,
     newest_session,
     plain_calls,
@@ -197,7 +197,7 @@ def _report(workspace: PiWorkspace, checkout: Path, store: DemoStore, model: Scr
 
 def _fixed_tokens(body: Json) -> int:
     """Tokens of the system prompt and of Pi's own tools."""
-    tools = [tool for tool in body.get("tools") or () if tool["name"] not in CONTEXT_TOOLS]
+    tools = [tool for tool in body.get("tools") or () if tool["name"] not in OWN_TOOLS]
     return prompt_tokens({"system": body.get("system"), "tools": tools, "messages": []})
 
 

@@ -17,11 +17,11 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.model.call_values import CallStats
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted.cache import block_tokens, estimate_tokens
 
 CHARS_PER_TOKEN = 4
-CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
 
 _WHAT_WIDTH = 44
 _REASONS = {

@@ -9,14 +9,30 @@ the rent has reached a multiple of the premium.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.model.call_values import BranchCost, Decision
+from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 
-DEFINITION_CHARS = 948
-"""Of the definitions of our four tools, as a provider gets them: 237 tokens of every prompt."""
+DEFINITION_CHARS: Mapping[Facility, int] = {"context": 948, "search": 367, "tasks": 1596}
+"""Of the definitions of our tools, as a provider gets them with every prompt."""
+
+
+def definition_chars(facilities: Iterable[Facility]) -> int:
+    """What the tools of these facilities add to every prompt."""
+    return sum(DEFINITION_CHARS[facility] for facility in facilities)
+
+
+def declared_chars(tools: Iterable[Any], otherwise: int) -> int:
+    """What ours among a host's tool definitions add; `otherwise` where it has told none."""
+    names = {tool.get("name") for tool in tools if isinstance(tool, Mapping)}
+    if not names:
+        return otherwise
+    return definition_chars(
+        facility for facility, own in FACILITY_TOOLS.items() if names.issuperset(own)
+    )
 
 
 @dataclass(frozen=True, slots=True)

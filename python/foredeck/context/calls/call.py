@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.cached import CacheRule
+from foredeck.context.cache.economics import definition_chars
 from foredeck.context.digests import DigestSize
-from foredeck.context.head.budget import HeadBudget
-from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
@@ -20,6 +18,7 @@ from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
 from foredeck.context.window.folded_texts import fold_text
 from foredeck.model.call_values import Decision, ReportedUsage
+from foredeck.model.own_tools import DEFAULT_FACILITIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,8 @@ class AssemblySettings:
     summary_chars: int = 8000
     pastes: bool = True
     """Whether long texts of the user's become objects at once."""
-    head: HeadBudget = field(default_factory=HeadBudget)
+    definition_chars: int = definition_chars(DEFAULT_FACILITIES)
+    """Of the definitions of our tools, for a host that does not say which tools it declares."""
 
 
 @dataclass(slots=True)
@@ -62,8 +62,6 @@ class CallInProgress:
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)
-    sections: Sequence[HeadSection] = ()
-    """What writes into the block before the chat."""
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foredeck.context.intake.toolcalls import CallPlace, put_in_place, see_file
-from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.state.session import Session
 from foredeck.model.documents import chat_id
 from foredeck.model.ids import uuid7
 from foredeck.model.messages import pack
+from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.sources import path_of
 from foredeck.sources import Sighting, ToolEvent
 from foredeck.store.protocol import Head, Token

@@ -18,7 +18,6 @@ from foredeck.context.intake.toolcalls import (
     shows_file,
 )
 from foredeck.context.intake.toolround import ToolRound
-from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import Observation
@@ -27,6 +26,7 @@ from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import ChatDocument, Provenance, chat_id, session_object_id
 from foredeck.model.messages import pack
+from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent

@@ -14,9 +14,7 @@ from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next
 from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
 from foredeck.model.call_changes import Delta
 from foredeck.model.messages import MessageKey
-
-CONTEXT_TOOLS = frozenset({"activate", "deactivate", "pin", "unpin"})
-"""Tools that manage the context; they do not count in any window of recent results."""
+from foredeck.model.own_tools import CONTEXT_TOOLS
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from foredeck.context.arguments import args_display
 from foredeck.context.digests import DigestSize
-from foredeck.context.messages.conversation import CONTEXT_TOOLS, Conversation
+from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Block, Item, text_block
 from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, Part, keep_all
 from foredeck.context.quoting import looks_like_ours
@@ -29,6 +29,7 @@ from foredeck.context.wording import (
     reference,
     unlabelled,
 )
+from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.sources import parse_read_range
 from foredeck.sources.toolpaths import WRITERS
 

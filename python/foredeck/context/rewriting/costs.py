@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from foredeck.context.cache.cached import HEAD, NOTHING, CacheReach
 from foredeck.context.cache.economics import (
-    DEFINITION_CHARS,
     CollapsibleMessage,
     Ledger,
     Prices,
@@ -31,6 +30,8 @@ class CallCosts:
     """How many messages were sent before."""
     fixed_chars: int
     """Characters around the messages: system prompt, tools."""
+    own_chars: int
+    """Those of them that are the definitions of our tools."""
     reach: CacheReach
     """What the provider's cache would find."""
     rewritten: int | None = None
@@ -38,13 +39,6 @@ class CallCosts:
     the provider whatever we do."""
     unseals: bool = False
     """Whether the wire lets reasoning of earlier turns be left out."""
-    head_chars: int = 0
-    """Characters of our own block before the chat."""
-
-    @property
-    def around_chars(self) -> int:
-        """Characters around the host's messages in what goes out."""
-        return self.fixed_chars + self.head_chars
 
     @property
     def warm(self) -> bool:
@@ -98,7 +92,7 @@ def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
     """With every message as the host has it, and without our tools and our cache marker."""
     conversation, reach = branch.conversation, costs.reach
     new = conversation.items[costs.first_new if costs.first_new >= reach.nearest else HEAD :]
-    total = max(0, conversation.chars_host + costs.fixed_chars - DEFINITION_CHARS)
+    total = max(0, conversation.chars_host + costs.fixed_chars - costs.own_chars)
     warm = costs.warm and reach.rule != "none"
     return _bill(total, max(0, total - sum(item.chars for item in new)) if warm else 0)
 
@@ -106,13 +100,11 @@ def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
 def _own_bill(branch: Branch, costs: CallCosts, changed_from: int) -> PromptBill:
     """As it goes out, changed from a message on."""
     conversation = branch.conversation
-    total = conversation.chars_sent + costs.around_chars
+    total = conversation.chars_sent + costs.fixed_chars
     hit = costs.reach.hit(min(changed_from, costs.first_new))
     if hit == NOTHING:
         return _bill(total, 0)
-    # The shortest prefix that a provider finds ends before our block.
-    around = costs.fixed_chars if hit == HEAD else costs.around_chars
-    return _bill(total, conversation.chars_before(hit) + around)
+    return _bill(total, conversation.chars_before(hit) + costs.fixed_chars)
 
 
 def _bill(total: int, cached: int) -> PromptBill:

@@ -108,7 +108,7 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
         ordinal = _by_path(session, name) or _by_identity(session, name)
     if ordinal is None:
         head = find_stored(session, name) if beyond else None
-        return _by_part(session, name, beyond) if head is None else _meet(session, head)
+        return _by_part(session, name, beyond) if head is None else meet(session, head)
     if index.by_label.get(name, ordinal) != ordinal:
         # A provider's id that was given out more than once.
         same = [e for e in index.entries.values() if name in (e.object, e.label)]
@@ -123,7 +123,7 @@ def _known_whole(session: Session, name: str, beyond: bool) -> Entry | None:
     if ordinal is not None:
         return index.entries[ordinal]
     head = find_stored(session, name) if beyond else None
-    return None if head is None else _meet(session, head)
+    return None if head is None else meet(session, head)
 
 
 def _by_path(session: Session, name: str) -> int | None:
@@ -135,7 +135,7 @@ def _by_identity(session: Session, name: str) -> int | None:
     return session.index.by_object.get(identity(session, name))
 
 
-def _meet(session: Session, head: Head) -> Entry:
+def meet(session: Session, head: Head) -> Entry:
     """The entry of an object that another session has met. It takes no label from one of ours."""
     known = session.index.by_object.get(head.id)
     if known is not None:
@@ -170,7 +170,7 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
     if head is None and beyond:
         head = find_by_prefix(session.store, name)
     if head is not None:
-        return _meet(session, head)
+        return meet(session, head)
     near = _nearest(named, name)
     hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
     raise ToolError(f"No object is called {name!r}.{hint}")

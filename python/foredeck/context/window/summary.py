@@ -15,10 +15,10 @@ from foredeck.commands.output import ToolOutput
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.commands import command_facts
-from foredeck.context.messages.conversation import CONTEXT_TOOLS
 from foredeck.context.messages.items import Item
 from foredeck.context.window.sections import SummaryLine, fit_sections, shortened
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
+from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.sources.toolpaths import path_argument
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200

@@ -1,0 +1,139 @@
+"""`memory-search`: what the model asks, and what it reads as an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, context_tool, finish, use
+from foredeck.context.tools import memory_search
+from foredeck.derived import follower
+from foredeck.errors import ToolError
+
+LOGIN = "export const LoginSchema = z.object({ email: z.string() })\n" + lines(40)
+
+
+@pytest.fixture
+def other(new_host: NewHost) -> Host:
+    """A session of the same project that has built a login, and is over."""
+    other = new_host(session="other")
+    ask(other, "Build the login form, please.")
+    use(other, "w1", "write", "Successfully wrote 900 bytes", path="/repo/login.ts", content=LOGIN)
+    use(other, "r1", "read", LOGIN, path="/repo/login.ts")
+    use(other, "b1", "bash", "3 passed\n", command="npm test -- login")
+    finish(other, "The login form is done; LoginSchema checks the address.")
+    ask(other, "Thanks.")
+    other.close()
+    return other
+
+
+@pytest.fixture
+def host(other: Host, new_host: NewHost) -> Host:
+    """A new session of the project."""
+    del other
+    host = new_host(session="mine")
+    ask(host, "Build the login form.")
+    return host
+
+
+def found(host: Host, **arguments: Any) -> str:
+    text: str = host.tool("c1", "memory-search", **arguments)["content"][0]["text"]
+    return text
+
+
+def test_a_new_session_finds_what_another_has_built(
+    host: Host, snapshot: SnapshotAssertion
+) -> None:
+    assert found(host, query="LoginSchema") == snapshot
+
+
+def test_hits_of_other_sessions_have_handles_here_which_outlive_a_crash(host: Host) -> None:
+    handle = found(host, query="npm test login", type="toolcall").split(",")[0]
+    host.restart()
+    assert "3 passed" in context_tool(host, "c2", "activate", handle).text(2)
+
+
+def test_turns_of_another_chat_can_be_activated_as_they_are_named(host: Host) -> None:
+    handle = found(host, query="checks the address", type="message").split(",")[0]
+    assert handle == "@3 turn 1"
+    shown = context_tool(host, "c2", "activate", handle).text(2)
+    assert "LoginSchema checks the address." in shown
+
+
+def test_what_is_in_view_is_left_out(host: Host) -> None:
+    use(host, "r2", "read", "const sessionKey = 1\n" * 9, path="/repo/key.ts")
+    ask(host)
+    assert found(host, query="sessionKey") == (
+        "Nothing beyond what you see already (2 hits in view)."
+    )
+
+
+def test_what_memory_tools_answer_is_no_memory(host: Host) -> None:
+    use(host, "s1", "memory-search", found(host, query="LoginSchema"), query="LoginSchema")
+    ask(host)
+    again = found(host, query="LoginSchema", limit=20)
+    assert "memory-search" not in again
+    assert again.splitlines()[-1].startswith("6 hits (1 more in view already);")
+
+
+def test_neighbours_come_where_they_are_asked_for(host: Host, snapshot: SnapshotAssertion) -> None:
+    assert found(host, query="npm test", type="toolcall", limit=1, messageRange=1) == snapshot
+
+
+def test_scopes(other: Host, new_host: NewHost) -> None:
+    del other
+    elsewhere = new_host(session="elsewhere", cwd="/else")
+    ask(elsewhere, "Hello.")
+    assert found(elsewhere, query="LoginSchema", scope="session") == (
+        'Nothing found in this session. Try fewer or other words, or scope "all".'
+    )
+    assert found(elsewhere, query="LoginSchema") == (
+        'Nothing found in this project. Try fewer or other words, or scope "all".'
+    )
+    assert "LoginSchema" in found(elsewhere, query="LoginSchema", scope="all")
+
+
+def test_models_fill_in_what_they_like(host: Host) -> None:
+    usual = found(host, query="LoginSchema", limit=1)
+    assert found(host, action="search", query="LoginSchema", limit="1", scope="") == usual
+    assert found(host, query="LoginSchema", limit=-4, messageRange=0.0) == usual
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, 'memory-search needs "query"'),
+        ({"query": "  "}, 'memory-search needs "query"'),
+        ({"query": "x", "scope": "world"}, "There is no scope 'world'"),
+        ({"query": "x", "type": "email"}, "There is no type 'email'"),
+        ({"query": "x", "limit": "many"}, "limit must be a number from 1 to 20, not 'many'"),
+        ({"query": "x", "since": "soon"}, "since must be a day such as 2026-05-01"),
+        ({"query": "x", "path": 3}, "path must be text, not 3"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(
+    host: Host, arguments: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(ToolError, match=text):
+        found(host, **arguments)
+
+
+def test_an_index_that_is_behind_is_said_to_be(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_search, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(follower, "BATCH", 4)
+    answer = found(host, query="LoginSchema")
+    assert answer.splitlines()[-1] == (
+        "The index is still being made: what is not found may be there. Ask again in a while."
+    )
+    monkeypatch.undo()
+    assert "LoginSchema" in found(host, query="LoginSchema")
+
+
+def test_filters_narrow(host: Host) -> None:
+    assert "@" not in found(host, query="LoginSchema", since="2030-01-01")
+    assert "login.ts" in found(host, query="LoginSchema", path="login.ts", tool="write")

@@ -1,0 +1,94 @@
+"""Which tools a project's next session declares."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from foredeck.config.tools import ToolsSection
+from foredeck.engine.switches import Switches
+
+SHIM = Path(__file__).parents[2] / "ts-shim" / "switches.ts"
+
+
+def switches(home: Path, tools: ToolsSection, *, holds_tasks: bool = False) -> Switches:
+    return Switches(home, str(home), tools, lambda: holds_tasks)
+
+
+def left(home: Path) -> list[str]:
+    """What the shim would read."""
+    (file,) = (home / "switches").glob("*.json")
+    facilities: list[str] = json.loads(file.read_text())["facilities"]
+    return facilities
+
+
+@pytest.mark.parametrize(
+    ("configured", "holds_tasks", "declared"),
+    [
+        ({}, False, ["context", "search"]),
+        ({}, True, ["context", "search", "tasks"]),
+        ({"search": False}, False, ["context"]),
+        ({"context": False, "search": False}, False, []),
+        ({"tasks": "on"}, False, ["context", "search", "tasks"]),
+        ({"tasks": "off"}, True, ["context", "search"]),
+    ],
+)
+def test_the_configuration_and_the_project_decide(
+    tmp_path: Path, configured: dict[str, object], holds_tasks: bool, declared: list[str]
+) -> None:
+    switches(tmp_path, ToolsSection.model_validate(configured), holds_tasks=holds_tasks).refresh()
+    assert left(tmp_path) == declared
+
+
+def test_what_the_user_has_said_in_the_project_goes_before_and_stays(tmp_path: Path) -> None:
+    switches(tmp_path, ToolsSection()).choose_tasks(True)
+    switches(tmp_path, ToolsSection(tasks="off")).refresh()
+    assert "tasks" in left(tmp_path)
+    switches(tmp_path, ToolsSection()).choose_tasks(False)
+    again = switches(tmp_path, ToolsSection(), holds_tasks=True)
+    again.refresh()
+    assert "tasks" not in left(tmp_path)
+    assert again.tasks_chosen is False
+
+
+def test_a_torn_file_is_written_again_and_an_unchanged_one_left_alone(tmp_path: Path) -> None:
+    own = switches(tmp_path, ToolsSection())
+    own.refresh()
+    (file,) = (tmp_path / "switches").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    before = file.stat().st_ino
+    own.refresh()
+    assert file.stat().st_ino == before
+    file.write_text('{"facilities": ["con')
+    own.refresh()
+    assert left(tmp_path) == ["context", "search"]
+
+
+def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "switches").write_text("in the way")
+    switches(tmp_path, ToolsSection()).refresh()
+    with pytest.raises(OSError, match="switches"):
+        switches(tmp_path, ToolsSection()).choose_tasks(True)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_shim_looks_where_the_engine_has_left_it(tmp_path: Path, checkout: Path) -> None:
+    project = tmp_path / "with \u00e4 and spaces"
+    project.mkdir()
+    (tmp_path / "link").symlink_to(project)
+    Switches(tmp_path, str(project), ToolsSection(search=False), lambda: True).refresh()
+    script = (
+        f"import {{ declaredFacilities }} from {json.dumps(SHIM.as_uri())};"
+        f"console.log(JSON.stringify(declaredFacilities({json.dumps(str(tmp_path))},"
+        f" {json.dumps(str(tmp_path / 'link'))})));"
+    )
+    node = checkout / "node_modules" / ".bin" / "node"
+    ran = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
+    )
+    assert json.loads(ran.stdout) == ["context", "tasks"]

@@ -1,0 +1,74 @@
+"""What earlier sessions did is found through the real Pi, and tools are switched per project."""
+
+from __future__ import annotations
+
+from foredeck_bench.scripted import ScriptedModel, call
+from foredeck_bench.scripted.steps import Script
+from harness import Pi, one_version
+from observed import results
+
+SOURCE = "export const LoginSchema = 1;\n" + "".join(f"// line {n}\n" for n in range(60))
+
+
+def run(pi: Pi, script: Script, **environment: str) -> ScriptedModel:
+    """A session of its own, in print mode; it must end well and be refused nothing."""
+    model = pi.serve(script)
+    ended = pi.print("go", foredeck=True, environment=environment)
+    assert (ended.code, ended.stderr, model.violations) == (0, "", [])
+    return model
+
+
+def declared(model: ScriptedModel) -> set[str]:
+    """The tools of ours that every request of a session has declared."""
+    bodies = [recorded.request.body for recorded in model.requests]
+    names = [tuple(tool["name"] for tool in body["tools"]) for body in bodies]
+    assert len(set(names)) == 1
+    return set(names[0]) - {"read", "bash", "edit", "write"}
+
+
+CONTEXT = {"activate", "deactivate", "pin", "unpin"}
+
+
+def test_a_new_session_finds_what_another_has_built_and_activates_it(pi: Pi) -> None:
+    run(pi, [call("write", path="login.ts", content=SOURCE), "LoginSchema is in login.ts now."])
+
+    def activate_first(_: object) -> object:
+        _own_handle, best, *_ = results(second.requests[-1])[-1].split("\n")
+        return call("activate", id=best.split(",")[0])
+
+    second = pi.serve(
+        [
+            call("memory-search", query="LoginSchema", type="toolcall"),
+            activate_first,
+            call("memory-search", query="zzqxv"),
+            call("memory-search", query=" "),
+            "done",
+        ]
+    )
+    ended = pi.print("go", foredeck=True)
+    assert (ended.code, second.violations) == (0, [])
+    found, shown, nothing, refused = results(second.requests[-1])
+    assert "login.ts [loginschema]" in found
+    assert "LoginSchema = 1" in shown
+    assert nothing.startswith("Nothing found in this project.")
+    assert 'needs "query"' in refused
+
+
+@one_version
+def test_switches_hold_from_the_next_session_on(pi: Pi) -> None:
+    off = {"FOREDECK_TOOLS__SEARCH": "false"}
+    first = run(pi, ["done"], **off)
+    assert declared(first) == CONTEXT | {"memory-search"}
+    second = run(pi, ["done"], **off)
+    assert declared(second) == CONTEXT
+    third = run(pi, ["done"], FOREDECK_TOOLS__CONTEXT="false")
+    assert declared(third) == CONTEXT
+    assert declared(run(pi, ["done"])) == {"memory-search"}
+
+
+@one_version
+def test_a_torn_file_means_the_default(pi: Pi) -> None:
+    run(pi, ["done"], FOREDECK_TOOLS__SEARCH="false")
+    (state,) = (pi.workspace.foredeck_home / "switches").iterdir()
+    state.write_text("torn")
+    assert declared(run(pi, ["done"])) == CONTEXT | {"memory-search"}
