@@ -22,6 +22,7 @@ CONTEXT = (
     *(
         "quoting",
         "arguments",
+        "viewing",
         "wording",
         "head",
         "messages",

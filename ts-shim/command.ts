@@ -13,6 +13,7 @@ const SETUP_MS = 12 * 60_000;
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
   name: "@N NAME: give an object a nickname",
+  describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
   off: "send everything as Pi has it, until switched on",

@@ -28,7 +28,7 @@ from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
 from foredeck.context.rewriting import refresh
 from foredeck.context.state import gauge
-from foredeck.context.tools import tools
+from foredeck.context.tools import listing, tools
 from foredeck.context.window import (
     compactions,
     fitting,
@@ -46,6 +46,7 @@ USERS = (
     fitting,
     folded_texts,
     layout,
+    listing,
     notices,
     pieces,
     pools,

@@ -137,13 +137,16 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     rpc.command(f"/foredeck name {b} spec")
     rpc.command(f"/foredeck name {a} spec")
     rpc.command("/foredeck name")
+    rpc.command(f"/foredeck describe {a} Letters, a to z")
     rpc.command(f"/foredeck why {a}")
-    named, taken, again, usage, why = notified(rpc)
+    named, taken, again, usage, described, why = notified(rpc)
     assert named == f"{a} is called spec."
     assert "spec" in taken
     assert taken != named
     assert again == f"{a} is called spec already."
     assert usage.startswith("Usage: /foredeck name ")
+    assert described.startswith(f"{a} file ")
+    assert described.endswith(' name="spec" summary="Letters, a to z"')
     assert why.startswith(f"{a} is active; its content stands in message 3 of ")
     assert rpc.shutdown() == 0
     assert pi.print("show", foredeck=True, arguments=["--continue"]).code == 0

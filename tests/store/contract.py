@@ -12,7 +12,7 @@ import pytest
 
 from foredeck.errors import Conflict, Missing
 from foredeck.model.canonical import encode_text, sha256_hex
-from foredeck.model.documents import Document, FileDocument, ToolcallDocument
+from foredeck.model.documents import Document, FileDocument, ToolcallDocument, content_hash
 from foredeck.model.messages import put_blob
 from foredeck.model.records import TurnDocument
 from foredeck.store.protocol import Batch, Head, Origin, Scalar, Store, Token
@@ -331,6 +331,12 @@ class HeadContract:
         assert [c.token for c in store.changes_since(first, limit=2)] == [second]
 
 
+def set_fields(document: Document, **fields: Any) -> None:
+    """Give a document fields that its type does not know."""
+    for name, value in fields.items():
+        setattr(document, name, value)
+
+
 class CommitContract:
     """Atomic commits, compare-and-put, blobs."""
 
@@ -349,6 +355,40 @@ class CommitContract:
             with pytest.raises(ValueError, match="changed after it was computed"):
                 store.commit(batch(note("good"), document))
         assert store.latest() is None
+
+    def test_summaries_come_back_with_their_hashes(self, store: Store) -> None:
+        described, plain = file("/a"), file("/b")
+        described.view = ["path", "short_summary"]
+        set_fields(described, short_summary="What it is", long_summary="All\nof it \ud83d")
+        store.commit(batch(described.seal(), plain))
+        loaded = store.get(described.id, FileDocument)
+        assert loaded == described
+        assert loaded.metadata_view()[2:] == [["path", "/a"], ["short_summary", "What it is"]]
+        head = store.head(described.id)
+        assert head is not None
+        assert head.fields["short_summary_hash"] == sha256_hex(b"What it is")
+        without = store.head(plain.id)
+        assert without is not None
+        assert not {name for name in without.fields if "summary" in name}
+
+    def test_a_summary_that_does_not_fit_its_hash_is_refused(self, store: Store) -> None:
+        described = file("/a")
+        set_fields(described, short_summary="What it is")
+        described.seal()
+        set_fields(described, short_summary_hash=sha256_hex(b"other"))
+        described.content_hash = content_hash(described.model_dump())
+        with pytest.raises(ValueError, match="short_summary does not fit its hash"):
+            store.commit(batch(described))
+        assert store.latest() is None
+
+    def test_a_field_of_before_that_is_called_like_a_summary_is_as_it_was(
+        self, store: Store
+    ) -> None:
+        old = file("/a")
+        set_fields(old, short_summary="from before there were any")
+        old.content_hash = content_hash(old.model_dump())
+        store.commit(batch(old))
+        assert store.get(old.id, FileDocument) == old
 
     def test_a_document_of_the_wrong_class_is_refused(self, store: Store) -> None:
         plain = Document(id="a", type="turn", provenance=PROVENANCE).seal()

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "search": "find messages, tool calls, files and summaries by the words in them",
     "reindex": "make the index of `foredeck search` again from the store",
     "name": "give an object a nickname",
+    "describe": "show or set what stands for an object while its content is not in view",
     "index": "take files and folders into the store without an agent",
     "notes": "list the notes, and what is wrong with their links",
     "note": "make a note from a template",

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
+from foredeck.context.viewing import quoted, viewed_fields
 
 
 def handle(ordinal: int, version: int | None = None) -> str:
@@ -169,13 +170,12 @@ def no_result() -> str:
     return "[foredeck] No result: the call was interrupted."
 
 
-def _quoted(text: Any) -> str:
-    return json.dumps(text or "", ensure_ascii=False)
-
-
 def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
-    """One object as metadata, in the pool of layout `pools`; `path` is what the model calls it."""
+    """One object as metadata: by its view if it has one, else as its type says. `path` is what
+    the model calls a file."""
     kind = fields.get("type")
+    if fields.get("view") is not None:
+        return " ".join([f"@{ordinal} {kind}", *viewed_fields(fields, fields["view"])])
     name = f" name={on_one_line(fields['nickname'])}" if fields.get("nickname") else ""
     if kind == "file":
         path = on_one_line(fields.get("path") or "")
@@ -190,7 +190,7 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
         )
     if kind == "user":
         size = f"chars={fields.get('char_count') or 0} lines={fields.get('line_count') or 0}"
-        return f"@{ordinal} user {size} {_quoted(fields.get('first_line'))}{name}"
+        return f"@{ordinal} user {size} {quoted(fields.get('first_line') or '')}{name}"
     if kind == "compaction":
         return f"@{ordinal} compaction {fields.get('short')}{name}"
     return f"@{ordinal} {kind}{name}"

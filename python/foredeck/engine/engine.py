@@ -16,7 +16,7 @@ from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import cost_so_far, status_line
-from foredeck.context.tools.listing import describe_session, name_object
+from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import finish_compaction
@@ -249,11 +249,13 @@ def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
             return describe_session(session)
         case "name":
             return name_object(session, arguments)
+        case "describe":
+            return describe_entry(session, arguments)
         case "why":
             return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
         case "cost":
             return cost_so_far(session)
-    raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, why, cost.")
+    raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, describe, why, cost.")
 
 
 def _user_messages(session: Session) -> list[UserMessage]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.canonical import hash_text, hash_value
 from foredeck.model.sources import Source
+from foredeck.model.summaries import seal_summaries
 
 Fields = Mapping[str, Any]
 """The fields of a document as a store hands them out, by name."""
@@ -63,11 +64,14 @@ class Document(BaseModel):
     view: list[str] | None = None
 
     def seal(self) -> Self:
-        """Compute the four hashes from the fields as they stand. Returns the document itself.
+        """Compute the hashes from the fields as they stand. Returns the document itself.
 
         `identity_hash` covers type and source, `text_hash` the content alone,
-        `metadata_view_hash` the metadata view, `content_hash` every payload field but the hashes.
+        `metadata_view_hash` the metadata view, `content_hash` every payload field but these hashes.
+        A summary has a hash of its own, which is a payload field like the summary.
         """
+        if self.model_extra:
+            seal_summaries(self.model_extra)
         body = self.model_dump(exclude_none=False)
         self.identity_hash = identity_hash(self.type, body["source"])
         self.text_hash = None if self.content is None else hash_text(self.content)

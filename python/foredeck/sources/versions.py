@@ -7,6 +7,7 @@ from typing import Any
 
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import HASHES, FileDocument, Generator, Provenance
+from foredeck.model.summaries import SUMMARIES
 from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
 from foredeck.sources.indexing import Known
@@ -80,8 +81,14 @@ def is_emptied(known: Known, seen: Look) -> bool:
 
 
 def link_move(gone: FileDocument, arrived: FileDocument) -> None:
-    """Tie the two ends of a rename together, and seal both again."""
+    """Tie the two ends of a rename together, and seal both again.
+
+    A view and summaries go along, unless the new name has some of its own.
+    """
     gone.moved_to = arrived.id
+    for name in ("view", *SUMMARIES):
+        if getattr(arrived, name, None) is None and getattr(gone, name, None) is not None:
+            setattr(arrived, name, getattr(gone, name))
     gone.seal()
     origin = MOVED_FROM + gone.id
     if origin not in arrived.provenance.parent_refs:

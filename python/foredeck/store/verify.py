@@ -15,6 +15,7 @@ from foredeck.errors import Corrupt
 from foredeck.model.canonical import hash_text, hash_value, sha256_hex
 from foredeck.model.documents import Document, content_hash, identity_hash
 from foredeck.model.kinds import kind_of
+from foredeck.model.summaries import damaged_summary
 
 D = TypeVar("D", bound=Document)
 
@@ -41,6 +42,9 @@ def sealed_body(document: Document) -> dict[str, Any]:
                 f"{document.type} {document.id!r}: {name} does not fit the fields, which were "
                 "changed after it was computed"
             )
+    damaged = damaged_summary(body)
+    if damaged is not None:
+        raise ValueError(f"{document.type} {document.id!r}: {damaged} does not fit its hash")
     return body
 
 
@@ -89,6 +93,9 @@ def restore(kind: type[D], fields: dict[str, Any]) -> D:
         document = kind.model_validate(fields)
     except ValidationError as error:
         raise Corrupt(f"{name}: the stored fields are not those of its type: {error}") from error
+    damaged = damaged_summary(fields)
+    if damaged is not None:
+        raise Corrupt(f"{name}: its {damaged} is damaged (its hash differs)")
     # The base class does not know what the metadata view of a type shows.
     known = isinstance(document, kind_of(fields["type"]))
     if known and hash_value(document.metadata_view(fields)) != document.metadata_view_hash:

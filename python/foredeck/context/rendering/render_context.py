@@ -52,6 +52,11 @@ def _content(session: Session, ordinal: int) -> str | None:
     return None if document is None else document.content
 
 
+def described(session: Session, ordinal: int) -> Mapping[str, Any]:
+    """What the line of an object's metadata is made of (`wording.object_line`)."""
+    return _describe(session, ordinal, nicknames(session.store))
+
+
 def _describe(session: Session, ordinal: int, names: Mapping[str, str]) -> Mapping[str, Any]:
     """The fields of an object's newest version, with its type, its nickname, and what the model
     calls a file."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from foredeck.context.rendering.render_context import described
+from foredeck.context.state.descriptions import Description, describe_object
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.index import Entry
 from foredeck.context.state.nicknames import give_nickname, nicknames
 from foredeck.context.state.session import Session
+from foredeck.context.wording import object_line
 from foredeck.errors import ToolError
 from foredeck.model.documents import Fields
 
@@ -55,6 +58,23 @@ def _gone(fields: Fields) -> str:
     if fields.get("moved_to"):
         return ", moved"
     return ", deleted" if fields.get("state") == "deleted" else ""
+
+
+def describe_entry(session: Session, arguments: str) -> str:
+    """Give an object a short summary, `@12 What it is`, or show the line that stands for it, `@12`.
+
+    Raises `ToolError` where there is no such object, or where it can have none.
+    """
+    name, _, summary = arguments.partition(" ")
+    if not name:
+        raise ToolError("Usage: /foredeck describe @12 [what it is, in one line]")
+    entry = resolve(session, name).entry
+    head = session.store.head(entry.object)
+    if head is None:
+        raise ToolError(f"@{entry.ordinal} is not stored.")
+    if summary.strip():
+        describe_object(session.store, head, Description(short_summary=summary))
+    return object_line(entry.ordinal, described(session, entry.ordinal))
 
 
 def name_object(session: Session, arguments: str) -> str:

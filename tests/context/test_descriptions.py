@@ -1,0 +1,155 @@
+"""Views and summaries: what stands for an object while its content is not loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, finish, use
+from foredeck.context.state.descriptions import Description, describe_object
+from foredeck.context.tools.listing import describe_entry
+from foredeck.context.wording import object_line
+from foredeck.errors import ToolError
+from foredeck.model.canonical import hash_text, hash_value
+from foredeck.model.documents import FileDocument
+from foredeck.sources.versions import link_move
+from foredeck.store.protocol import Head
+from store.documents import file
+
+
+def read_file(host: Host, id: str, content: str) -> Head:
+    """A file that the session has read: its newest version."""
+    use(host, id, "read", content, path="orders.py")
+    (head,) = host.store.query("file")
+    return head
+
+
+@pytest.fixture
+def host(new_host: NewHost) -> Host:
+    """A session with a command's output."""
+    host = new_host()
+    ask(host)
+    bash(host, "c1")
+    return host
+
+
+def result(host: Host) -> Head:
+    """The object of that output, as it is now."""
+    (head,) = host.store.query("toolcall")
+    return head
+
+
+def test_a_short_summary_joins_the_view_and_has_a_hash(host: Host) -> None:
+    before = result(host).fields
+    assert describe_object(host.store, result(host), Description("What the tests said"))
+    fields = result(host).fields
+    assert fields["view"] == ["tool", "args_display", "status", "short_summary"]
+    assert fields["short_summary_hash"] == hash_text("What the tests said")
+    assert fields["metadata_view_hash"] != before["metadata_view_hash"]
+    assert fields["metadata_view_hash"] == hash_value(
+        [[name, fields.get(name)] for name in ("id", "type", *fields["view"])]
+    )
+    assert fields["text_hash"] == before["text_hash"]
+    assert not describe_object(host.store, result(host), Description("What the tests said"))
+
+
+def test_a_long_one_shows_only_where_the_view_names_it(host: Host) -> None:
+    describe_object(host.store, result(host), Description(long_summary="All of it.\nIn order."))
+    line = object_line(3, {**result(host).fields, "type": "toolcall"})
+    assert line == '@3 toolcall tool=bash status=ok args="run c1"'
+    describe_object(host.store, result(host), Description(view=["tool", "long_summary"]))
+    line = object_line(3, {**result(host).fields, "type": "toolcall"})
+    assert line == '@3 toolcall tool="bash" long_summary="All of it.\\nIn order."'
+
+
+def test_what_was_given_can_be_taken_away(host: Host) -> None:
+    before = result(host).fields
+    describe_object(host.store, result(host), Description("Short", "Long", ["status"]))
+    describe_object(host.store, result(host), Description("", "", ["default"]))
+    fields = result(host).fields
+    for name in ("view", "short_summary", "short_summary_hash", "long_summary_hash"):
+        assert fields.get(name) is None
+    assert fields["metadata_view_hash"] == before["metadata_view_hash"]
+    assert fields["content_hash"] == before["content_hash"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Description("two\nlines"), "A short summary is one line."),
+        (Description("x" * 301), "A short summary has 300 characters at most: this one has 301."),
+        (Description(view=["stat"]), "no field 'stat' to show. Did you mean status?"),
+        (Description(view=["content"]), "no field 'content' to show."),
+    ],
+)
+def test_what_cannot_be_says_what_could(host: Host, given: Description, words: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        describe_object(host.store, result(host), given)
+    assert words in str(refused.value)
+
+
+def test_a_chat_is_not_described(host: Host) -> None:
+    (chat,) = host.store.query("chat")
+    with pytest.raises(ToolError, match="A chat cannot be described, only: file, toolcall, user"):
+        describe_object(host.store, chat, Description("What we said"))
+
+
+def test_the_line_of_a_pool_goes_by_the_view(new_host: NewHost) -> None:
+    host = new_host(layout="pools")
+    ask(host)
+    bash(host, "c1")
+    told = describe_entry(host.state, "@3 What the tests said")
+    line = '@3 toolcall tool="bash" args="run c1" status="ok" summary="What the tests said"'
+    assert told == line
+    assert describe_entry(host.state, "@3") == line
+    assert line in bash(host, "c2").text(0)
+
+
+def test_sent_bytes_and_versions_stay(host: Host) -> None:
+    before = host.call()
+    describe_entry(host.state, "@3 What the tests said")
+    finish(host)
+    after = ask(host, "And now?")
+    assert after.prompt[: len(before.prompt)] == before.prompt
+    assert host.state.index.entries[3].newest.version == 1
+    host.restart()
+    finish(host)
+    assert ask(host, "Again.").prompt[: len(after.prompt)] == after.prompt
+
+
+def test_a_line_is_bounded_and_says_that_a_file_is_gone(snapshot: Any) -> None:
+    fields = {"type": "file", "path": "/repo/a b.py", "view": ["path", "char_count", "nickname"]}
+    said = [
+        object_line(12, {**fields, "char_count": 120, "nickname": "spec"}),
+        object_line(12, {**fields, "char_count": 0, "state": "deleted"}),
+        object_line(12, {**fields, "path": "a\nb", "view": ["path", "short_summary"]}),
+        object_line(12, {**fields, "view": ["long_summary"], "long_summary": "x" * 999}),
+        object_line(12, {**fields, "view": []}),
+    ]
+    assert "\n".join(said) == snapshot
+
+
+def test_a_files_description_stays_when_its_content_changes(new_host: NewHost) -> None:
+    host = new_host()
+    ask(host)
+    head = read_file(host, "r1", lines(20))
+    describe_object(host.store, head, Description("What orders are made of"))
+    head = read_file(host, "r2", lines(30))
+    document = host.store.get(head.id, FileDocument)
+    assert document is not None
+    assert document.char_count == len(lines(30))
+    assert head.fields["short_summary"] == "What orders are made of"
+    assert head.fields["short_summary_hash"] == hash_text("What orders are made of")
+
+
+def test_a_description_goes_along_with_a_renamed_file() -> None:
+    gone, arrived = file("/repo/a.py", None, state="deleted"), file("/repo/b.py")
+    gone.view, gone.short_summary = ["path", "short_summary"], "Orders"  # type: ignore[attr-defined]
+    link_move(gone.seal(), arrived)
+    fields = arrived.model_dump()
+    assert (fields["view"], fields["short_summary"]) == (["path", "short_summary"], "Orders")
+    assert fields["short_summary_hash"] == hash_text("Orders")
