@@ -15,14 +15,15 @@ def test_humps() -> None:
 
 def test_identifiers_of_a_text_come_once_and_in_order() -> None:
     text = "See fooBar, snake_case and src/a.py; fooBar again. Not these words, nor 3.14 of x."
-    names = dict(Vocabulary().names(text))
-    assert names == {"3.14": "", "fooBar": "foo bar", "snake_case": "", "src/a.py": ""}
+    found = [(word.name, word.parts) for word in Vocabulary().notable(text)]
+    assert found == [("fooBar", "foo bar"), ("snake_case", ""), ("src/a.py", ""), ("3.14", "")]
 
 
 def test_a_vocabulary_gives_the_same_for_a_text_that_it_has_met() -> None:
     vocabulary = Vocabulary()
-    first = vocabulary.names("callMe max_size plain")
-    assert vocabulary.names("callMe max_size plain") == first
+    first = vocabulary.notable("callMe max_size plain")
+    assert len(first) == 2
+    assert vocabulary.notable("callMe max_size plain") == first
 
 
 def test_terms_of_a_query() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import pytest
 
 from foredeck.search.secrets import MASK, mask_secrets
+from foredeck.search.tokens import Vocabulary
 from search.sessions import Talk, searched
 
 RANDOM = "Zx81Qw77Er55Ty33Ui22Op11As99Df88Gh66Jk44"
@@ -48,6 +51,13 @@ def test_a_secret_is_masked_and_what_stands_around_it_is_not(secret: str) -> Non
     assert not any(piece in masked for piece in (RANDOM, RANDOM[:20], "AKIAZX81QW77ER55TY33"))
     assert masked.startswith("before ")
     assert masked.endswith(" after")
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_word_of_each_secret_tells_of_its_kind(secret: str) -> None:
+    text = f"before ({secret}) after"
+    signs = reduce(or_, (word.signs for word in Vocabulary().notable(text)))
+    assert mask_secrets(text, signs) == mask_secrets(text) != text
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -30,7 +30,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
 from foredeck.store.sqlite.transaction import immediate
 
-BATCH = 1000
+BATCH = 4000
 """Versions per transaction: enough for a good rate, few enough that others wait briefly."""
 
 _POSITION = """

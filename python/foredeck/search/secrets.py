@@ -6,6 +6,7 @@ Hygiene, not a boundary: a secret of an unknown shape is indexed as any other wo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 MASK = "[secret]"
 
@@ -27,33 +28,83 @@ _SHAPES = (
 )
 _SHAPED = re.compile("|".join(_SHAPES))
 _SHAPE_MARKS = (
-    *("PRIVATE KEY-----", "sk-", "k_live_", "k_test_", "github_pat_", "glpat-", "xox", "eyJ"),
+    *("KEY-----", "sk-", "k_live_", "k_test_", "github_pat_", "glpat-", "xox", "eyJ"),
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "AIza", "ya29.", "npm_", "pypi-"),
     "hf_",
 )
+_KEY_HEADER = "KEY-----"
 
-_NAMED = re.compile(
-    r"""((?:password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)
-         ["']?\s*(?:=|:)\s*["']?)
-        (?=[^\s"',;]*[0-9])(?=[^\s"',;]*[A-Za-z])([A-Za-z0-9+/_=.~!@#$%^&*-]{12,})""",
-    re.IGNORECASE | re.VERBOSE,
+_NAMES = (
+    *("password", "passwd", "secret", "token"),
+    *(f"{kind}{joint}key" for kind in ("api", "access", "private") for joint in ("", "_", "-")),
 )
-_NAME_MARKS = ("passw", "secret", "token", "key")
+_ASSIGNED = re.compile(
+    r"""(["']?\s*(?:=|:)\s*["']?)
+        (?=[^\s"',;]*[0-9])(?=[^\s"',;]*[A-Za-z])([A-Za-z0-9+/_=.~!@#$%^&*-]{12,})""",
+    re.VERBOSE,
+)
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 _BEARER = re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}")
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s:/@]+:)[^\s@/]+(?=@)")
 
 
-def mask_secrets(text: str) -> str:
-    """The text with everything that looks like a key, a token or a password replaced by `MASK`."""
-    # Most texts hold none: looking for what all secrets of a shape contain is far cheaper.
-    if any(mark in text for mark in _SHAPE_MARKS):
+SHAPED, BEARER, IN_URL, NAMED = 1, 2, 4, 8
+"""Which kinds of secrets a text may hold, as a sum."""
+ALL_KINDS = SHAPED | BEARER | IN_URL | NAMED
+
+
+def signs_of_word(word: str) -> int:
+    """Of which kinds of secrets a word is a sign in the text that it stands in. A word ends at
+    everything but letters, digits, `_`, `.`, `/` and `-`.
+
+    A text is looked through only for what one of its words is a sign of. Most have none, and
+    words repeat: this is far cheaper than looking through every text.
+    """
+    lower = word.lower()
+    signs = 0
+    if _KEY_HEADER in word or _SHAPED.search(word):
+        signs |= SHAPED
+    if lower.endswith("earer"):
+        signs |= BEARER
+    if "//" in word:
+        signs |= IN_URL
+    if lower.endswith(_NAMES):
+        signs |= NAMED
+    return signs
+
+
+def mask_secrets(text: str, signs: int = ALL_KINDS) -> str:
+    """The text with everything that looks like a key, a token or a password replaced by `MASK`.
+
+    `signs`: only what of this kind there is.
+    """
+    if signs & SHAPED and any(mark in text for mark in _SHAPE_MARKS):
         text = _SHAPED.sub(MASK, text)
-    if "earer " in text:
+    if signs & BEARER and "earer" in text:
         text = _BEARER.sub(rf"\1{MASK}", text)
-    if "://" in text and "@" in text:
+    if signs & IN_URL and "://" in text and "@" in text:
         text = _IN_URL.sub(rf"\1{MASK}", text)
+    return _mask_named(text) if signs & NAMED else text
+
+
+def _mask_named(text: str) -> str:
+    """Mask what is assigned to a name such as `password`."""
+    done, kept = 0, []
+    for start in sorted(set(_ends_of_names(text))):
+        if start >= done and (found := _ASSIGNED.match(text, start)):
+            kept += [text[done : found.end(1)], MASK]
+            done = found.end()
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _ends_of_names(text: str) -> Iterator[int]:
+    # One expression for all names, whatever their case, takes a hundred times as long.
     lower = text.lower()
-    if any(mark in lower for mark in _NAME_MARKS):
-        text = _NAMED.sub(rf"\1{MASK}", text)
-    return text
+    if len(lower) != len(text):  # a letter whose small form is two: places would be shifted
+        lower = text.translate(_LOWER)
+    for name in _NAMES:
+        place = lower.find(name)
+        while place >= 0:
+            yield place + len(name)
+            place = lower.find(name, place + 1)

@@ -8,6 +8,11 @@ and paths are words of their own, and the whole is a phrase of them. What it doe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from foredeck.search.secrets import signs_of_word
 
 WORD = re.compile(r"[^\W_]+")
 """What is one word to FTS5's tokenizer."""
@@ -27,43 +32,64 @@ def humps(word: str) -> list[str]:
     return [part.lower() for part in _HUMP.findall(word)]
 
 
-class Vocabulary:
-    """Tells identifiers from other words. Each distinct word is looked at once.
+@dataclass(frozen=True, slots=True, eq=False)
+class Notable:
+    """A word that is more than a word.
 
-    Splitting at bytes and comparing sets takes a tenth of the time of a regular expression over
+    name   the identifier or path; empty where it is none that a piece of it should find
+    parts  those of its words in camelCase, space between
+    signs  which kinds of secrets a text with this word may hold
+    """
+
+    name: str
+    parts: str
+    signs: int
+
+
+class Vocabulary:
+    """Tells words that need a closer look from all others. Each distinct word is looked at once.
+
+    Splitting at bytes and looking words up takes a tenth of the time of a regular expression over
     the text, and most words of a text have been met before.
     """
 
     def __init__(self) -> None:
-        self._plain: set[bytes] = set()
-        self._names: dict[bytes, tuple[str, str]] = {}
+        self._known: dict[bytes, Notable | Literal[False]] = {}
 
-    def names(self, text: str) -> list[tuple[str, str]]:
-        """The distinct identifiers and paths of a text, each with the parts of its camelCase
-        words, space between; empty where it has none. In a fixed order."""
-        words = set(text.encode("utf-8", "replace").translate(_SEPARATE).split())
-        words -= self._plain
-        known = self._names
-        found = []
-        for word in sorted(words):
-            name = known.get(word)
-            if name is None:
-                name = self._learn(word)
-            if name is not None:
-                found.append(name)
-        return found
+    def notable(self, text: str) -> list[Notable]:
+        """The distinct words of a text that are notable, in the order of their first places."""
+        words = text.encode("utf-8", "replace").translate(_SEPARATE).split()
+        found = [*map(self._known.get, words)]
+        if None in found:
+            self._learn(words)
+            found = [*map(self._known.get, words)]
+        return cast("list[Notable]", [*dict.fromkeys(filter(None, found))])
 
-    def _learn(self, word: bytes) -> tuple[str, str] | None:
-        if len(self._plain) + len(self._names) > _KNOWN_AT_MOST:
-            self._plain.clear()
-            self._names.clear()
-        name = word.decode("utf-8", "replace").strip("./-")
-        parts = [hump for piece in WORD.findall(name) for hump in _camel(piece)]
-        if parts or (SHORTEST <= len(name) <= LONGEST and _BINDING.search(name)):
-            found = self._names[word] = (name, " ".join(parts))
-            return found
-        self._plain.add(word)
-        return None
+    def _learn(self, words: Iterable[bytes]) -> None:
+        known = self._known
+        if len(known) > _KNOWN_AT_MOST:
+            known.clear()
+        for word in words:
+            if word not in known:
+                known[word] = _closer(word.decode("utf-8", "replace")) or False
+
+
+def _closer(word: str) -> Notable | None:
+    """What is notable about a word, None for most."""
+    signs = signs_of_word(word)
+    if word.isalnum() and (word.islower() or word.isdigit()):
+        return Notable("", "", signs) if signs else None
+    name = word.strip("./-")
+    parts = [hump for piece in WORD.findall(name) for hump in _camel(piece)]
+    if not _is_identifier(name, parts):
+        name = ""
+    return Notable(name, " ".join(parts), signs) if name or parts or signs else None
+
+
+def _is_identifier(name: str, parts: list[str]) -> bool:
+    if not SHORTEST <= len(name) <= LONGEST:
+        return False
+    return bool(parts) or _BINDING.search(name) is not None
 
 
 def _camel(word: str) -> list[str]:

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import SearchedText
-from foredeck.search.tokens import LONGEST, SHORTEST, Vocabulary
+from foredeck.search.tokens import Notable, Vocabulary
 
-_ENTRY = "INSERT OR IGNORE INTO entry VALUES (" + ", ".join("?" * 14) + ")"
+_ENTRY = "INSERT INTO entry VALUES (" + ", ".join("?" * 14) + ")"
 _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?, ?, ?, ?)"
+
+_PARTS = attrgetter("parts")
+
+_AT_ONCE_CHARS = 2_000_000
+"""Texts of so many characters are written together: one statement for many rows takes a fraction
+of the time of one for each."""
+_ASKED_AT_ONCE = 500
+"""Keys in one question, below SQLite's limit for variables."""
+
+
+def _last(db: sqlite3.Connection, table: str) -> int:
+    (last,) = db.execute(f"SELECT max(id) FROM {table}").fetchone()
+    return int(last or 0)
 
 
 class SearchWriter:
-    """Writes texts into the open transaction of a database. Made for one batch.
+    """Writes texts into the open transaction of a database. Made for one batch, and `finish`ed.
 
     `vocabulary` is only a memory of words seen, and may be shared between batches.
     """
@@ -24,25 +39,31 @@ class SearchWriter:
         self._db = db
         self._vocabulary = vocabulary
         self._names: dict[str, int] = {}
-        self._identifiers: dict[str, None] = {}
-        (last,) = db.execute("SELECT max(id) FROM entry").fetchone()
-        self._next = (last or 0) + 1
+        self._notable: dict[Notable, None] = {}
+        self._waiting: dict[int, SearchedText] = {}
+        self._waiting_chars = 0
+        self._files: list[SearchedText] = []
+        self._next = _last(db, "entry") + 1
 
     def add(self, texts: Iterable[SearchedText]) -> None:
         """Add texts, each once, in this order."""
-        rows = [row for text in texts if (row := self._row(text)) is not None]
-        self._db.executemany(_CONTENT, rows)
+        for text in texts:
+            # Numbered here and not when it is written, so that numbers do not depend on batches.
+            for name in (text.type, text.role, text.status, text.session, text.path):
+                if name is not None:
+                    self.name(name)
+            if text.type == "file":
+                self._files.append(text)
+            self._waiting.setdefault(_key(text), text)
+            self._waiting_chars += len(text.said) + len(text.output)
+            if self._waiting_chars > _AT_ONCE_CHARS:
+                self._write()
 
     def finish(self) -> None:
-        """Write what was collected: distinct identifiers, found by a piece of them."""
-        for name in self._identifiers:
-            added = self._db.execute("INSERT OR IGNORE INTO identifier (name) VALUES (?)", (name,))
-            if added.rowcount:
-                self._db.execute(
-                    "INSERT INTO identifier_part (rowid, name) VALUES (?, ?)",
-                    (added.lastrowid, name),
-                )
-        self._identifiers.clear()
+        """Write what was collected, with the distinct identifiers, found by a piece of them."""
+        self._write()
+        self._finish_files()
+        self._write_identifiers()
 
     def meet(self, document: str, session: str) -> None:
         """A session has met a file."""
@@ -56,58 +77,96 @@ class SearchWriter:
 
     def name(self, text: str) -> int:
         """The number of a shared name."""
-        text = _encodable(text)
         if (known := self._names.get(text)) is not None:
             return known
-        self._db.execute("INSERT OR IGNORE INTO name (text) VALUES (?)", (text,))
-        row = self._db.execute("SELECT id FROM name WHERE text = ?", (text,)).fetchone()
+        stored = _encodable(text)
+        self._db.execute("INSERT OR IGNORE INTO name (text) VALUES (?)", (stored,))
+        row = self._db.execute("SELECT id FROM name WHERE text = ?", (stored,)).fetchone()
         self._names[text] = int(row[0])
         return self._names[text]
 
-    def _row(self, text: SearchedText) -> tuple[int, str, str, str, str] | None:
-        """The row of the index for a text; None where it is there already."""
-        id = self._next
-        added = self._db.execute(_ENTRY, (id, _key(text), *self._fields(text)))
-        if text.type == "file":
-            self._mark_newest(text)
-        if not added.rowcount:
-            return None
-        self._next += 1
-        said = mask_secrets(_encodable(text.said))
-        output = mask_secrets(_encodable(text.output))
-        path = _encodable(text.path or "")
-        names = self._vocabulary.names(f"{path} {said} {output}")
-        for name, _parts in names:
-            if SHORTEST <= len(name) <= LONGEST:
-                self._identifiers[name] = None
-        return id, said, output, " ".join(parts for _name, parts in names if parts), path
+    def _write(self) -> None:
+        """Write the texts that wait; those that are there already are left out."""
+        there = self._there(list(self._waiting))
+        new = [(key, text) for key, text in self._waiting.items() if key not in there]
+        ids = range(self._next, self._next + len(new))
+        self._next = ids.stop
+        entries = [self._entry(id, *one) for id, one in zip(ids, new, strict=True)]
+        self._db.executemany(_ENTRY, entries)
+        contents = [self._content(id, text) for id, (_, text) in zip(ids, new, strict=True)]
+        self._db.executemany(_CONTENT, contents)
+        self._waiting.clear()
+        self._waiting_chars = 0
 
-    def _fields(self, text: SearchedText) -> tuple[object, ...]:
-        def name(value: str | None) -> int | None:
-            return None if value is None else self.name(value)
+    def _write_identifiers(self) -> None:
+        last = _last(self._db, "identifier")
+        names = dict.fromkeys(word.name for word in self._notable if word.name)
+        self._db.execute(
+            "INSERT INTO identifier (name) SELECT value FROM json_each(?) WHERE NOT EXISTS"
+            " (SELECT 1 FROM identifier WHERE name = value) ORDER BY key",
+            (json.dumps([*names]),),
+        )
+        self._db.execute(
+            "INSERT INTO identifier_part (rowid, name)"
+            " SELECT id, name FROM identifier WHERE id > ? ORDER BY id",
+            (last,),
+        )
+        self._notable.clear()
 
+    def _there(self, keys: Sequence[int]) -> set[int]:
+        found: set[int] = set()
+        for first in range(0, len(keys), _ASKED_AT_ONCE):
+            asked = keys[first : first + _ASKED_AT_ONCE]
+            marks = ",".join("?" * len(asked))
+            rows = self._db.execute(f"SELECT key FROM entry WHERE key IN ({marks})", asked)
+            found.update(key for (key,) in rows)
+        return found
+
+    def _content(self, id: int, text: SearchedText) -> tuple[int, str, str, str, str]:
+        said, output, path = map(_encodable, (text.said, text.output, text.path or ""))
+        notable = self._vocabulary.notable(f"{path} {said} {output}")
+        signs = 0
+        for word in notable:
+            signs |= word.signs
+        if signs:
+            masked = mask_secrets(said, signs), mask_secrets(output, signs)
+            if masked != (said, output):
+                said, output = masked
+                notable = self._vocabulary.notable(f"{path} {said} {output}")
+        self._notable.update(dict.fromkeys(notable))
+        return id, said, output, " ".join(filter(None, map(_PARTS, notable))), path
+
+    def _entry(self, id: int, key: int, text: SearchedText) -> tuple[object, ...]:
+        names = self._names
         return (
+            id,
+            key,
             _encodable(text.document),
             text.token,
             text.part,
-            name(text.type),
-            name(text.role),
-            name(text.status),
-            name(text.session),
-            name(text.path),
+            names[text.type],
+            names[text.role],
+            None if text.status is None else names[text.status],
+            None if text.session is None else names[text.session],
+            None if text.path is None else names[text.path],
             text.message,
             text.turn,
             text.time_ms,
             1,
         )
 
-    def _mark_newest(self, text: SearchedText) -> None:
-        """Of the versions of a file the latest is the newest, whenever it came; a content that it
-        had before counts as of the time when it last had it."""
-        document = _encodable(text.document)
-        self._db.execute(
-            "UPDATE entry SET time_ms = max(time_ms, ?) WHERE key = ?", (text.time_ms, _key(text))
+    def _finish_files(self) -> None:
+        # A content that a file had before counts as of the time when it last had it.
+        self._db.executemany(
+            "UPDATE entry SET time_ms = max(time_ms, ?) WHERE key = ?",
+            ((text.time_ms, _key(text)) for text in self._files),
         )
+        for document in dict.fromkeys(_encodable(text.document) for text in self._files):
+            self._mark_newest(document)
+        self._files.clear()
+
+    def _mark_newest(self, document: str) -> None:
+        """Of the versions of a file the latest is the newest, whenever it came."""
         self._db.execute(
             "UPDATE entry SET newest = (id = (SELECT id FROM entry WHERE document = ?1"
             " AND session IS NULL ORDER BY time_ms DESC, id DESC LIMIT 1))"
@@ -124,6 +183,8 @@ def _key(text: SearchedText) -> int:
 
 def _encodable(text: str) -> str:
     """The text without lone surrogates, which SQLite cannot hold."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -112,8 +112,7 @@ def _write(
         start, cpu_start = time.perf_counter(), time.process_time()
         with immediate(db):
             writer = SearchWriter(db, vocabulary)
-            for text in batch:
-                writer.add([text])
+            writer.add(batch)
             writer.finish()
         seconds += time.perf_counter() - start
         cpu_s += time.process_time() - cpu_start
