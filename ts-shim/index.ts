@@ -13,6 +13,7 @@ import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerObserver } from "./observe.ts";
 import { piVersion } from "./pi-version.ts";
+import { registerPreparing } from "./preparing.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
 import { firstCopy, stepAside } from "./single.ts";
@@ -33,6 +34,8 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerTools(pi, shim, facilities);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
+  // Before the observer: a call that is blocked never runs, so nobody is told that it started.
+  registerPreparing(pi, shim);
   registerObserver(pi, shim);
   registerCommand(pi, shim);
 }

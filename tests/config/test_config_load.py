@@ -111,7 +111,16 @@ def test_a_project_cannot_set_what_it_is_not_trusted_with(layers: Layers, settin
 def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> None:
     """A new key has to be weighed: what can a hostile repository do with it?"""
     refused = {key.name.partition(".")[0] for key in all_keys().values() if key.user_only}
-    assert refused == {"store", "home", "sqlite", "xtdb", "limits", "sources", "policy_options"}
+    assert refused == {
+        "store",
+        "home",
+        "sqlite",
+        "xtdb",
+        "limits",
+        "sources",
+        "policy_options",
+        "guard",
+    }
 
 
 def test_no_file_can_say_where_the_state_is(layers: Layers) -> None:

@@ -37,7 +37,7 @@ STORE: Literal["sqlite", "xtdb"] = (
 )
 """The store of every run here; `foredeck bench lifecycle` sets it."""
 
-_PATIENT = {"FOREDECK_DEADLINE_MS": "30000"}
+_PATIENT = {"FOREDECK_DEADLINE_MS": "30000", "FOREDECK_PREPARE_MS": "2000"}
 """What is not about the deadline must not fail on a machine that is busy."""
 
 PATIENCE_S = 240.0

@@ -32,6 +32,8 @@ from foredeck.hosts.protocol import (
     ToolCallParams,
     ToolCallResult,
     ToolObservedParams,
+    ToolPrepareParams,
+    ToolPrepareResult,
     ToolStartedParams,
 )
 from foredeck.rpc.api import CallSoon
@@ -61,6 +63,7 @@ class SmallEngine:
             "engine": __version__,
             "store": self.config.store,
             "deadline_ms": self.config.deadline_ms,
+            "prepare_ms": 0,
             "warnings": [],
         }
 
@@ -98,6 +101,10 @@ class SmallEngine:
             raise ToolError(f"there is no tool {params.tool}")
         self.write(f"tool {params.id}")
         return {"text": "done", "details": {"foredeck": params.input}}
+
+    def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
+        del params
+        return {}
 
     def tool_started(self, params: ToolStartedParams) -> None:
         self._require(params)

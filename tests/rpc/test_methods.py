@@ -38,6 +38,7 @@ GOOD: dict[str, dict[str, Any]] = {
     },
     "session/compact": {"session": "s", "reason": "manual", "messages": [], "time_ms": 1},
     "tool/call": {"session": "s", "id": "t", "tool": "activate", "input": {"id": "@1"}},
+    "tool/prepare": {"session": "s", "id": "t", "tool": "write", "input": {"path": "a.txt"}},
     "tool/started": {"session": "s", "id": "t", "tool": "edit", "path": "a.txt"},
     "tool/observed": {"session": "s", "id": "t", "tool": "bash", "content": [{"type": "text"}]},
     "command": {"session": "s", "name": "echo", "args": "x"},

@@ -29,6 +29,7 @@ ANSWERS = {
     "context/assemble": EngineApi.assemble,
     "session/compact": EngineApi.compact,
     "tool/call": EngineApi.tool_call,
+    "tool/prepare": EngineApi.prepare_tool,
     "command": EngineApi.command,
     "session/close": EngineApi.close_session,
 }

@@ -52,6 +52,7 @@ export class Engine {
   private locating: AbortController | null = null;
   private connecting: Promise<void> = Promise.resolve();
   private connections = 0;
+  private preparing = 0;
   private deadline = DEFAULT_DEADLINE_MS;
 
   constructor(host: EngineHost) {
@@ -70,6 +71,11 @@ export class Engine {
   /** Milliseconds that a model call may wait, by the engine's configuration. */
   get deadlineMs(): number {
     return this.deadline;
+  }
+
+  /** Milliseconds that a tool which may write files waits for `tool/prepare`; 0: not at all. */
+  get prepareMs(): number {
+    return this.state === "ready" ? this.preparing : 0;
   }
 
   get pid(): number | undefined {
@@ -206,6 +212,7 @@ export class Engine {
 
   private onInitialized(info: EngineInfo): void {
     this.deadline = info.deadlineMs;
+    this.preparing = info.prepareMs;
     this.health.initialized();
     this.connections += 1;
     const held = this.heldNotifications;

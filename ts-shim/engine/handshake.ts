@@ -16,11 +16,12 @@ export function parseInfo(value: unknown): EngineInfo {
       `the engine speaks protocol ${String(info.protocol)}, this extension ${PROTOCOL_VERSION}`,
     );
   }
-  const { deadline_ms: deadline, warnings } = info;
+  const { deadline_ms: deadline, prepare_ms: prepare, warnings } = info;
   return {
     engine: String(info.engine ?? "?"),
     store: String(info.store ?? "?"),
     deadlineMs: typeof deadline === "number" && deadline > 0 ? deadline : DEFAULT_DEADLINE_MS,
+    prepareMs: typeof prepare === "number" && prepare > 0 ? prepare : 0,
     warnings: Array.isArray(warnings) ? warnings.filter((text) => typeof text === "string") : [],
   };
 }

@@ -23,6 +23,8 @@ export interface EngineInfo {
   engine: string;
   store: string;
   deadlineMs: number;
+  /** How long a tool that may write files waits for `tool/prepare`; 0: it is not asked. */
+  prepareMs: number;
   warnings: string[];
 }
 

@@ -69,6 +69,19 @@ class Config(Section):
         le=30_000,
         description="Longest time that the host waits for one assembled context, in milliseconds.",
     )
+    guard: Annotated[Literal["block", "warn", "off"], USER_ONLY] = Field(
+        "block",
+        description="What happens to a `write` or `edit` of a file that something else has changed "
+        "since the agent last saw it ([time-machine.md](time-machine.md)): `block` answers it "
+        "with the difference, `warn` adds the difference to its result, `off` does nothing.",
+    )
+    prepare_ms: int = Field(
+        50,
+        ge=10,
+        le=2000,
+        description="Longest time that a tool which may write files waits for the engine before it "
+        "runs, in milliseconds.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What the engine writes to its log (stderr)."
     )

@@ -97,6 +97,11 @@ class CurrentSession:
         if late:
             self.reconcile(sorted(late), PATIENCE_S if after_user else 0.0)
 
+    def end_tools(self) -> None:
+        """A prompt is being assembled: no tool runs."""
+        if self.opened is not None:
+            self.opened.guard.forget()
+
     def follow(self) -> None:
         """Watch the files that the session has met since the last time."""
         if self.opened is not None:
@@ -114,6 +119,7 @@ class CurrentSession:
         """Let go of what is in memory; the host still takes the session for open."""
         opened, self.opened = self.opened, None
         if opened is not None:
+            opened.guard.forget()
             opened.watch.stop()
 
     def close(self, id: str | None = None) -> None:

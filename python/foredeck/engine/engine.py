@@ -57,11 +57,14 @@ from foredeck.hosts.protocol import (
     ToolCallParams,
     ToolCallResult,
     ToolObservedParams,
+    ToolPrepareParams,
+    ToolPrepareResult,
     ToolStartedParams,
     UserMessage,
 )
 from foredeck.model.call_values import Decision
 from foredeck.sources import ToolEvent
+from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.protocol import Notify, Store, silent
 
 log = logging.getLogger(__name__)
@@ -104,6 +107,7 @@ class Engine:
             "engine": __version__,
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
+            "prepare_ms": 0 if self._config.guard == "off" else self._config.prepare_ms,
             "warnings": self._store.warnings,
         }
 
@@ -139,6 +143,8 @@ class Engine:
             # opened again for the call.
             self._current.require(params.session)
             self._current.catch_up(after_user=ends_with_user(params))
+            # After catching up: the model reads what was refused with this very prompt.
+            self._current.end_tools()
             session, answer = self._assemble(params)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
@@ -198,6 +204,19 @@ class Engine:
             answer = tools.run(params.tool, params.input, params.id)
         return {"text": answer.text, "details": {"foredeck": answer.decision}}
 
+    def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
+        """A tool that may write files is about to run: whether it may, and what it may write."""
+        with self._current.use(params.session) as opened:
+            verdict = opened.guard.prepare(params.id, params.tool, params.input)
+            if params.tool not in WRITERS:
+                opened.watch.hold_all(params.id)
+        answer: ToolPrepareResult = {}
+        if verdict.block is not None:
+            answer["block"] = verdict.block
+        if verdict.notice is not None:
+            answer["notice"] = verdict.notice
+        return answer
+
     def tool_started(self, params: ToolStartedParams) -> None:
         """A tool that names a file is about to run: what it writes there is its own doing."""
         opened = self._current.require(params.session)
@@ -207,9 +226,11 @@ class Engine:
     def observe(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
         with self._current.use(params.session) as opened:
-            event = to_tool_event(params, opened.session.cwd)
+            changed = opened.guard.changed_by(params.id, params.tool)
+            event = to_tool_event(params, opened.session.cwd, changed)
             blocks, output = to_blocks(params), full_output(event.details)
-            observe(opened.session, event, params.id, blocks, output, to_nesting(params))
+            found = observe(opened.session, event, params.id, blocks, output, to_nesting(params))
+            opened.guard.observed(params.id, event, found)
         opened.watch.release(params.id)
         self._current.follow()
 

@@ -27,6 +27,8 @@ from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.projects import Project, project_of
 from foredeck.store.protocol import Notify, Store
+from foredeck.timeline.guard import NoGuard, ToolGuard
+from foredeck.timeline.locks import PathLocks
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes the source of files of a session that works in a folder."""
@@ -42,6 +44,7 @@ class OpenedSession:
         watch: SessionWatch | NoWatch,
         make: MakeFacilities = make_facilities,
         switches: Switches | None = None,
+        guard: ToolGuard | NoGuard | None = None,
     ) -> None:
         self._config = config
         self.session = session
@@ -50,6 +53,7 @@ class OpenedSession:
         self._facilities: Facilities | None = None
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
+        self.guard = guard or NoGuard()
         self._assembler: Assembler | None = None
 
     @property
@@ -121,6 +125,7 @@ class SessionOpener:
         self._call_soon = call_soon
         self._recorded = recorded
         self._make_facilities = facilities
+        self._locks = PathLocks(config.home)
 
     def open(self, store: Store, params: SessionOpenParams, reconcile: Reconcile) -> OpenedSession:
         """Load a session, or begin it. `reconcile` is asked for what the watch has seen change."""
@@ -134,7 +139,8 @@ class SessionOpener:
         recall_work(self._config, session, filesystems)
         watch = self._watch(session, filesystems, reconcile)
         switches = self._switches(store, filesystems)
-        return OpenedSession(self._config, session, watch, self._make_facilities, switches)
+        guard = self._guard(session, filesystems)
+        return OpenedSession(self._config, session, watch, self._make_facilities, switches, guard)
 
     def _switches(self, store: Store, filesystems: FilesystemMap) -> Switches | None:
         if self._recorded is not None:
@@ -161,6 +167,11 @@ class SessionOpener:
             started_by=params.started_by,
             recall=recall,
         )
+
+    def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:
+        if self._config.guard == "off" or not session.is_live:
+            return NoGuard()
+        return ToolGuard(session, filesystems, self._locks, self._config.guard)
 
     def _watch(
         self, session: Session, filesystems: FilesystemMap, reconcile: Reconcile

@@ -38,6 +38,9 @@ class NoWatch:
     def hold(self, call_id: str, event: ToolEvent) -> None:
         """See `SessionWatch`."""
 
+    def hold_all(self, call_id: str) -> None:
+        """See `SessionWatch`."""
+
     def release(self, call_id: str | None = None) -> None:
         """See `SessionWatch`."""
 
@@ -64,7 +67,8 @@ class SessionWatch:
         self._looked_at = 0
         self._listed: dict[int, str] = {}
         """Content hashes of files that are not followed yet, since nobody has read them."""
-        self._held: dict[str, set[str]] = {}
+        self._held: dict[str, set[str] | None] = {}
+        """By call: the files that it may write, None for all."""
         self._waiting: set[str] = set()
         self._tracker = FileTracker(
             self._on_dirty,
@@ -105,6 +109,10 @@ class SessionWatch:
         if names := {n for place in places if place.local for n in (place.local, place.object_id)}:
             self._held[call_id] = names
 
+    def hold_all(self, call_id: str) -> None:
+        """A tool is about to run that may write any file: leave all changes until its end."""
+        self._held[call_id] = None
+
     def release(self, call_id: str | None = None) -> None:
         """The tool has ended, or all have: look at the changes that were held back."""
         if call_id is None:
@@ -123,10 +131,13 @@ class SessionWatch:
         self._call_soon(lambda: self._look(paths))
 
     def _look(self, paths: set[str]) -> None:
-        held = paths & set().union(*self._held.values())
+        held = paths if None in self._held.values() else self._held_among(paths)
         self._waiting |= held
         if paths - held:
             self._reconcile(sorted(paths - held))
+
+    def _held_among(self, paths: set[str]) -> set[str]:
+        return paths & set().union(*(names for names in self._held.values() if names))
 
     def _on_overflow(self) -> None:
         self._call_soon(lambda: self._reconcile(None))

@@ -147,6 +147,14 @@ class ToolStartedParams(SessionParams):
     path: str
 
 
+class ToolPrepareParams(SessionParams):
+    """`tool/prepare`: a tool that may write files is about to run, and waits for the answer."""
+
+    id: Name
+    tool: Name
+    input: HostObject
+
+
 class ToolObservedParams(SessionParams):
     """`tool/observed`: a tool of the host, or of another extension, has run."""
 
@@ -196,6 +204,8 @@ class InitializeResult(TypedDict):
     engine: str
     store: str
     deadline_ms: int
+    prepare_ms: int
+    """How long a tool waits for `tool/prepare`; 0 where that is not wanted."""
     warnings: list[str]
 
 
@@ -256,6 +266,13 @@ class ToolCallResult(TypedDict):
 
     text: str
     details: JsonObject
+
+
+class ToolPrepareResult(TypedDict):
+    """Empty where the tool may run and nothing is to be said. Both texts are for the model."""
+
+    block: NotRequired[str]
+    notice: NotRequired[str]
 
 
 class CommandResult(TypedDict):

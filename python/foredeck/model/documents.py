@@ -215,6 +215,9 @@ class SessionDocument(Document):
     """Pending notices: by handle, what the model is still to be told of files changed on disk."""
     worked_forms: list[str] | None = None
     """Forms of commands that the model was told have worked, each once."""
+    behind: dict[str, str] | None = None
+    """By handle, the hash of the text that the agent knows of a file which something else has
+    changed since: what a write of it must be compared with."""
 
 
 def chat_id(session: str) -> str:

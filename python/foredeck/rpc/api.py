@@ -23,6 +23,8 @@ from foredeck.hosts.protocol import (
     ToolCallParams,
     ToolCallResult,
     ToolObservedParams,
+    ToolPrepareParams,
+    ToolPrepareResult,
     ToolStartedParams,
 )
 from foredeck.store.protocol import Notify
@@ -53,6 +55,9 @@ class EngineApi(Protocol):
 
     def tool_call(self, params: ToolCallParams) -> ToolCallResult:
         """`tool/call`: a context tool; a `ToolError` is written for the model."""
+
+    def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
+        """`tool/prepare`: whether a tool that may write files is to run."""
 
     def tool_started(self, params: ToolStartedParams) -> None:
         """`tool/started`: a tool that names a file is about to run."""

@@ -20,6 +20,7 @@ from foredeck.hosts.protocol import (
     SessionOpenParams,
     ToolCallParams,
     ToolObservedParams,
+    ToolPrepareParams,
     ToolStartedParams,
 )
 from foredeck.rpc.api import EngineApi
@@ -50,6 +51,7 @@ ROUTES: dict[str, Route[Any]] = {
     ),
     "session/compact": Route(SessionCompactParams, lambda engine, params: engine.compact(params)),
     "tool/call": Route(ToolCallParams, lambda engine, params: engine.tool_call(params)),
+    "tool/prepare": Route(ToolPrepareParams, lambda engine, params: engine.prepare_tool(params)),
     "command": Route(CommandParams, lambda engine, params: engine.command(params)),
     "session/close": Route(SessionCloseParams, lambda engine, params: engine.close_session(params)),
     "tool/started": Route(

@@ -100,6 +100,9 @@ class DiskSource:
         located = [(t, self._locate(t.path, t.role, event.cwd or None)) for t in touches]
         if located and located[0][0].certain and located[0][1].local is None:
             return self._recorded.after_tool(event, pending=pending)
+        for path in event.changed:
+            touch = Touch(path, "mentioned", certain=False)
+            located.append((touch, self._filesystems.locate_local(path)))
         known = lookup(self._store, (place.object_id for _, place in located), pending)
         by = _author(event)
         met: dict[str, Inspected] = {}

@@ -51,6 +51,8 @@ class ToolEvent:
     details: Any = None
     is_error: bool = False
     cwd: str = ""
+    changed: tuple[str, ...] = ()
+    """Known files that have changed while the tool ran, as paths of this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
     "bench growth": "put many sessions into one store, and see whether anything drifts",
+    "bench guard": "let two agents change one file a thousand times, and time the check",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench notes": "take in a vault of 10,000 notes, and walk its graph",
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",

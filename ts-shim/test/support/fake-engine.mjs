@@ -77,6 +77,7 @@ function answer({ id, method, params }) {
           engine: "0.0.1",
           store: "none",
           deadline_ms: 2000,
+          prepare_ms: mode === "no-guard" ? 0 : 50,
           warnings: mode === "good" ? ["a warning"] : [],
         },
       });
@@ -103,6 +104,11 @@ function answer({ id, method, params }) {
       } else {
         send({ id, result: { text: `did ${params.tool}`, details: { foredeck: { object: "x" } } } });
       }
+      return;
+    case "tool/prepare":
+      if (params.input.wait) return;
+      if (params.input.fail) send({ id, error: { code: -32603, message: "no" } });
+      else send({ id, result: params.input.verdict ?? {} });
       return;
     case "command":
       send({ id, result: { text: `command ${params.name} ${params.args}` } });

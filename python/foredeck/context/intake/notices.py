@@ -81,17 +81,21 @@ def _moved_line(session: Session, old: Entry) -> str | None:
 
 
 def store_notices(session: Session) -> bool:
-    """Put the pending notices into the transaction, so that a restart does not lose them.
+    """Put the pending notices, and what the agent knows of changed files, into the transaction, so
+    that a restart does not lose them.
 
     Returns whether there was anything to put.
     """
-    notices = session.pending.notices.to_store()
-    if notices is None:
+    notices, behind = session.pending.notices.to_store(), session.pending.behind.to_store()
+    if notices is None and behind is None:
         return False
     id = session_object_id(session.id)
     document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
     if isinstance(document, SessionDocument):
-        document.untold = notices or None
+        if notices is not None:
+            document.untold = notices or None
+        if behind is not None:
+            document.behind = behind or None
         session.workspace.put(document.seal())
     return True
 

@@ -48,8 +48,9 @@ def observe(
     blocks: list[Block],
     full_output: bytes | None = None,
     nesting: Nesting | None = None,
-) -> None:
-    """Store a tool's result and the files that it touched; committed before this returns.
+) -> list[Sighting]:
+    """Store a tool's result and the files that it touched, which are returned; committed before
+    this returns.
 
     `full_output`: all that it wrote, where the host has cut the result. `nesting`: where it ran
     inside another call.
@@ -57,12 +58,13 @@ def observe(
     item, look = _item(event, call_id, blocks), partial(session.source.after_tool, event)
     if nesting is None:
         run = _ToolRun(event, item, look, call_id, _own_place(session), full_output)
-        session.pending.observations[call_id] = _store(session, run)
-        return
+        found = session.pending.observations[call_id] = _store(session, run)
+        return found.sightings
     place = CallPlace(_turn_ref(session), nesting.position, nesting.parent)
     object_id = nested_object_id(session, event, call_id, place)
     stored = _store(session, _ToolRun(event, item, look, object_id, place, full_output))
     index_nested(session, object_id, call_id, stored.sightings, stored.token)
+    return stored.sightings
 
 
 def observe_lost(session: Session, items: list[Item], first_new: int) -> None:

@@ -60,6 +60,35 @@ def read_listed(session: Session, path: str) -> None:
         return
 
 
+def look_now(session: Session, path: str) -> Sighting:
+    """What a file holds at this moment, half written or not, stored where it is a new version.
+
+    `path`: as the host's tools have it. What the session knows already gets the version, and the
+    model is told of it; what it does not know does not join its index.
+    """
+    if not session.workspace.empty:
+        session.workspace.commit()
+    for _ in range(MAX_ATTEMPTS - 1):
+        sighting = session.source.sight(path, "read")
+        try:
+            token = _store(session, [sighting])
+        except Conflict:
+            continue  # another engine has stored one
+        _take_in(session, [sighting], token)
+        return sighting
+    return session.source.sight(path, "read")
+
+
+def look_now_at(session: Session, targets: Sequence[str]) -> None:
+    """As `look_now`, for known files. `targets`: object ids, or paths of this machine."""
+    sightings = session.source.reconcile(targets)
+    try:
+        token = _store(session, sightings)
+    except Conflict:
+        return  # another engine has taken them in; the next look finds it
+    _take_in(session, sightings, token)
+
+
 def _look(session: Session, targets: Sequence[str]) -> list[str]:
     """Take in what has changed; returns what must be looked at again."""
     sightings = session.source.reconcile(targets, cautious=True)
@@ -102,6 +131,7 @@ def _take_in(session: Session, sightings: Sequence[Sighting], token: Token) -> N
         if ordinal is None:
             continue
         if sighting.document is not None:
+            session.pending.behind.keep(ordinal, session.index.entries[ordinal].newest.text_hash)
             entry = session.see(SeenVersion.of(sighting.document, sighting.path, token))
             notices.add(ordinal, change_of(sighting))
             renamed(session, entry)  # so that it is followed under its new name from now on
@@ -119,5 +149,6 @@ def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
         return False
     if any(head.token == observed.token for observed in session.pending.observations.values()):
         return False
+    session.pending.behind.keep(ordinal, entry.newest.text_hash)
     session.see_head(head, entry.label)
     return True

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.index import SessionIndex
-from foredeck.context.state.pending import PendingNotices, PendingWork
+from foredeck.context.state.pending import KnownTexts, PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session
 from foredeck.context.state.workspace import Workspace
 from foredeck.model.documents import (
@@ -79,7 +79,10 @@ def open_session(
     if chat is None:
         _begin(opened, host_file, parent, started_by)
     elif wrapper is not None:
-        opened.pending = PendingWork(notices=PendingNotices(wrapper.fields.get("untold")))
+        opened.pending = PendingWork(
+            notices=PendingNotices(wrapper.fields.get("untold")),
+            behind=KnownTexts(wrapper.fields.get("behind")),
+        )
         opened.was_read_in = bool(wrapper.fields.get("ingested"))
     opened.frame = PromptFrame(version=_system_version(opened))
     return opened

@@ -72,6 +72,37 @@ class PendingNotices:
         return bool(self._changes)
 
 
+class KnownTexts:
+    """What the agent knows of files that something else has changed since, by handle: the hash of
+    the text that it has read or made. A file that is not named here is known as the index has it.
+    """
+
+    def __init__(self, stored: Mapping[str, str] | None = None) -> None:
+        """`stored`: as the session's own document has them."""
+        self._stored = dict(stored or {})
+        self._hashes = dict(self._stored)
+
+    def keep(self, ordinal: int, text_hash: str | None) -> None:
+        """The file has changed; what is known of it already stays what is known."""
+        if text_hash is not None:
+            self._hashes.setdefault(str(ordinal), text_hash)
+
+    def get(self, ordinal: int) -> str | None:
+        """The hash of the text that is known; None where that is the newest version."""
+        return self._hashes.get(str(ordinal))
+
+    def catch_up(self, ordinal: int) -> None:
+        """The agent knows the newest version by now."""
+        self._hashes.pop(str(ordinal), None)
+
+    def to_store(self) -> dict[str, str] | None:
+        """As the session's document is to have them; None where it has them like that already."""
+        if self._hashes == self._stored:
+            return None
+        self._stored = dict(sorted(self._hashes.items()))
+        return dict(self._stored)
+
+
 def _known_change(stored: str) -> FileChange:
     return "deleted" if stored == "deleted" else "moved" if stored == "moved" else "changed"
 
@@ -83,6 +114,7 @@ class PendingWork:
     observations: dict[str, Observation] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
     notices: PendingNotices = field(default_factory=PendingNotices)
+    behind: KnownTexts = field(default_factory=lambda: KnownTexts())
     stale: set[str] = field(default_factory=set)
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
     unsettled: set[str] = field(default_factory=set)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -156,8 +156,9 @@ def to_nesting(params: ToolObservedParams) -> Nesting | None:
     return Nesting(params.parent, int(number) - 1 if re.fullmatch("[1-9][0-9]*", number) else None)
 
 
-def to_tool_event(params: ToolObservedParams, cwd: str) -> ToolEvent:
-    """What a tool was asked and has answered; `cwd` is the session's folder."""
+def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] = ()) -> ToolEvent:
+    """What a tool was asked and has answered; `cwd` is the session's folder, `changed` what is
+    known to have changed while it ran."""
     texts = [block.get("text") or "" for block in to_blocks(params) if block.get("type") == "text"]
     return ToolEvent(
         params.tool,
@@ -166,4 +167,5 @@ def to_tool_event(params: ToolObservedParams, cwd: str) -> ToolEvent:
         params.details,
         params.is_error,
         cwd,
+        tuple(changed),
     )

@@ -1,0 +1,97 @@
+"""What has changed between two texts, in few words; and whether an edit is clear of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from foredeck.sources.edits import Edit, apply_edits
+
+MAX_CHARS = 1600
+"""About 400 tokens."""
+MAX_LINES = 20_000
+"""Comparing longer texts line by line takes longer than a tool call may wait."""
+MAX_LINE_CHARS = 300
+
+
+def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
+    """A unified diff with one line of context, at most `limit` characters, cut after whole lines.
+
+    What is left out is counted in the last line. Empty where the texts are the same.
+    """
+    before, after = _middle(old.split("\n"), new.split("\n"))
+    if max(len(before[1]), len(after[1])) > MAX_LINES:
+        return f"(too many lines to compare: {len(new):,} characters now)"
+    offset = before[0]
+    lines = [
+        _short(_moved(line, offset) if line.startswith("@@") else line)
+        for line in list(difflib.unified_diff(before[1], after[1], n=1, lineterm=""))[2:]
+    ]
+    return _fitting(lines, limit)
+
+
+def _middle(old: list[str], new: list[str]) -> tuple[tuple[int, list[str]], tuple[int, list[str]]]:
+    """The lines between what both begin and end with, with one line of it on either side, and how
+    many lines stand before them: most changes of a long file are in one place."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    start, end = max(0, start - 1), max(0, end - 1)
+    return (start, old[start : len(old) - end]), (start, new[start : len(new) - end])
+
+
+def _moved(head: str, offset: int) -> str:
+    """A hunk's head with the lines before the compared range counted in."""
+    words = head.split(" ")
+    for place in (1, 2):
+        sign, numbers = words[place][0], words[place][1:].split(",")
+        numbers[0] = str(int(numbers[0]) + offset)
+        words[place] = sign + ",".join(numbers)
+    return " ".join(words)
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= MAX_LINE_CHARS else line[:MAX_LINE_CHARS] + "…"
+
+
+def _fitting(lines: Sequence[str], limit: int) -> str:
+    text = "\n".join(lines)
+    if len(text) <= limit:
+        return text
+    room, taken, kept = limit - len("(99,999 more lines differ)") - 1, 0, 0
+    for line in lines:
+        if taken + len(line) + 1 > room:
+            break
+        taken, kept = taken + len(line) + 1, kept + 1
+    return "\n".join([*lines[:kept], f"({len(lines) - kept:,} more lines differ)"])
+
+
+def stands_clear(known: str, now: str, edits: Sequence[Edit]) -> bool:
+    """Whether an edit that was meant for `known` does the same to `now`, away from what changed.
+
+    Each old text must stand once in both, with the same line before it and after it: so nothing
+    that it touches or that touches it has changed.
+    """
+    if apply_edits(known, edits) is None or apply_edits(now, edits) is None:
+        return False
+    return all(_has_same_surroundings(known, now, edit.old) for edit in edits)
+
+
+def _has_same_surroundings(known: str, now: str, old: str) -> bool:
+    if known.count(old) != 1 or now.count(old) != 1:
+        return False  # it stands there only in typographic variants
+    return _with_neighbours(known, old) == _with_neighbours(now, old)
+
+
+def _with_neighbours(text: str, old: str) -> str:
+    """The lines that hold `old`, and one on either side."""
+    start = text.index(old)
+    end = start + len(old)
+    first = text.rfind("\n", 0, start)
+    first = text.rfind("\n", 0, first) if first > 0 else -1
+    last = text.find("\n", end)
+    last = text.find("\n", last + 1) if last >= 0 else -1
+    return text[first + 1 : last if last >= 0 else len(text)]

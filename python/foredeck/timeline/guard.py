@@ -1,0 +1,299 @@
+"""The stale-edit guard: a write or edit must not undo what its author has never seen.
+
+Before a `write` or `edit` runs, the file is compared with what the agent knows of it. Where
+something else has changed it since, the call is answered with the difference and does not run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foredeck.context.intake.reconcile import look_now, look_now_at
+from foredeck.context.rendering.savings import contains_lines
+from foredeck.context.state.session import Session
+from foredeck.sources import (
+    FilesystemMap,
+    ReadRange,
+    Sighting,
+    ToolEvent,
+    parse_read_range,
+    path_argument,
+)
+from foredeck.sources.edits import apply_edits, edits_of
+from foredeck.sources.recorded import whole_text
+from foredeck.sources.toolpaths import WRITERS
+from foredeck.timeline import wording
+from foredeck.timeline.differences import difference, stands_clear
+from foredeck.timeline.knowledge import UNKNOWN, Knowledge, KnownState, state_of, state_of_text
+from foredeck.timeline.locks import PathLocks
+from foredeck.timeline.windows import ToolWindows, stamp
+
+GuardMode = Literal["block", "warn", "off"]
+
+RECENT_S = 2.0
+"""A file that was changed so shortly before may have changed while it was being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to become of a tool call: `block` says why it must not run, `notice` is added to
+    its result. Both are written for the model."""
+
+    block: str | None = None
+    notice: str | None = None
+
+
+@dataclass(slots=True)
+class _Write:
+    """A write or edit that has passed and not ended: the file as it was checked."""
+
+    object_id: str
+    before: KnownState
+    text: str | None
+    alone: bool = True
+    """Whether no other call has written the file since."""
+
+
+class NoGuard:
+    """Stands for a `ToolGuard` where nothing is guarded."""
+
+    def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+        """See `ToolGuard`."""
+        del call_id, tool, arguments
+        return Verdict()
+
+    def changed_by(self, call_id: str, tool: str) -> list[str]:
+        """See `ToolGuard`."""
+        del call_id, tool
+        return []
+
+    def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
+        """See `ToolGuard`."""
+
+    def forget(self) -> None:
+        """See `ToolGuard`."""
+
+
+class ToolGuard:
+    """Checks the tool calls of one session. All of it runs on the engine's thread."""
+
+    def __init__(
+        self, session: Session, filesystems: FilesystemMap, locks: PathLocks, mode: GuardMode
+    ) -> None:
+        self._session = session
+        self._filesystems = filesystems
+        self._locks = locks
+        self._mode = mode
+        self._knowledge = Knowledge(session)
+        self._windows = ToolWindows(session, filesystems)
+        self._writes: dict[str, _Write] = {}
+        self._shown: dict[str, KnownState] = {}
+        """What refusals of this answer have shown: the agent knows it from its next answer on."""
+
+    def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+        """A tool is about to run, which may write files."""
+        path = path_argument(arguments)
+        if tool not in WRITERS:
+            self._take_in_changes()
+            self._windows.begin(call_id)
+            return Verdict()
+        return Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
+
+    def _take_in_changes(self) -> None:
+        """What has changed before a command is not the command's doing."""
+        suspects = self._windows.suspects()
+        if not suspects:
+            return
+        look_now_at(self._session, suspects)
+        for local in suspects:
+            self._windows.looked(local)
+            object_id = self._filesystems.locate_local(local).object_id
+            if not self._knowledge.is_current(object_id):
+                self._knowledge.stale.add(object_id)
+
+    def _prepare_write(
+        self, call_id: str, tool: str, path: str, arguments: Mapping[str, Any]
+    ) -> Verdict:
+        place = self._filesystems.locate(path, self._session.cwd)
+        if place.local is None:
+            return Verdict()
+        if not self._locks.acquire(place.object_id, call_id):
+            return Verdict(block=wording.busy(path, tool))
+        sighting = look_now(self._session, path)
+        self._windows.looked(place.local)
+        now = state_of(sighting)
+        verdict = Verdict() if now is None else self._judge(sighting, now, tool, arguments)
+        if verdict.block is not None:
+            self._locks.release(call_id)
+        elif now is not None:
+            self._note_write(call_id, sighting.object_id, now)
+        return verdict
+
+    def _note_write(self, call_id: str, object_id: str, now: KnownState) -> None:
+        others = [write for write in self._writes.values() if write.object_id == object_id]
+        for write in others:
+            write.alone = False
+        text = self._knowledge.text_of(object_id, now)
+        self._writes[call_id] = _Write(object_id, now, text, alone=not others)
+
+    def _judge(
+        self, sighting: Sighting, now: KnownState, tool: str, arguments: Mapping[str, Any]
+    ) -> Verdict:
+        id, known = sighting.object_id, self._knowledge.of(sighting.object_id)
+        if known is None or known.source_hash == now.source_hash or self._is_shown(id, now):
+            return Verdict()
+        if self._is_writing(id, now):
+            return Verdict()
+        if tool == "edit" and now.source_hash is None:
+            return Verdict()  # the tool itself says that there is no file
+        old = self._knowledge.text_of(id, known)
+        new = self._knowledge.text_of(id, now)
+        self._knowledge.stale.add(id)
+        name, what = self._name(sighting), _what_happened(known, now)
+        diff = None if old is None or new is None else difference(old, new)
+        clear = diff is not None and tool == "edit" and _is_clear(old, new, arguments)
+        if clear or self._mode == "warn":
+            notice = wording.passed_without_text(name, what)
+            return Verdict(notice=notice if diff is None else wording.passed(name, diff))
+        self._shown[id] = now
+        if diff is None:
+            return Verdict(block=wording.stale_without_text(name, tool, what))
+        return Verdict(block=wording.stale(name, tool, diff))
+
+    def _is_writing(self, object_id: str, now: KnownState) -> bool:
+        """Whether a call of the same answer is writing the file, and has begun to."""
+        return any(
+            write.object_id == object_id and write.before.source_hash != now.source_hash
+            for write in self._writes.values()
+        )
+
+    def _is_shown(self, object_id: str, now: KnownState) -> bool:
+        index = self._session.index
+        entry = index.entries.get(index.by_object.get(object_id, 0))
+        if entry is None or entry.newest.text_hash != now.source_hash:
+            return False
+        return self._knowledge.is_shown(entry)
+
+    def _name(self, sighting: Sighting) -> str:
+        index = self._session.index
+        ordinal = index.by_object.get(sighting.object_id)
+        if ordinal is None:
+            return sighting.path
+        return f"@{ordinal} {self._session.name_of(index.entries[ordinal])}"
+
+    def changed_by(self, call_id: str, tool: str) -> list[str]:
+        """A tool has ended: the files of the session that have changed while it ran."""
+        return [] if tool in WRITERS else self._windows.end(call_id)
+
+    def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
+        """A tool has ended, and its files have been taken in."""
+        write = self._writes.pop(call_id, None)
+        self._locks.release(call_id)
+        for sighting in sightings:
+            state = state_of(sighting)
+            local = self._filesystems.locate_local(sighting.path).local
+            if state is None or local is None:
+                continue
+            if sighting.role == "written" and not event.is_error:
+                self._shown.pop(sighting.object_id, None)
+                self._learn_written(event, sighting, state, write)
+            elif sighting.role == "read" and not event.is_error:
+                self._learn_read(event, sighting, state, local)
+            elif self._is_own(event, sighting, local) or self._is_all_in(event, sighting, state):
+                self._knowledge.learn(sighting.object_id, state)
+            self._windows.looked(local)
+
+    def _learn_written(
+        self, event: ToolEvent, sighting: Sighting, found: KnownState, write: _Write | None
+    ) -> None:
+        """The agent knows what its own call makes of the file, whoever has saved it since."""
+        id, made = sighting.object_id, _made(event, write)
+        for other in self._writes.values():
+            if other.object_id == id:
+                other.alone = False
+        if made is None or made.source_hash == found.source_hash:
+            return self._knowledge.learn(id, found)
+        self._knowledge.learn(id, made)
+        if (ordinal := self._session.index.by_object.get(id)) is not None:
+            # Saved between the check and the tool, or between the tool and this look.
+            self._session.pending.notices.add(ordinal, "changed")
+        return None
+
+    def _learn_read(
+        self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
+    ) -> None:
+        """The agent knows what it was shown, which somebody may have changed before our look."""
+        id, whole = sighting.object_id, whole_text(event)
+        text = self._knowledge.text_of(id, found)
+        shown = parse_read_range(event.input, event.text)
+        if text is None or shown is None or _shows(text, shown):
+            return self._knowledge.learn(id, found)
+        if self._windows.is_as_looked(local) or not _is_recent(local):
+            # Nobody has written to it meanwhile: an extension shows files in a way of its own.
+            return self._knowledge.learn(id, found)
+        if whole is not None:
+            return self._knowledge.learn(id, state_of_text(whole))
+        if self._knowledge.of(id) is None:
+            self._knowledge.learn(id, KnownState(UNKNOWN))
+        return None
+
+    def _is_own(self, event: ToolEvent, sighting: Sighting, local: str) -> bool:
+        """Whether the tool has made the file what it is, from what the agent knew."""
+        return local in event.changed and sighting.object_id not in self._knowledge.stale
+
+    def _is_all_in(self, event: ToolEvent, sighting: Sighting, state: KnownState) -> bool:
+        """Whether a command's output shows the whole of a file that the agent knew otherwise."""
+        known = self._knowledge.of(sighting.object_id)
+        if known is None or known.source_hash == state.source_hash:
+            return False
+        text = self._knowledge.text_of(sighting.object_id, state)
+        return bool(text) and contains_lines(event.text, text or "")
+
+    def forget(self) -> None:
+        """No tool runs: what is held for one that was stopped or never ran is let go, and the
+        model reads its refusals."""
+        for object_id, state in self._shown.items():
+            self._knowledge.learn(object_id, state)
+        self._shown.clear()
+        self._writes.clear()
+        self._windows.forget()
+        self._locks.release_all()
+
+
+def _made(event: ToolEvent, write: _Write | None) -> KnownState | None:
+    """What a call must have left in its file; None where that is not certain."""
+    if event.tool == "write":
+        text = whole_text(event)
+    elif write is not None and write.alone and write.text is not None:
+        text = apply_edits(write.text, edits_of(event.input))
+    else:
+        text = None
+    return None if text is None else state_of_text(text)
+
+
+def _is_clear(old: str | None, new: str | None, arguments: Mapping[str, Any]) -> bool:
+    return old is not None and new is not None and stands_clear(old, new, edits_of(arguments))
+
+
+def _what_happened(known: KnownState, now: KnownState) -> str:
+    if now.source_hash is None:
+        return "was deleted"
+    return "was made anew" if known.source_hash is None else "was changed"
+
+
+def _shows(text: str, shown: ReadRange) -> bool:
+    """Whether a read that shows this can have found this text; a whole read found all of it."""
+    plain, lines = _plain(text), _plain(shown.text)
+    return plain == lines if shown.complete else not lines or contains_lines(plain, lines)
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _is_recent(local: str) -> bool:
+    found = stamp(local)
+    return found is not None and time.time() - found[3] / 1e9 < RECENT_S

@@ -1,0 +1,113 @@
+"""What the agent knows each file to hold: what it has read, written, or been told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foredeck.context.state.index import Entry
+from foredeck.context.state.session import Session
+from foredeck.model.canonical import hash_text
+from foredeck.model.documents import FileDocument
+from foredeck.sources import Sighting
+
+UNKNOWN = "unknown"
+"""In place of a hash: the file was saved while it was read, so no look tells what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownState:
+    """The bytes that the agent knows a file to have, by their hash, and their text where it is at
+    hand. None for `source_hash`: the agent knows that there is no file."""
+
+    source_hash: str | None
+    text: str | None = None
+
+
+class Knowledge:
+    """By object: in memory for as long as the engine runs, else as index and session have it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[str, KnownState] = {}
+        self.stale: set[str] = set()
+        """Files that something else has changed since the agent last saw them, as far as noticed:
+        what its tools make of those on top is not all its own."""
+
+    def learn(self, object_id: str, state: KnownState) -> None:
+        """The agent has read this, made it, or been shown it."""
+        # Texts are kept in the store; a long session must not hold all of them.
+        keeps = state.source_hash in (None, UNKNOWN) or not self._is_stored(object_id, state)
+        self.stale.discard(object_id)
+        self._known[object_id] = state if keeps else KnownState(state.source_hash)
+        ordinal = self._session.index.by_object.get(object_id)
+        if ordinal is not None:
+            self._session.pending.behind.catch_up(ordinal)
+
+    def of(self, object_id: str) -> KnownState | None:
+        """What the agent knows of a file; None for one that it has never seen."""
+        if (known := self._known.get(object_id)) is not None:
+            return known
+        ordinal = self._session.index.by_object.get(object_id)
+        if ordinal is None:
+            return None
+        entry = self._session.index.entries[ordinal]
+        text_hash = self._session.pending.behind.get(ordinal) or entry.newest.text_hash
+        return None if text_hash is None else KnownState(text_hash)
+
+    def is_current(self, object_id: str) -> bool:
+        """Whether the newest stored version is what the agent knows, if it knows the file."""
+        known, head = self.of(object_id), self._session.store.head(object_id)
+        if known is None or head is None:
+            return True
+        return known.source_hash == head.fields.get("source_hash")
+
+    def text_of(self, object_id: str, known: KnownState) -> str | None:
+        """The text of a known state, from memory or the store; None where it has none."""
+        if known.text is not None or known.source_hash in (None, UNKNOWN):
+            return known.text
+        head = self._session.store.head(object_id)
+        if head is None:
+            return None
+        if head.fields.get("source_hash") != known.source_hash:
+            older = reversed(self._session.store.history(object_id))
+            head = next(
+                (h for h in older if h.fields.get("source_hash") == known.source_hash), None
+            )
+        document = (
+            None if head is None else self._session.store.get(object_id, FileDocument, head.token)
+        )
+        return None if document is None else document.content
+
+    def is_shown(self, entry: Entry) -> bool:
+        """Whether the model can read the newest version of a file in its prompt."""
+        conversation = self._session.branch.conversation
+        index = conversation.newest_holder(entry.ordinal)
+        return index is not None and conversation.parts[index].version == entry.newest.version
+
+    def _is_stored(self, object_id: str, state: KnownState) -> bool:
+        head = self._session.store.head(object_id)
+        return head is not None and head.fields.get("source_hash") == state.source_hash
+
+
+def state_of(sighting: Sighting) -> KnownState | None:
+    """What a look found; None where it says nothing of the bytes."""
+    fields = None if sighting.head is None else sighting.head.fields
+    if sighting.document is not None:
+        if sighting.state == "deleted":
+            return KnownState(None)
+        return _state(sighting.document.source_hash, sighting.document.content)
+    if sighting.state in ("deleted", "missing"):
+        return KnownState(None)
+    if fields is None or sighting.state not in ("text", "binary", "huge"):
+        return None
+    return _state(fields.get("source_hash"), None)
+
+
+def _state(source_hash: str | None, text: str | None) -> KnownState | None:
+    # A huge file may have no hash: nothing tells its states apart for certain.
+    return None if source_hash is None else KnownState(source_hash, text)
+
+
+def state_of_text(text: str) -> KnownState:
+    """A file that holds exactly this text."""
+    return KnownState(hash_text(text), text)

@@ -1,0 +1,86 @@
+# Paths are strings here: not always UTF-8, many at a time.
+# ruff: noqa: PTH116
+"""Which of a session's files change while one of the agent's tools runs: those are its own.
+
+A command does not say what it writes. So the files' time stamps are compared before and after.
+"""
+
+from __future__ import annotations
+
+import os
+
+from foredeck.context.state.session import Session
+from foredeck.model.sources import filesystem_source
+from foredeck.sources.classify import Fingerprint, fingerprint
+from foredeck.sources.filesystem import FilesystemMap
+
+MAX_FILES = 500
+"""The files with the newest handles that are looked at: some 5 ms."""
+
+
+class ToolWindows:
+    """Files as they were when each running tool began."""
+
+    def __init__(self, session: Session, filesystems: FilesystemMap) -> None:
+        self._session = session
+        self._filesystems = filesystems
+        self._paths: dict[int, str | None] = {}
+        self._stamps: dict[str, Fingerprint | None] = {}
+        """By local path: the file as the engine has last looked at it."""
+        self._began: dict[str, dict[str, Fingerprint | None]] = {}
+
+    def looked(self, local: str) -> None:
+        """The engine knows what the file holds now."""
+        self._stamps.pop(local, None)
+        self._stamps[local] = stamp(local)
+
+    def is_as_looked(self, local: str) -> bool:
+        """Whether nothing has touched the file since the engine's last look."""
+        return local in self._stamps and stamp(local) == self._stamps[local]
+
+    def suspects(self) -> list[str]:
+        """Files that have changed since the last look, or have not been looked at yet."""
+        return [path for path in self._files() if not self.is_as_looked(path)]
+
+    def begin(self, call_id: str) -> None:
+        """A tool is about to run. What has changed before must have been taken in by now."""
+        self._began[call_id] = {path: stamp(path) for path in self._files()}
+
+    def end(self, call_id: str) -> list[str]:
+        """The files that have changed while the tool ran."""
+        began = self._began.pop(call_id, None) or {}
+        return [path for path, before in began.items() if stamp(path) != before]
+
+    def forget(self) -> None:
+        """No tool runs."""
+        self._began.clear()
+
+    def _files(self) -> list[str]:
+        """Local paths of the files that the session has met, the newest first."""
+        entries = self._session.index.entries
+        # What was looked at may not have joined the index yet.
+        found = dict.fromkeys(reversed(self._stamps))
+        for ordinal in range(len(entries), 0, -1):
+            if len(found) >= MAX_FILES:
+                break
+            entry = entries[ordinal]
+            if entry.type != "file" or entry.newest.text_hash is None:
+                continue
+            if (path := self._local(ordinal)) is not None:
+                found.setdefault(path)
+        return list(found)[:MAX_FILES]
+
+    def _local(self, ordinal: int) -> str | None:
+        if ordinal not in self._paths:
+            head = self._session.workspace.head(self._session.index.entries[ordinal].object)
+            source = None if head is None else filesystem_source(head.fields)
+            self._paths[ordinal] = None if source is None else self._filesystems.local_path(source)
+        return self._paths[ordinal]
+
+
+def stamp(local: str) -> Fingerprint | None:
+    """What changes whenever the file is written to; None where it is not there."""
+    try:
+        return fingerprint(os.stat(local))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,177 @@
+"""The stale-edit guard in the real Pi: what something else has changed is not written over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from foredeck_bench.scripted import Reply, call
+from foredeck_bench.scripted.request import ModelRequest
+from foredeck_bench.scripted.steps import StepResult
+from harness import Pi, one_version
+from observed import answered, assert_stable, handle, results
+
+TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
+CHANGED = TEXT.replace("line 7:", "line seven:")
+
+Change = Callable[[], object]
+
+
+def after(change: Change, step: StepResult) -> Callable[[ModelRequest], StepResult]:
+    """A step before which somebody else does something."""
+
+    def do(_: ModelRequest) -> StepResult:
+        change()
+        return step
+
+    return do
+
+
+def edit(line: int, new: str) -> StepResult:
+    """An edit of the beginning of that line."""
+    return call("edit", path="a.txt", edits=[{"oldText": f"line {line}:", "newText": new}])
+
+
+def save(pi: Pi, text: str) -> Change:
+    """A person's editor saves the file in place."""
+    return lambda: (pi.repo / "a.txt").write_text(text)
+
+
+def rename_over(pi: Pi, text: str) -> Change:
+    """A person's editor writes the file beside it, and puts it in its place."""
+
+    def do() -> None:
+        (pi.repo / "a.txt~").write_text(text)
+        (pi.repo / "a.txt~").replace(pi.repo / "a.txt")
+
+    return do
+
+
+def test_a_persons_change_between_read_and_edit_is_shown_before_it_is_lost(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    again = edit(7, "line VII:")
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            after(save(pi, CHANGED), again),
+            call("edit", path="a.txt", edits=[{"oldText": "line seven:", "newText": "line 7!"}]),
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    _, blocked, edited = results(model.requests[-1])
+    name = f"{handle(pi, '/a.txt')} {pi.repo / 'a.txt'}"
+    assert f"Nothing was written: {name} was changed by something else" in blocked
+    assert "-line 7: the quick brown fox jumps over the lazy dog\n+line seven:" in blocked
+    assert "The same edit again goes through." in blocked
+    assert "Successfully replaced" in edited
+    assert (pi.repo / "a.txt").read_text() == TEXT.replace("line 7:", "line 7!")
+    assert_stable(answered(model))
+
+
+def test_a_persons_change_between_edit_and_write_is_shown_and_the_same_write_goes_through(
+    pi: Pi,
+) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    write = call("write", path="a.txt", content="all mine\n")
+    mine = TEXT.replace("line 3:", "line three:")
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            edit(3, "line three:"),
+            after(rename_over(pi, mine.replace("line 7:", "line seven:")), write),
+            write,
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    _, _, blocked, written = results(model.requests[-1])
+    assert "+line seven:" in blocked
+    assert "+line three:" not in blocked
+    assert "Successfully wrote" in written
+    assert (pi.repo / "a.txt").read_text() == "all mine\n"
+
+
+def test_an_edit_away_from_a_persons_change_passes_with_a_notice(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    model = pi.serve(
+        [call("read", path="a.txt"), after(save(pi, CHANGED), edit(20, "line XX:")), "done"]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    edited = results(model.requests[-1])[-1]
+    assert "Successfully replaced" in edited
+    assert "was also changed by something else since you last saw it:\n@@" in edited
+    assert "+line seven:" in edited
+    assert (pi.repo / "a.txt").read_text() == CHANGED.replace("line 20:", "line XX:")
+
+
+def test_the_agents_own_formatter_and_calls_of_one_answer_never_trip_it(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    format_all = "for f in *.txt; do sed s/quick/slow/ $f > .new; mv .new $f; done"
+    both = (edit(1, "line one:"), edit(2, "line two:"))
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("bash", command=format_all),
+            edit(3, "line three:"),
+            Reply(both),  # type: ignore[arg-type]
+            call("write", path="a.txt", content="new\n"),
+            call("bash", command="printf x >> a.txt"),
+            call("write", path="a.txt", content="newer\n"),
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True).code == 0
+    assert model.violations == []
+    assert "Nothing was written" not in model.requests[-1].request.text
+    assert "something else" not in model.requests[-1].request.text
+    assert (pi.repo / "a.txt").read_text() == "newer\n"
+
+
+@one_version
+def test_a_command_that_the_user_runs_is_not_the_agents(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    write = call("write", path="a.txt", content="mine\n")
+    model = pi.serve([call("read", path="a.txt"), "read", write, write, "done"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.prompt("read it")
+    rpc.send("bash", command="sed -i 's/line 7:/line seven:/' a.txt")
+    rpc.prompt("write it")
+    assert model.violations == []
+    blocked, written = results(model.requests[-1])[-2:]
+    assert "+line seven:" in blocked
+    assert "Successfully wrote" in written
+
+
+def test_two_sessions_do_not_write_over_each_other(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    write = call("write", path="a.txt", content="mine\n")
+    script = [
+        call("read", path="a.txt"),
+        "read",
+        call("read", path="a.txt"),
+        edit(7, "line seven:"),
+        "edited",
+        write,
+        "refused",
+    ]
+    model = pi.serve(script)
+    first, second = pi.rpc(foredeck=True), pi.rpc(foredeck=True)
+    first.prompt("read it")
+    second.prompt("edit it")
+    first.prompt("write it")
+    assert model.violations == []
+    assert "+line seven:" in results(model.requests[-1])[-1]
+    assert (pi.repo / "a.txt").read_text() == CHANGED
+
+
+@one_version
+def test_without_it_pi_writes_at_once(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    write = call("write", path="a.txt", content="mine\n")
+    model = pi.serve([call("read", path="a.txt"), after(save(pi, CHANGED), write), "done"])
+    assert pi.print("go", foredeck=True, environment={"FOREDECK_GUARD": "off"}).code == 0
+    assert model.violations == []
+    assert (pi.repo / "a.txt").read_text() == "mine\n"
