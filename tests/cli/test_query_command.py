@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from foredeck.cli.main import main
+from foredeck.model.documents import ToolcallDocument
+from foredeck.model.records import TurnDocument, by_foredeck
 from foredeck.xtdb.database.adapter import open_xtdb
 from foredeck.xtdb.node.folder import NodeFolder
 from foredeck.xtdb.node.process import private_node
@@ -69,6 +71,54 @@ def test_rows(ask: Any) -> None:
     by_type = "[:find ?e :in ?t :where [?e :foredeck/type ?t]]"
     assert ask(by_type, "note")[1]["rows"] == [["foredeck/doc/a"]]
     assert ask(by_type, "nothing")[1]["rows"] == []
+
+
+LEADS = """[[(leads [?b] ?a) [?b :links/names ?key] [?a :links/references ?key]]
+ [(leads [?c] ?a) [?c :links/names ?key] [?b :links/references ?key]
+                  [(!= ?b ?c)] (leads ?b ?a)]]"""
+LEADING = f"""{{:find [(pull ?a [:links/source_path])] :in [?path]
+ :where [[?b :links/source_path ?path] (leads ?b ?a)] :rules {LEADS}}}"""
+TOUCHED = """{:find [?turn ?path] :where [[?turn :links/toolcall_ids ?call]
+ [?call :links/file_refs ?file] [?file :links/source_path ?path]]}"""
+READERS = """{:find [?call] :in [?path] :where [[?file :links/source_path ?path]
+ [?file :links/names ?key] [?call :links/references ?key] [?call :links/type "toolcall"]]}"""
+
+
+@pytest.fixture(scope="module")
+def linked(node: NodeFolder) -> None:
+    """Notes in a circle, in a namespace of their own, and a call that touched one."""
+    running = node.running()
+    assert running is not None
+    with closing(open_xtdb(running.url, token=node.token(), namespace="links")) as store:
+        store.commit(
+            batch(
+                file("/v/a.md", "# First\n[[Second]]", file_type="md"),
+                file("/v/b.md", "# Second\n[c](c.md)" + "\nlong" * 500, file_type="md"),
+                file("/v/c.md", "[[a]] and [[c]]", file_type="md"),
+                file("/v/d.md", "[[nowhere]] [[First]]", file_type="md"),
+            )
+        )
+        touched = store.query("file", {"source.path": "/v/b.md"})[0].id
+        call = ToolcallDocument(id="c1", tool="read", file_refs=[touched], provenance=by_foredeck())
+        turn = TurnDocument(id="turn:s:1", session="s", toolcall_ids=["c1"])
+        store.commit(batch(call.seal(), turn.seal()))
+
+
+@pytest.mark.usefixtures("linked")
+def test_links_are_followed_through_cycles(ask: Any) -> None:
+    def rows(query: str, *values: str) -> Any:
+        code, told = ask(query, *values, "--set", "xtdb.namespace=links")
+        assert code == 0
+        return sorted(told["rows"], key=str)
+
+    paths = [f"/v/{name}.md" for name in "abcd"]
+    for path in paths[:3]:
+        told = [row for (row,) in rows(LEADING, path)]
+        found = {row["links/source_path"] for row in told if row}  # a call has no path
+        assert found == set(paths)
+
+    assert rows(TOUCHED) == [["links/doc/turn:s:1", "/v/b.md"]]
+    assert rows(READERS, "/v/b.md") == [["links/doc/c1"]]
 
 
 def test_a_reached_limit_is_reported(

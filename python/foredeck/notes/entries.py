@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.model.documents import Fields
+from foredeck.model.sources import filesystem_source
 from foredeck.notes.fields import REFERENCE_FIELDS, ReferenceField
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.names import (
@@ -74,16 +75,16 @@ def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntr
 
 
 def _file(id: str, fields: Fields, text: str | None) -> GraphEntry:
-    source = fields["source"]
-    filesystem, path = source["filesystemId"], source["path"]
-    gone, moved_to = fields["state"] == "deleted", fields.get("moved_to")
+    binding = filesystem_source(fields)
+    filesystem, path = (None, None) if binding is None else (binding.filesystemId, binding.path)
+    gone, moved_to = fields.get("state") == "deleted", fields.get("moved_to")
     parsed = None if text is None else parse_note(text)
     names = [Name(exact_key(id), Rank.EXACT, id)]
     if not gone:
         names.append(_word(id, Rank.ID))
-    if not gone or moved_to:
+    if filesystem is not None and path is not None and (moved_to or not gone):
         names += names_of_path(filesystem, path)
-    title = path.rpartition("/")[2]
+    title = (path or f"file {id}").rpartition("/")[2]
     if parsed is not None:
         title = parsed.title or title.rpartition(".")[0]
         titles = dict.fromkeys(word for word in (parsed.title, *parsed.aliases) if word)

@@ -2,7 +2,7 @@
 
 - One document per object holds its newest version; XTDB keeps the older ones. All fields stand
   in it as one JSON text (XTDB would index every element of every list), and beside it the few
-  that are looked up. Content of some length is a blob.
+  that are looked up or lead to other objects. Content of some length is a blob.
 - One document per blob, in the same transaction.
 - One document per transaction: its token and time, its place in the order in which transactions
   came in, and the versions that it brought. It makes a transaction idempotent, too.
@@ -26,6 +26,7 @@ from foredeck.model.canonical import encode_text, json_text
 from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.xtdb.database.client import Doc
+from foredeck.xtdb.database.links import link_attributes
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
 
 INLINE_BYTES = 512
@@ -137,12 +138,18 @@ class StoredVersion:
         fields = LazyFields(read_fields, self.text)
         return Head(fields["id"] if id is None else id, self.type, self.token, self.time_ms, fields)
 
-    def to_doc(self, names: XtdbNames, eid: str, fields: Mapping[str, Any]) -> Doc:
-        """As XTDB holds it while it is the newest."""
+    def to_doc(
+        self, names: XtdbNames, eid: str, fields: Mapping[str, Any], links: Doc | None = None
+    ) -> Doc:
+        """As XTDB holds it while it is the newest.
+
+        `links`: the attributes of `links.py`, where `fields` are without their content.
+        """
         doc = self._common(names, eid)
         doc[names.attribute("type")] = lookup_value(self.type)
         doc[names.attribute("identity")] = fields["identity_hash"]
         doc[names.attribute("born")] = self.born
+        doc.update(link_attributes(names, fields) if links is None else links)
         doc.update(names.attributes(fields))
         doc[names.attribute("irregular")] = self.irregular
         return doc

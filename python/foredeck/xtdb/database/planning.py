@@ -21,6 +21,7 @@ from foredeck.xtdb.database.documents import (
     write_blob,
     write_fields,
 )
+from foredeck.xtdb.database.links import standing_links
 from foredeck.xtdb.database.names import XtdbNames
 from foredeck.xtdb.database.reading import XtdbReader
 
@@ -230,8 +231,9 @@ class CommitPlanner:
         plan.puts.append(late.to_late_doc(self._names, eid, self._names.document(document.id)))
         if not head.version.irregular:
             marked = replace(head.version, irregular=True)
-            doc = marked.to_doc(self._names, self._names.document(document.id), marked.fields)
-            plan.puts.append(doc)
+            newest = self._names.document(document.id)
+            links = standing_links(self._names, self._reader.client.entity(newest))
+            plan.puts.append(marked.to_doc(self._names, newest, marked.fields, links))
             plan.heads[document.id] = KnownHead(marked, head.identity_hash)
 
     def _put(self, plan: CommitPlan, version: StoredVersion, document: Prepared) -> None:
