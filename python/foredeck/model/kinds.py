@@ -18,6 +18,7 @@ from foredeck.model.records import (
     NicknameDocument,
     TurnDocument,
 )
+from foredeck.model.tasks import ClaimDocument, TaskDocument
 from foredeck.model.user_objects import UserDocument
 
 KINDS: dict[str, type[Document]] = {
@@ -33,6 +34,8 @@ KINDS: dict[str, type[Document]] = {
     "nickname": NicknameDocument,
     "call": CallDocument,
     "forgotten": ForgottenDocument,
+    "task": TaskDocument,
+    "claim": ClaimDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 

@@ -194,5 +194,16 @@ class LocalStore(Store, Protocol):
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines write to the same database."""
+
+    def commit_for_all(self, batch: Batch) -> Token:
+        """As `commit`, but `expect` is decided where all machines meet, by the database itself.
+
+        Raises `StoreUnavailable` while that is away. Where it stopped answering in between, it may
+        have been written all the same: a later read tells.
+        """
+
     def lineage(self) -> Lineage:
         """What a follower of changes must find as it left it, or else starts over."""

@@ -121,6 +121,15 @@ class SqliteStore:
         with self._translated(), writing(self._db, blobs) as new_blobs:
             return self._write(batch, versions, new_blobs, origin)
 
+    @property
+    def is_shared(self) -> bool:
+        """See `LocalStore.is_shared`."""
+        return False
+
+    def commit_for_all(self, batch: Batch) -> Token:
+        """See `LocalStore.commit_for_all`: here everybody meets in this file."""
+        return self.commit(batch)
+
     def commit_all(self, transactions: Sequence[tuple[Origin, Batch]]) -> None:
         """Write transactions of another store in this order, all or none.
 

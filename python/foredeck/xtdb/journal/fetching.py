@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from foredeck.errors import StoreUnavailable
+from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
@@ -90,6 +90,35 @@ class Fetcher:
             (origin,) = self._copy.transactions([latest])
             self._for_incoming().commit(Batch(blobs=found), origin=origin)
         return found
+
+    def commit(self, batch: Batch) -> Token:
+        """Write to XTDB itself, then here. Raises `Conflict` where `batch.expect` does not hold
+        there, with what others wrote meanwhile brought here; `StoreUnavailable` where it is away.
+        """
+
+        def write(remote: XtdbStore) -> Origin | Conflict:
+            try:
+                (origin,) = remote.transactions([remote.commit(batch)])
+            except Conflict as error:
+                self._learn(remote, [*batch.expect])
+                return error
+            return origin
+
+        written = self._ask(write)
+        if written is None:
+            raise StoreUnavailable("XTDB is away: it has to decide this, and was not reached")
+        if isinstance(written, Conflict):
+            raise written
+        self._for_incoming().commit(Batch(batch.puts, batch.blobs), origin=written)
+        return written.token
+
+    def _learn(self, remote: XtdbStore, ids: Sequence[str]) -> None:
+        """Bring the newest versions of documents that others have changed a moment ago."""
+        heads = remote.heads(ids).values()
+        self._missing.add(Change(head.token, head.time_ms, head.id, head.type) for head in heads)
+        if wanted := self._missing.of_documents(ids):
+            found = _by_transaction(remote.versions(wanted))
+            self._for_incoming().commit_all(found)
 
     def close(self) -> None:
         """Let go of XTDB and of the file."""

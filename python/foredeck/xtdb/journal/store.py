@@ -40,6 +40,8 @@ D = TypeVar("D", bound=Document)
 
 PATIENCE = 2.0
 """How many seconds the first read of an engine waits to learn what others have written."""
+DELIVERY_PATIENCE = 5.0
+"""How many seconds a commit that XTDB itself decides waits for what was written before it."""
 CLOSE_SECONDS = 1.5
 """How long closing waits for what is on its way to XTDB."""
 _IDLE_CLOSE_SECONDS = 0.3
@@ -161,6 +163,24 @@ class JournaledStore:
         self._worker.note_use()
         self._worker.wake()
         return token
+
+    @property
+    def is_shared(self) -> bool:
+        """See `LocalStore.is_shared`."""
+        return self._link.shared
+
+    def commit_for_all(self, batch: Batch) -> Token:
+        """See `LocalStore.commit_for_all`. What this machine wrote before is delivered first,
+        since the batch may build on it. Waits some seconds for that, and for the answer."""
+        if not self._link.shared:
+            return self.commit(batch)
+        self.start()
+        self._settle()
+        if not self._worker.wait_for_delivery(self._queue, DELIVERY_PATIENCE):
+            raise StoreUnavailable(
+                "XTDB is away, or does not keep up with what this machine writes"
+            )
+        return self._fetcher.commit(batch)
 
     # Reading
 

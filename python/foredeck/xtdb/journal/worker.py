@@ -18,7 +18,7 @@ from foredeck.store.protocol import Notify
 from foredeck.xtdb.journal.delivering_copy import DeliveringCopy
 from foredeck.xtdb.journal.following import check_kept, follow
 from foredeck.xtdb.journal.link import Link
-from foredeck.xtdb.journal.queue import JournalBounds, JournalEntry
+from foredeck.xtdb.journal.queue import DeliveryQueue, JournalBounds, JournalEntry
 
 if TYPE_CHECKING:
     from foredeck.xtdb.database.adapter import XtdbStore
@@ -33,6 +33,7 @@ _MOST_HELD = 0.25
 _POLL_S = 1.0
 _HEALTH_S = 5.0
 _PAGE = 20
+_DELIVERY_LOOK_S = 0.01
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
 _NOTIFY_AFTER_S = 2.0
 """How long XTDB does not answer before the user is told: a node that restarts takes less."""
@@ -85,6 +86,17 @@ class Worker:
         with self._changed:
             self._changed.wait_for(lambda: self._has_followed or self.away, seconds)
             return self._has_followed
+
+    def wait_for_delivery(self, queue: DeliveryQueue, seconds: float) -> bool:
+        """Wait until XTDB has all that was committed before; whether it has."""
+        deadline = time.monotonic() + seconds
+        newest = queue.newest()
+        self.wake()
+        while queue.waiting_up_to(newest):
+            if self.away or time.monotonic() > deadline:
+                return False
+            time.sleep(_DELIVERY_LOOK_S)
+        return not self.away
 
     @property
     def outage(self) -> StoreError | None:

@@ -1,0 +1,103 @@
+"""The task that a session works on: what is said from now on belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from foredeck.errors import StoreError
+from foredeck.model.tasks import TaskDocument
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, LocalStore
+from foredeck.tasks.claiming import LEASE_MS, Actor
+from foredeck.tasks.provisional import pending_claim
+from foredeck.tasks.task import Task, task_of
+from foredeck.tasks.wording import clipped
+
+_MOST_DESCRIPTION = 400
+_CLIPPED = 4
+
+
+class ActiveTask:
+    """The task that a session has claimed last, for as long as three things hold: it was claimed,
+    by this session and by no other since, and it is in progress."""
+
+    def __init__(self, store: LocalStore, session: str, clock: Callable[[], int] = now_ms) -> None:
+        """Looks in the store for what the session had claimed before."""
+        self._store = store
+        self._session = session
+        self._now_ms = clock
+        self._id = self._claimed_last()
+
+    def set(self, id: str) -> None:
+        """The session has claimed this one."""
+        self._id = id
+
+    def id(self) -> str | None:
+        """Its id, for what is stored now; None where no task is active. Renews the claim's lease
+        where half of it is over. Never raises: what is stored does not depend on this."""
+        if self._id is None:
+            return None
+        try:
+            task = self.task()
+            if task is not None:
+                self._renew(task)
+        except StoreError:
+            return None
+        return None if task is None else task.id
+
+    def task(self) -> Task | None:
+        """The task itself. Raises `StoreError` where it cannot be read."""
+        head = None if self._id is None else self._store.head(self._id)
+        if head is None:
+            return None
+        task = task_of(head)
+        if task.session == self._session and task.status == "in_progress":
+            return task
+        is_free = task.status == "open" or not task.is_held(self._now_ms())
+        provisional = pending_claim(self._store, self._session) == task.id
+        return task if provisional and is_free and not task.is_closed else None
+
+    def description(self) -> str | None:
+        """Its description. Raises `StoreError` where it cannot be read."""
+        document = None if self._id is None else self._store.get(self._id, TaskDocument)
+        return None if document is None else document.content
+
+    def _claimed_last(self) -> str | None:
+        found = self._store.query("task", {"session": self._session, "status": "in_progress"})
+        tasks = sorted(map(task_of, found), key=lambda task: (task.claimed_ms or 0, task.id))
+        return tasks[-1].id if tasks else pending_claim(self._store, self._session)
+
+    def _renew(self, task: Task) -> None:
+        now = self._now_ms()
+        if task.session != self._session or task.lease_ms is None:
+            return
+        if task.lease_ms - now > LEASE_MS / 2 or (self._store.is_shared and task.lease_ms <= now):
+            return  # Where others could have claimed it, only the database may say it is renewed.
+        document = self._store.get(task.id, TaskDocument, task.token)
+        assert document is not None
+        actor = Actor(self._session)
+        document.lease_ms = actor.lease_ms(now)
+        self._store.commit(Batch(puts=[document.seal()], expect={task.id: task.token}))
+
+
+class ActiveTaskSection:
+    """The session's active task in the head."""
+
+    name = "active task"
+
+    def __init__(self, active: ActiveTask, name_of: Callable[[str], str]) -> None:
+        """`name_of`: what a task is called, by its id."""
+        self._active = active
+        self._name_of = name_of
+
+    def text(self, limit: int) -> str:
+        """The task, and its description as far as there is room."""
+        task = self._active.task()
+        if task is None:
+            return ""
+        line = f"{self._name_of(task.id)} P{task.priority}: {task.title}"
+        if len(line) > limit:
+            return ""
+        room = min(limit - len(line) - 1, _MOST_DESCRIPTION)
+        description = clipped(self._active.description() or "", max(room, _CLIPPED))
+        return f"{line}\n{description}" if description and len(description) <= room else line

@@ -1,0 +1,214 @@
+"""All tasks of a project in memory, kept in step with the store, and what follows from them.
+
+What is claimable is worked out when a task changes, not when somebody asks: of ten thousand tasks
+few change at a time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+
+from foredeck.store.protocol import Head, Lineage, LocalStore, Token
+from foredeck.tasks.names import TaskNames
+from foredeck.tasks.task import Task, task_of
+
+_PAGE = 1_000
+
+
+class Board:
+    """The tasks of one project. `refresh` takes in what has come since."""
+
+    def __init__(self, store: LocalStore, project: str) -> None:
+        self.project = project
+        self.names = TaskNames()
+        self._store = store
+        self._tasks: dict[str, Task] = {}
+        self._waiting: dict[str, set[str]] = {}
+        """By task: those that wait for it."""
+        self._children: dict[str, set[str]] = {}
+        self._free: list[tuple[int, int, str]] = []
+        """The open tasks that wait for nothing, in the order of `ready`."""
+        self._blocked: set[str] = set()
+        """Open tasks that wait for others."""
+        self._in_progress: set[str] = set()
+        self._position: Token | None = None
+        self._lineage: Lineage | None = None
+
+    # In step with the store
+
+    def refresh(self) -> None:
+        """Take in what was written since the last time, by whomever."""
+        # Asks for nothing, but brings what other machines wrote into the local copy.
+        self._store.query("task", {"project": self.project}, limit=0)
+        lineage = self._store.lineage()
+        if self._lineage != lineage:
+            self._load()
+            self._lineage = lineage
+            return
+        ids: dict[str, None] = {}
+        while changes := self._store.changes_since(self._position, limit=_PAGE):
+            ids.update((change.id, None) for change in changes if change.type == "task")
+            self._position = changes[-1].token
+        self._take(self._store.heads(ids).values())
+
+    def _load(self) -> None:
+        # The position first: what comes in between is read twice, and nothing is missed.
+        self._position = self._store.latest()
+        self._tasks.clear()
+        self._waiting.clear()
+        self._children.clear()
+        self._free.clear()
+        self._blocked.clear()
+        self._in_progress.clear()
+        self.names = TaskNames()
+        self._take(self._store.query("task", {"project": self.project}))
+
+    def _take(self, heads: Iterable[Head]) -> None:
+        touched: dict[str, None] = {}
+        for head in heads:
+            if head.fields.get("project") == self.project:
+                touched |= self._put(task_of(head))
+        for id in touched:
+            self._place(id)
+
+    def _put(self, task: Task) -> dict[str, None]:
+        """Hold a task in place of what was known of it; the tasks whose place may change."""
+        before = self._tasks.get(task.id)
+        touched = dict.fromkeys((task.id, *self._waiting.get(task.id, ())))
+        if before is not None:
+            self._unplace(before)
+            for blocked, blocker in _waits(before):
+                self._waiting.get(blocker, set()).discard(blocked)
+                touched[blocked] = None
+            for parent in before.on("parent-child"):
+                self._children.get(parent, set()).discard(task.id)
+        self._tasks[task.id] = task
+        self.names.add(task.id)
+        for blocked, blocker in _waits(task):
+            self._waiting.setdefault(blocker, set()).add(blocked)
+            touched[blocked] = None
+        for parent in task.on("parent-child"):
+            self._children.setdefault(parent, set()).add(task.id)
+        return touched
+
+    def _unplace(self, task: Task) -> None:
+        at = bisect_left(self._free, task.order)
+        if at < len(self._free) and self._free[at] == task.order:
+            del self._free[at]
+        self._blocked.discard(task.id)
+        self._in_progress.discard(task.id)
+
+    def _place(self, id: str) -> None:
+        task = self._tasks.get(id)
+        if task is None:
+            return
+        self._unplace(task)
+        if task.status == "in_progress":
+            self._in_progress.add(id)
+        elif task.status == "open":
+            if any(True for _ in self.open_blockers(task)):
+                self._blocked.add(id)
+            else:
+                insort(self._free, task.order)
+
+    # Questions
+
+    def known_name(self, id: str) -> str:
+        """What a task is called, with the tasks read if they were not yet."""
+        if self._lineage is None:
+            self.refresh()
+        return self.names.name(id)
+
+    def get(self, id: str) -> Task | None:
+        """A task by its id."""
+        return self._tasks.get(id)
+
+    def all(self) -> list[Task]:
+        """All tasks, by priority, then age."""
+        return sorted(self._tasks.values(), key=lambda task: task.order)
+
+    def ready(self, limit: int, now_ms: int) -> list[Task]:
+        """The tasks that can be claimed, by priority, then age; `limit` of them.
+
+        Among them those that somebody has claimed whose claim has ended.
+        """
+        lapsed = sorted(task.order for task in self._lapsed(now_ms))
+        orders = sorted([*self._free[:limit], *lapsed[:limit]])
+        return [self._tasks[id] for _, _, id in orders[:limit]]
+
+    def counts(self, now_ms: int) -> tuple[int, int]:
+        """How many tasks can be claimed, and how many open ones wait for others."""
+        return len(self._free) + len(list(self._lapsed(now_ms))), len(self._blocked)
+
+    def in_progress(self) -> list[Task]:
+        """The tasks that somebody has claimed, by priority, then age."""
+        return sorted((self._tasks[id] for id in self._in_progress), key=lambda task: task.order)
+
+    def children(self, id: str) -> list[Task]:
+        """The parts of a task, by priority, then age."""
+        return self._sorted(self._children.get(id, ()))
+
+    def open_blockers(self, task: Task) -> Iterator[Task]:
+        """What must be closed before a task is begun: what blocks it, and its own parts."""
+        for id in (*task.on("blocks"), *sorted(self._children.get(task.id, ()))):
+            blocker = self._tasks.get(id)
+            if blocker is not None and not blocker.is_closed:
+                yield blocker
+
+    def blocked_by(self, id: str) -> list[Task]:
+        """The tasks that name this one as what blocks them."""
+        named = self._waiting.get(id, ())
+        return [t for t in self._sorted(named) if id in t.on("blocks") and not t.is_closed]
+
+    def referring(self, id: str, relation: str) -> list[Task]:
+        """The tasks that name this one with a relation."""
+        return [t for t in self.all() if id in t.on(relation)]
+
+    def waits_for(self, id: str) -> list[str]:
+        """The tasks that must be closed before one can be, in a fixed order, closed ones too."""
+        task = self._tasks.get(id)
+        if task is None:
+            return []
+        return [*task.on("blocks"), *sorted(self._children.get(id, ()))]
+
+    def _lapsed(self, now_ms: int) -> Iterator[Task]:
+        for id in self._in_progress:
+            task = self._tasks[id]
+            if not task.is_held(now_ms) and not any(True for _ in self.open_blockers(task)):
+                yield task
+
+    def _sorted(self, ids: Iterable[str]) -> list[Task]:
+        known = (self._tasks[id] for id in ids if id in self._tasks)
+        return sorted(known, key=lambda task: task.order)
+
+
+def _waits(task: Task) -> Iterator[tuple[str, str]]:
+    """Pairs of the task that waits and the one it waits for: an epic waits for its parts."""
+    for dependency in task.dependencies:
+        if dependency.relation == "blocks":
+            yield task.id, dependency.on
+        elif dependency.relation == "parent-child":
+            yield dependency.on, task.id
+
+
+def cycle(board: Board, waiting: str, on: str) -> list[str] | None:
+    """The way from `on` back to `waiting`, if there is one: what `waiting` waiting for `on` would
+    make a circle, which nobody could begin. Begins and ends with `waiting`."""
+    if waiting == on:
+        return [waiting, waiting]
+    came_from: dict[str, str] = {on: waiting}
+    pending = [on]
+    while pending:
+        here = pending.pop()
+        for there in board.waits_for(here):
+            if there == waiting:
+                path = [waiting]
+                while here != waiting:
+                    path.append(here)
+                    here = came_from[here]
+                return [waiting, *reversed(path)]
+            if there not in came_from:
+                came_from[there] = here
+                pending.append(there)
+    return None

@@ -1,0 +1,89 @@
+"""Who may claim a task, and for how long a claim holds.
+
+A claim by a session is a lease. It ends when the session does, or after two hours in which the
+session did nothing; while the session works it is renewed. A claim by a person holds until it is
+released. After its end the task stays in progress, and the session that had it may go on with it,
+until another claims it. One that still waits for other tasks, or is closed, nobody can claim.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from foredeck.tasks.board import Board
+from foredeck.tasks.task import Task
+
+LEASE_MS = 2 * 3_600_000
+_SHORT = 8
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something to a task. `session`: the agent's, or the one that a person sits at;
+    None on the command line. `name`: the person's, None for an agent."""
+
+    session: str | None
+    name: str | None = None
+
+    @property
+    def generator(self) -> Literal["agent", "human"]:
+        """For the provenance of what this one writes."""
+        return "agent" if self.name is None else "human"
+
+    @property
+    def origin(self) -> str:
+        """As `generator`."""
+        return self.session or self.name or "foredeck"
+
+    @property
+    def assignee(self) -> str:
+        """Who works on what this one claims."""
+        return self.session or self.name or "somebody"
+
+    def lease_ms(self, now_ms: int) -> int | None:
+        """Until when a claim holds that is made now."""
+        return None if self.session is None else now_ms + LEASE_MS
+
+
+def is_own(task: Task, actor: Actor) -> bool:
+    """Whether the claim of a task, held or ended, is this one's."""
+    return task.status == "in_progress" and task.assignee == actor.assignee
+
+
+def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
+    """Why a task cannot be claimed, and what to do instead; None where it can."""
+    name = board.names.name(task.id)
+    if task.is_closed:
+        reason = f" ({task.close_reason})" if task.close_reason else ""
+        return f'{name} is closed{reason}. To work on it again, update it with status "open" first.'
+    if is_own(task, actor):
+        return None
+    if task.is_held(now_ms):
+        until = "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
+        return f"Already claimed by {holder(task)}{until}. Take another: task-query ready."
+    if blockers := list(board.open_blockers(task)):
+        named = "; ".join(f"{board.names.name(t.id)} {t.title}" for t in blockers[:_MOST_NAMED])
+        more = len(blockers) - _MOST_NAMED
+        rest = f"; and {more} more" if more > 0 else ""
+        return f"Task is blocked by open dependencies: {named}{rest}. Do these first."
+    return None
+
+
+def holder(task: Task) -> str:
+    """Who has claimed a task, in words."""
+    if task.session is not None:
+        return f"session {short(task.session)}"
+    return task.assignee or "somebody"
+
+
+def short(session: str) -> str:
+    """A session's id as a line shows it: the start of it, which the command line takes."""
+    return session[:_SHORT]
+
+
+def moment(time_ms: int) -> str:
+    """A time to the minute: `2026-05-03 14:05 UTC`."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")

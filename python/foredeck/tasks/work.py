@@ -1,0 +1,287 @@
+"""What is done with tasks: made, claimed, closed, changed, connected. Refusals are `ToolError`s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.errors import StoreUnavailable, ToolError
+from foredeck.model.tasks import (
+    CloseReason,
+    Relation,
+    TaskDependency,
+    TaskDocument,
+    TaskLink,
+    TaskType,
+)
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import LocalStore
+from foredeck.tasks.board import Board, cycle
+from foredeck.tasks.claiming import Actor, is_own, refusal
+from foredeck.tasks.names import Ambiguous, mint
+from foredeck.tasks.provisional import note_claim, pending_claim
+from foredeck.tasks.task import Task
+from foredeck.tasks.writing import TaskWriter
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """What a new task begins with. `dependencies` by id, `parent` too."""
+
+    title: str
+    description: str | None = None
+    priority: int = 2
+    task_type: TaskType = "task"
+    labels: tuple[str, ...] = ()
+    parent: str | None = None
+    blocked_by: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What became of a claim. `provisional`: the database that decides is away; `again`: the
+    session had it already."""
+
+    task: Task
+    provisional: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a provisional claim; `because` says why it was lost, None where it was won."""
+
+    task: Task
+    because: str | None
+
+
+class TaskWork:
+    """The tasks of one project, as one `actor` works on them."""
+
+    def __init__(
+        self,
+        store: LocalStore,
+        project: str,
+        actor: Actor,
+        clock: Callable[[], int] = now_ms,
+        board: Board | None = None,
+    ) -> None:
+        self.board = board or Board(store, project)
+        self.actor = actor
+        self.now_ms = clock
+        self._store = store
+        self._writer = TaskWriter(store, self.board, actor, clock)
+
+    @property
+    def away(self) -> bool:
+        """Whether the last change is on this machine alone so far."""
+        return self._writer.away
+
+    def find(self, name: str) -> Task:
+        """The task that a name means. Raises `ToolError`."""
+        found = self.board.names.find(name)
+        if isinstance(found, Ambiguous):
+            tasks = [t for id in found.ids if (t := self.board.get(id)) is not None]
+            named = "; ".join(f"{self.name(t)} {t.title}" for t in tasks[:_MOST_NAMED])
+            raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
+        task = None if found is None else self.board.get(found)
+        if task is None:
+            raise ToolError(f"Task not found: {name}. task-query list shows all, search finds one.")
+        return task
+
+    def name(self, task: Task) -> str:
+        """What a task is called."""
+        return self.board.names.name(task.id)
+
+    def description(self, task: Task) -> str | None:
+        """A task's description, loaded."""
+        stored = self._store.get(task.id, TaskDocument, task.token)
+        return None if stored is None else stored.content
+
+    # Changes
+
+    def create(self, new: NewTask) -> Task:
+        """Make a task."""
+        now = self.now_ms()
+        dependencies = [TaskDependency(on=on) for on in new.blocked_by]
+        if new.parent is not None:
+            dependencies.append(TaskDependency(on=new.parent, relation="parent-child"))
+            self._check_open_epic(new.parent)
+        document = TaskDocument(
+            id=mint(self.board.names.is_taken, now),
+            project=self.board.project,
+            title=new.title,
+            content=new.description,
+            priority=new.priority,
+            task_type=new.task_type,
+            labels=list(new.labels),
+            dependencies=dependencies,
+            metadata=new.metadata,
+            created_ms=now,
+            updated_ms=now,
+            provenance=self._writer.provenance(),
+        )
+        return self._writer.new(document)
+
+    def claim(self, id: str) -> Claimed:
+        """Take a task to work on it. Whoever is first has it, on whatever machine."""
+        again = False
+
+        def edit(document: TaskDocument, task: Task) -> None:
+            nonlocal again
+            now = self.now_ms()
+            if why := refusal(self.board, task, self.actor, now):
+                raise ToolError(why)
+            again = is_own(task, self.actor)
+            document.status = "in_progress"
+            document.assignee, document.session = self.actor.assignee, self.actor.session
+            document.claimed_ms, document.lease_ms = now, self.actor.lease_ms(now)
+
+        try:
+            task = self._writer.change(id, edit, needs_database=True)
+        except StoreUnavailable:
+            return self._claim_provisionally(id)
+        if self.actor.session is not None and pending_claim(self._store, self.actor.session):
+            note_claim(self._store, self.actor.session, id, "dropped", self.now_ms())
+        return Claimed(task, again=again)
+
+    def _claim_provisionally(self, id: str) -> Claimed:
+        task, session = self._known(id), self.actor.session
+        if not self._store.is_shared or session is None:
+            raise ToolError(
+                "The database is away and has to decide who gets a task: try again when it is back."
+            )
+        note_claim(self._store, session, id, "pending", self.now_ms())
+        return Claimed(task, provisional=True)
+
+    def settle(self) -> Settled | None:
+        """Bring a provisional claim to its end, if there is one and the database answers."""
+        session = self.actor.session
+        id = None if session is None else pending_claim(self._store, session)
+        if session is None or id is None or self._store.trouble or self.board.get(id) is None:
+            return None
+        because = None
+        try:
+            if self.claim(id).provisional:
+                return None
+        except ToolError as error:
+            because = str(error)
+        note_claim(self._store, session, id, "lost" if because else "won", self.now_ms())
+        return Settled(self._known(id), because)
+
+    def close(self, id: str, reason: CloseReason, summary: str) -> Task:
+        """End a task."""
+
+        def edit(document: TaskDocument, task: Task) -> None:
+            name = self.name(task)
+            if task.is_closed:
+                raise ToolError(f"{name} is closed already ({task.close_reason}).")
+            if task.is_held(self.now_ms()) and not is_own(task, self.actor) and self._is_agent:
+                raise ToolError(refusal(self.board, task, self.actor, self.now_ms()) or "")
+            parts = [p for p in self.board.children(id) if not p.is_closed]
+            if parts and reason == "completed":
+                named = "; ".join(f"{self.name(p)} {p.title}" for p in parts[:_MOST_NAMED])
+                raise ToolError(f"{name} has open parts: {named}. Close these first.")
+            now = self.now_ms()
+            document.status, document.close_reason = "closed", reason
+            document.summary, document.closed_ms = summary, now
+            document.lease_ms = None
+            if document.assignee is None:
+                document.assignee, document.session = self.actor.assignee, self.actor.session
+
+        return self._writer.change(id, edit)
+
+    def update(self, id: str, fields: dict[str, Any]) -> Task:
+        """Change fields of a task; `status` is `open` for releasing or reopening it."""
+
+        def edit(document: TaskDocument, task: Task) -> None:
+            held = task.is_held(self.now_ms()) and not is_own(task, self.actor)
+            if held and self._is_agent and "status" in fields:
+                raise ToolError(refusal(self.board, task, self.actor, self.now_ms()) or "")
+            for name, value in fields.items():
+                setattr(document, name, value)
+            if "status" in fields:
+                document.assignee = document.session = None
+                document.claimed_ms = document.lease_ms = None
+                document.closed_ms = document.close_reason = None
+
+        return self._writer.change(id, edit)
+
+    def connect(self, id: str, on: str, relation: Relation, *, add: bool = True) -> Task:
+        """Say, or no longer say, what a task has to do with another one."""
+        wanted = TaskDependency(on=on, relation=relation)
+
+        def edit(document: TaskDocument, task: Task) -> None:
+            if not add:
+                if wanted not in document.dependencies:
+                    raise ToolError(self._not_connected(task, on, relation))
+                document.dependencies.remove(wanted)
+                return
+            if id == on:
+                raise ToolError(f"{self.name(task)} cannot depend on itself.")
+            self._check_circle(id, on, relation)
+            if relation == "parent-child":
+                self._check_open_epic(on)
+                document.dependencies = [
+                    d for d in document.dependencies if d.relation != "parent-child"
+                ]
+            if wanted not in document.dependencies:
+                document.dependencies.append(wanted)
+
+        # The other task must not have changed either: of several changes that close a circle
+        # together, the last to come finds that.
+        return self._writer.change(id, edit, together=(on,))
+
+    def link(self, id: str, link: TaskLink, *, add: bool = True) -> Task:
+        """Connect a message or object to a task."""
+
+        def edit(document: TaskDocument, _task: Task) -> None:
+            others = [k for k in document.links if (k.object, k.part) != (link.object, link.part)]
+            document.links = [*others, link] if add else others
+
+        return self._writer.change(id, edit)
+
+    def end_leases(self) -> None:
+        """The session ends: others may claim what it had claimed."""
+        for task in self.board.in_progress():
+            if is_own(task, self.actor) and task.is_held(self.now_ms()):
+                self._writer.change(task.id, self._end_lease)
+
+    def _end_lease(self, document: TaskDocument, task: Task) -> None:
+        if is_own(task, self.actor):
+            document.lease_ms = self.now_ms()
+
+    # Checks
+
+    @property
+    def _is_agent(self) -> bool:
+        return self.actor.generator == "agent"
+
+    def _known(self, id: str) -> Task:
+        task = self.board.get(id)
+        assert task is not None
+        return task
+
+    def _check_circle(self, id: str, on: str, relation: Relation) -> None:
+        if relation not in ("blocks", "parent-child"):
+            return
+        waiting, waited_for = (id, on) if relation == "blocks" else (on, id)
+        if path := cycle(self.board, waiting, waited_for):
+            named = " waits for ".join(self.board.names.name(step) for step in path)
+            raise ToolError(f"That would make a circle, in which nothing could begin: {named}.")
+
+    def _check_open_epic(self, parent: str) -> None:
+        epic = self._known(parent)
+        if epic.is_closed:
+            name = self.name(epic)
+            raise ToolError(f'{name} is closed. Update it with status "open", or choose another.')
+
+    def _not_connected(self, task: Task, on: str, relation: str) -> str:
+        there = [f"{d.relation} {self.board.names.name(d.on)}" for d in task.dependencies]
+        known = f" It has: {', '.join(there)}." if there else ""
+        other = self.board.names.name(on)
+        return f"{self.name(task)} has no dependency {relation} on {other}.{known}"

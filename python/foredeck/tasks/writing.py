@@ -1,0 +1,97 @@
+"""New versions of tasks, each by compare-and-put on what was read before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from foredeck.errors import Conflict, StoreUnavailable, ToolError
+from foredeck.model.documents import Provenance
+from foredeck.model.tasks import TaskDocument
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, LocalStore, Token
+from foredeck.tasks.board import Board
+from foredeck.tasks.claiming import Actor
+from foredeck.tasks.task import Task
+
+_ATTEMPTS = 20
+"""As often as others may be faster: each time one of them has made a change."""
+
+Edit = Callable[[TaskDocument, Task], None]
+"""Changes a task's next version. Given with it: the task as it is. Raises `ToolError`."""
+
+
+@dataclass
+class TaskWriter:
+    """Writes for one `actor` into the project of `board`.
+
+    `away` says whether the last change is only on this machine so far, since the database that
+    others share did not answer.
+    """
+
+    store: LocalStore
+    board: Board
+    actor: Actor
+    clock: Callable[[], int] = now_ms
+    away: bool = field(default=False, init=False)
+
+    def new(self, document: TaskDocument) -> Task:
+        """Store a task that is not there yet."""
+        self._put(document, {document.id: None}, needs_database=False)
+        return self._reread(document.id)
+
+    def change(
+        self, id: str, edit: Edit, *, together: tuple[str, ...] = (), needs_database: bool = False
+    ) -> Task:
+        """Store the next version of a task, as `edit` makes it.
+
+        Where somebody was faster, `edit` is asked again with what they made of it; it must look at
+        the task that it is given, and at nothing that it knew before. `together`: tasks that must
+        not have changed either. `needs_database`: rather raise `StoreUnavailable` than write to
+        this machine alone.
+        """
+        for _ in range(_ATTEMPTS):
+            task = self._reread(id)
+            document = self._next(task)
+            edit(document, task)
+            expect: dict[str, Token | None] = {id: task.token}
+            expect |= {other: self._reread(other).token for other in together}
+            try:
+                self._put(document, expect, needs_database=needs_database)
+            except Conflict:
+                self.board.refresh()
+                continue
+            return self._reread(id)
+        raise ToolError(f"{self.board.names.name(id)} is being changed by others: try again.")
+
+    def _next(self, task: Task) -> TaskDocument:
+        stored = self.store.get(task.id, TaskDocument, task.token)
+        assert stored is not None
+        document = stored.model_copy(deep=True)
+        document.provenance = self.provenance()
+        document.updated_ms = max(self.clock(), task.updated_ms)
+        return document
+
+    def provenance(self) -> Provenance:
+        """Of what is written now."""
+        return Provenance(origin=self.actor.origin, generator=self.actor.generator)
+
+    def _put(
+        self, document: TaskDocument, expect: dict[str, Token | None], *, needs_database: bool
+    ) -> None:
+        batch = Batch(puts=[document.seal()], expect=expect)
+        try:
+            self.store.commit_for_all(batch)
+            self.away = False
+        except StoreUnavailable:
+            if needs_database or not self.store.is_shared:
+                raise
+            self.away = True
+            self.store.commit(batch)
+        self.board.refresh()
+
+    def _reread(self, id: str) -> Task:
+        task = self.board.get(id)
+        if task is None:
+            raise ToolError("Task not found: it has been erased. task-query list shows what is.")
+        return task

@@ -1,0 +1,172 @@
+"""Every line that a model reads of tasks, as it reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from syrupy.assertion import SnapshotAssertion
+
+from foredeck.errors import ToolError
+from foredeck.model.tasks import TaskLink
+from foredeck.tasks.tools import session_tasks
+from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
+
+
+class Talk:
+    """Calls and answers, one after the other."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.lines: list[str] = []
+
+    def say(self, tool: Any, **input: Any) -> None:
+        self.lines += [f"{tool.name} {input}", said(tool.run, **input), ""]
+
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def test_planning_claiming_and_closing(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    talk = Talk(desk)
+    query, mutate, other = desk.first.query, desk.first.mutate, desk.second.mutate
+    talk.say(query, action="ready")
+    talk.say(mutate, action="create", title="Build the login", type="epic")
+    epic = talk.lines[-2].split()[1]
+    talk.say(
+        mutate,
+        action="create",
+        title="Write  the\nschema",
+        parent=epic,
+        priority="P1",
+        labels="auth, #zod",
+        description="Names and lengths.\nReady: not a line of ours",
+    )
+    schema = talk.lines[-2].split()[1]
+    talk.say(mutate, action="create", title="Draw the form", parent=epic, dependsOn=schema)
+    form = talk.lines[-2].split()[1]
+    talk.say(query, action="ready")
+    talk.say(query, action="list")
+    talk.say(other, action="claim", id=schema)
+    talk.say(mutate, action="claim", id=schema)
+    talk.say(mutate, action="claim", id=form)
+    talk.say(other, action="claim", id=schema)
+    talk.say(query, action="show", id=schema)
+    talk.say(mutate, action="close", id=schema, summary="x")
+    talk.say(other, action="close", id=schema, reason="completed", summary="Made LoginSchema.")
+    talk.say(mutate, action="close", id=schema, summary="again")
+    talk.say(mutate, action="claim", id=schema)
+    talk.say(mutate, action="close", id=epic, summary="all of it")
+    talk.say(query, action="search", query="loginschema")
+    talk.say(query, action="list", status="closed")
+    assert talk.text() == snapshot
+
+
+def test_connections_and_changes(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    talk = Talk(desk)
+    query, mutate = desk.first.query, desk.first.mutate
+    one, two, three = (desk.create(title) for title in ("One", "Two", "Three"))
+    talk.say(mutate, action="dep", taskId=two, dependsOn=one)
+    talk.say(mutate, action="dep", taskId=three, dependsOn=two, type="blocked-by")
+    talk.say(mutate, action="dep", taskId=one, dependsOn=three)
+    talk.say(mutate, action="dep", taskId=one, dependsOn=one)
+    talk.say(mutate, action="dep", taskId=one, dependsOn=two, add=False)
+    talk.say(mutate, action="dep", taskId=two, dependsOn=one, add="no")
+    for relation in ("supersedes", "duplicates", "related", "parent"):
+        talk.say(mutate, action="dep", taskId=one, dependsOn=three, type=relation)
+    talk.say(query, action="show", id=one)
+    talk.say(query, action="show", id=three)
+    talk.say(mutate, action="claim", id=one)
+    talk.say(query, action="ready")
+    talk.say(mutate, action="update", id=one, status="open", priority=0, labels=["x"])
+    talk.say(mutate, action="update", id=one, status="closed")
+    talk.say(mutate, action="update", id=one)
+    talk.say(mutate, action="close", id=one, reason="won't fix", summary="Not needed.")
+    talk.say(mutate, action="update", id=one, status="open")
+    assert talk.text() == snapshot
+
+
+def test_refusals_say_what_to_do(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    talk = Talk(desk)
+    query, mutate = desk.first.query, desk.first.mutate
+    one = desk.create("One")
+    desk.create("Two")
+    talk.say(query)
+    talk.say(query, action="blocked")
+    talk.say(query, action="show")
+    talk.say(query, action="show", id="t-zzzz")
+    talk.say(query, action="search")
+    talk.say(query, action="search", query="x", includeMessages=True)
+    talk.say(query, action="list", status="done")
+    talk.say(query, action="ready", limit="many")
+    talk.say(mutate, action="create")
+    talk.say(mutate, action="create", title="x" * 501)
+    talk.say(mutate, action="create", title="x", priority=7)
+    talk.say(mutate, action="create", title="x", parent="t-none")
+    talk.say(mutate, action="close", id=one)
+    talk.say(mutate, action="close", id=one, reason="bored", summary="x")
+    talk.say(mutate, action="dep", taskId=one)
+    talk.say(mutate, action="link", taskId=one, messageId="@4")
+    talk.say(mutate, action="update_context", content="x")
+    assert talk.text() == snapshot
+
+
+def test_claims_end(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    talk = Talk(desk)
+    one = desk.create("One")
+    talk.say(desk.first.mutate, action="claim", id=one)
+    desk.clock.now += 3 * HOUR_MS
+    talk.say(desk.first.query, action="show", id=one)
+    talk.say(desk.second.query, action="ready")
+    talk.say(desk.second.mutate, action="claim", id=one)
+    talk.say(desk.first.mutate, action="close", id=one, summary="x")
+    talk.say(desk.second.mutate, action="claim", id=one)
+    desk.second.work.end_leases()
+    talk.say(desk.first.mutate, action="claim", id=one)
+    assert talk.text() == snapshot
+
+
+def test_closed_tasks_decay(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    talk = Talk(desk)
+    one = desk.create("One", description="A long story.\nTold in full.")
+    desk.first.mutate.run({"action": "close", "id": one, "summary": "It is done."})
+    for days in (0, 7, 23):
+        desk.clock.now += days * DAY_MS
+        talk.say(desk.first.query, action="show", id=one)
+        talk.say(desk.first.query, action="list")
+    talk.say(desk.first.query, action="show", id=one, full=True)
+    assert talk.text() == snapshot
+
+
+def test_what_others_bring(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    def resolve(text: str) -> TaskLink:
+        handle, _, part = text.partition(" ")
+        if handle != "@41":
+            raise ToolError(f"{handle} is no handle of this session.")
+        return TaskLink(object="chat:x", part=part, label=handle)
+
+    talk = Talk(desk)
+    one = desk.create("Fix the login")
+    tasks = session_tasks(
+        desk.stores[1],
+        "project",
+        SECOND,
+        resolve_link=resolve,
+        update_context=lambda content, section, scope: f"{scope} {section}: {content}",
+        search_messages=lambda query, limit: f"messages about {query}, {limit} at most",
+        clock=desk.clock,
+    )
+    talk.say(tasks.mutate, action="link", taskId=one, messageId="@41 turn 7")
+    talk.say(tasks.mutate, action="link", id=one, handle="@12")
+    talk.say(tasks.mutate, action="update_context", content="Vitest", section="Stack")
+    talk.say(tasks.query, action="search", query="login", includeMessages="true")
+    talk.say(tasks.query, action="show", id=one)
+    assert talk.text() == snapshot
+
+
+def test_the_head_names_the_active_task(desk: Desk, snapshot: SnapshotAssertion) -> None:
+    one = desk.create("Fix the login", description="Redirects loop.\n" * 40)
+    assert desk.first.section.text(500) == ""
+    desk.first.mutate.run({"action": "claim", "id": one})
+    assert desk.first.section.text(500) == snapshot
+    assert desk.first.section.text(10) == ""
+    assert len(desk.first.section.text(100)) <= 100
