@@ -15,8 +15,10 @@ from context.answers import refusal
 from context.invariants import check
 from context.sent import Sent, split
 from foredeck.config import Config
+from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
+from foredeck.engine.facilities import Facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
@@ -88,6 +90,8 @@ class Host(SimulatedHost):
         self.warmed_ms: int | None = None
         """When Pi's cache warmer last sent the newest request once more."""
         self.past = Past()
+        self.sections: list[HeadSection] = []
+        """What writes into the block before the chat."""
         self.names_call = True
         """Whether outcomes name the call whose edits were in force."""
         self._disk = disk
@@ -152,6 +156,7 @@ class Host(SimulatedHost):
         )
         fork.now_ms, fork._made = self.now_ms, self._made
         fork.messages, fork.entries = self.messages[:count], self.entries[:count]
+        fork.sections = self.sections
         fork.past = Past(list(self.past.sent), dict(self.past.handles))
         return fork
 
@@ -198,7 +203,11 @@ class Host(SimulatedHost):
         """The engine that runs, started where none does."""
         if self._engine is None:
             config = Config(home=self.home, **self.settings)
-            self._engine = Engine(config, recorded=None if self._disk else recorded_source)
+            self._engine = Engine(
+                config,
+                recorded=None if self._disk else recorded_source,
+                facilities=lambda _config, _session: Facilities(self.sections),
+            )
             self._engine.open_session(self.opening(self.cwd, parent=self.parent))
         return self._engine
 

@@ -24,6 +24,7 @@ from foredeck.config.prompt import (
     AdaptiveSection,
     CompactionSection,
     DigestsSection,
+    HeadBudgetSection,
     LastNSection,
     PastesSection,
     RebaseSection,
@@ -93,6 +94,7 @@ class Config(Section):
     pastes: PastesSection = Field(default_factory=PastesSection)
     digests: DigestsSection = Field(default_factory=DigestsSection)
     rebase: RebaseSection = Field(default_factory=RebaseSection)
+    head: HeadBudgetSection = Field(default_factory=HeadBudgetSection)
     compaction: CompactionSection = Field(default_factory=CompactionSection)
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)

@@ -217,3 +217,22 @@ class WorklogSection(Section):
         description="Commits, passing test runs and closed tasks of the project's earlier sessions "
         "stand before the chat, in a few lines.",
     )
+
+
+class HeadBudgetSection(Section):
+    """`[head]`: the block before the chat that says what there is beside it."""
+
+    tokens: int = Field(
+        200,
+        ge=0,
+        le=10_000,
+        description="Most tokens of it at first; 0 for no such block. Where there is nothing to "
+        "say it is absent.",
+    )
+    max_tokens: int = Field(
+        1200,
+        ge=0,
+        le=10_000,
+        description="Most tokens that it grows to, each time that the whole prompt is written "
+        "again at no cost and `rebase.guard` allows it. Never more than a fiftieth of the window.",
+    )

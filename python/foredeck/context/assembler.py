@@ -116,6 +116,7 @@ class Assembler:
             first_new=alignment.matched,
             first_changed_insert=alignment.matched,
             written_in=self._layout.name,
+            sections=self._sections,
         )
 
     def _take_in(self, call: CallInProgress) -> None:

@@ -7,6 +7,7 @@ from foredeck.context.cache.economics import RebaseThresholds, definition_chars
 from foredeck.context.cache.rebase import WaterMarks
 from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
+from foredeck.context.head.budget import HeadBudget
 from foredeck.context.rewriting.rebasing import RebaseSettings
 from foredeck.context.window.compacting import CompactionSettings
 
@@ -31,6 +32,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
         summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
         pastes=config.pastes.objects,
         definition_chars=definition_chars(config.tools.declared(tasks=False)),
+        head=HeadBudget(config.head.tokens, config.head.max_tokens),
     )
 
 

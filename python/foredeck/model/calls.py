@@ -64,7 +64,8 @@ class CallDocument(Document):
     sets: dict[str, list[int]] = Field(default_factory=dict)
     """Changes since the parent: `SetChanges`."""
     state: dict[str, Any] = Field(default_factory=dict)
-    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`)."""
+    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), and
+    how many tokens the `head` may have, where there is one."""
     due: dict[str, list[list[int]]] = Field(default_factory=dict)
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.messages.parts.PieceRef`)."""
@@ -211,6 +212,11 @@ class CallRecord:
     def cost(self) -> BranchCost:
         """What the branch has cost up to this call, by the default rate of characters per token."""
         return BranchCost.from_record((self.fields.get("state") or {}).get("ledger") or {})
+
+    @property
+    def head_tokens(self) -> int:
+        """How many tokens the block before the chat might have; 0 where there is none."""
+        return int((self.fields.get("state") or {}).get("head") or 0)
 
     @property
     def due(self) -> Delta[Sequence[int]]:

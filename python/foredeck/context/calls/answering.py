@@ -15,7 +15,8 @@ def answer_call(call: CallInProgress, record: CallRecord) -> Answer:
     # so an answer does not grow with the session. Fitting the window may change any message.
     rewritten = not call.keeps_bytes or call.decision.reason == "window"
     goes_on = call.alignment.continued and not rewritten
-    start = min(call.first_changed_part, call.first_new) if goes_on else 0
+    start = min(call.first_changed_part, call.first_changed_insert, call.first_new)
+    start = start if goes_on else 0
     return _answer(call.session, record, start)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.cached import CacheRule
 from foredeck.context.cache.economics import definition_chars
 from foredeck.context.digests import DigestSize
+from foredeck.context.head.budget import HeadBudget
+from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import Alignment
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy import Policy
@@ -37,6 +40,7 @@ class AssemblySettings:
     """Whether long texts of the user's become objects at once."""
     definition_chars: int = definition_chars(DEFAULT_FACILITIES)
     """Of the definitions of our tools, for a host that does not say which tools it declares."""
+    head: HeadBudget = field(default_factory=HeadBudget)
 
 
 @dataclass(slots=True)
@@ -62,6 +66,8 @@ class CallInProgress:
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)
+    sections: Sequence[HeadSection] = ()
+    """What writes into the block before the chat."""
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 
 from foredeck.context.cache.cached import CacheReach, reach_of
 from foredeck.context.cache.economics import Prices, declared_chars
-from foredeck.context.cache.rebase import DEFAULT_TTL_S, RebaseInputs, binds, is_cold
+from foredeck.context.cache.rebase import (
+    DEFAULT_TTL_S,
+    RebaseInputs,
+    binds,
+    is_cold,
+    reason_to_rebase,
+)
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.calls.heading import rebuild_head, replace_head
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
 from foredeck.context.policies.asking import PolicyRun, ask
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.costs import CallCosts
+from foredeck.context.rewriting.folding import unseal
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
@@ -51,6 +59,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     """Rebase where that is free, pays or must be."""
     session, request, wire = call.session, call.request, call.request.wire
     inputs = _rebase_inputs(call)
+    is_new_head = rebuild_head(call, inputs)
     run = ask(session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms)
     costs = CallCosts(
         inputs,
@@ -61,11 +70,25 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         _reach(call, warm=call.first_new > 0 and not inputs.lost),
         _first_rewritten(call),
         wire.thinking,
+        session.branch.edits.head_chars,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
     rebase = Rebase(call.context, call.layout, costs, call.settings.rebase)
     call.decision = rebase.run(run.collapsible, find)
+    if is_new_head:
+        _rewrite_after_head(call, inputs)
     return DecisionBasis(costs, run)
+
+
+def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:
+    """The first bytes of the prompt are others now: so is every prefix that was sent before."""
+    call.first_changed_insert = 0
+    if not call.first_new:
+        return
+    reason = call.decision.reason or reason_to_rebase(inputs, call.settings.rebase.marks)
+    call.decision = call.decision._replace(kind="rebase", reason=reason, changed_from=0)
+    if call.request.wire.thinking:
+        unseal(call.context, 0)
 
 
 def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
@@ -84,6 +107,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
     decision = fit(call.session, call.context, budget)
     if decision is not None:
         call.decision, call.first_changed_insert = decision, 0
+        replace_head(call)
 
 
 def predict_cache(call: CallInProgress, basis: DecisionBasis) -> CachePrediction:
@@ -109,11 +133,12 @@ def _rebase_inputs(call: CallInProgress) -> RebaseInputs:
     model, last = request.model, session.newest_record
     last_ms = max(last.time_ms, request.warmed_ms) if last else None
     last_model = last.model.name if last else ""
+    around = session.frame.chars + session.branch.edits.head_chars
     return RebaseInputs(
         cold=is_cold(request.time_ms, last_ms, _ttl_s(call)),
         model_changed=bool(model and last_model and last_model != model.name),
         history_replaced=call.alignment.replaced,
-        tokens=call.gauge.prompt(session.branch.conversation, session.frame.chars),
+        tokens=call.gauge.prompt(session.branch.conversation, around),
         window=usable_window(session, model, call.gauge),
         layout_changed=call.layout_changed,
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.parts import form_as_host
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.request import Outcome, Request
@@ -124,7 +126,7 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
         drops=sorted(new.edits.drops),
         system=_system_version(session),
         sets=branch.sets.take_changes()._replace(expired=conversation.take_expired()).to_record(),
-        state={"policy": dict(branch.policy_state), "ledger": branch.ledger.total.to_record()},
+        state=_state(branch),
         due={sign: [[*spot] for spot in spots] for sign, spots in due.items()},
         decision=new.decision.to_record(),
         time_ms=new.time_ms,
@@ -144,6 +146,15 @@ def _commit(session: Session, new: _NewCall) -> CallRecord:
     session.log.add(record)
     branch.go_on(record)
     return record
+
+
+def _state(branch: Branch) -> dict[str, Any]:
+    head = branch.edits.head
+    return {
+        "policy": dict(branch.policy_state),
+        "ledger": branch.ledger.total.to_record(),
+        **({} if head is None else {"head": head["head"]}),
+    }
 
 
 def _acks(request: Request) -> list[Ack]:

@@ -17,7 +17,8 @@ from foredeck.context.wording import history_cut, no_result
 Insert = dict[str, Any]
 """A message of ours: `{"kind": "user", "blocks": [...]}` or
 `{"kind": "result", "call_id", "tool", "blocks": [...]}`. `"ends": True`: it has ended a turn, and
-stands for good."""
+stands for good. `"head": 200`: it stands before the chat, and
+might have had so many tokens."""
 
 
 @dataclass(slots=True)

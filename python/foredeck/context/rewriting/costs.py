@@ -39,6 +39,13 @@ class CallCosts:
     the provider whatever we do."""
     unseals: bool = False
     """Whether the wire lets reasoning of earlier turns be left out."""
+    head_chars: int = 0
+    """Characters of our own block before the chat."""
+
+    @property
+    def around_chars(self) -> int:
+        """Characters around the host's messages in what goes out."""
+        return self.fixed_chars + self.head_chars
 
     @property
     def warm(self) -> bool:
@@ -100,11 +107,13 @@ def _plain_bill(branch: Branch, costs: CallCosts) -> PromptBill:
 def _own_bill(branch: Branch, costs: CallCosts, changed_from: int) -> PromptBill:
     """As it goes out, changed from a message on."""
     conversation = branch.conversation
-    total = conversation.chars_sent + costs.fixed_chars
+    total = conversation.chars_sent + costs.around_chars
     hit = costs.reach.hit(min(changed_from, costs.first_new))
     if hit == NOTHING:
         return _bill(total, 0)
-    return _bill(total, conversation.chars_before(hit) + costs.fixed_chars)
+    # The shortest prefix that a provider finds ends before our block.
+    around = costs.fixed_chars if hit == HEAD else costs.around_chars
+    return _bill(total, conversation.chars_before(hit) + around)
 
 
 def _bill(total: int, cached: int) -> PromptBill:

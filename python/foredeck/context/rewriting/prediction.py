@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foredeck.context.cache.cached import MINIMUM_TOKENS, NOTHING, marker_id
+from foredeck.context.cache.cached import HEAD, MINIMUM_TOKENS, NOTHING, marker_id
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
@@ -47,9 +47,11 @@ def marker_of(conversation: Conversation, cache: CachePrediction) -> str:
 def _tokens(context: RenderContext, costs: CallCosts, hit: int) -> tuple[int, int]:
     """Of the whole prompt, and of the prefix that is found."""
     conversation, gauge = context.conversation, context.gauge
-    total = gauge.prompt(conversation, costs.fixed_chars)
+    total = gauge.prompt(conversation, costs.around_chars)
     if hit == NOTHING:
         return total, 0
     after = conversation.chars_sent - conversation.chars_before(hit)
+    if hit == HEAD:
+        after += costs.head_chars
     read = total - gauge.tokens(after)
     return total, read if read >= MINIMUM_TOKENS else 0

@@ -81,7 +81,7 @@ class Rebase:
             unseal(self.context, 0)
         gone = objects_to_shed(
             self.context,
-            fixed_chars=self.costs.fixed_chars,
+            fixed_chars=self.costs.around_chars,
             window=self.costs.inputs.window,
             marks=self.settings.marks,
         )
@@ -140,7 +140,7 @@ class Rebase:
 
     def _fold_more(self, reason: RebaseReason) -> set[int]:
         """Above the high-water mark, go on down to the low one."""
-        context, fixed, marks = self.context, self.costs.fixed_chars, self.settings.marks
+        context, fixed, marks = self.context, self.costs.around_chars, self.settings.marks
         window = self.costs.inputs.window
         tokens = context.gauge.prompt(context.conversation, fixed)
         if not window or not (reason == "high-water" or tokens > marks.high * window):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.context.messages.items import Block, block_chars
+from foredeck.context.messages.items import Block, block_chars, blocks_chars
 from foredeck.context.messages.repairs import Insert, Repairs
 from foredeck.model.messages import pack
 
@@ -42,6 +42,17 @@ class ListEdits:
         return 0, None
 
     @property
+    def head(self) -> Insert | None:
+        """The block before the chat; None where there is none."""
+        return next((message for message in self.inserts.get(0, ()) if message.get("head")), None)
+
+    @property
+    def head_chars(self) -> int:
+        """Characters of the block before the chat."""
+        head = self.head
+        return 0 if head is None else blocks_chars(head["blocks"])
+
+    @property
     def has_layout_text(self) -> bool:
         """Whether a layout keeps something between the host's messages."""
         return any(message.get("layout") for message in self.messages)
@@ -64,13 +75,16 @@ class ListEdits:
         """Take over what a list needs from message `start` on, in place of earlier repairs.
 
         What has ended a turn stays, and so does what a layout put there: sealed reasoning may be
-        bound to it.
+        bound to it. The head stays, and stays first.
         """
+        head = self.head
         before, self.inserts = self.inserts, repairs.inserts
         for index, ours in before.items():
             stay = [m for m in ours if index < start or m.get("ends") or m.get("layout")]
             if stay:
                 self.inserts[index] = [*self.inserts.get(index, ()), *stay]
+        if head is not None:
+            self.put_head(head)
         self.drops = {index for index in self.drops if index < start} | repairs.drops
 
     def lacks(self, repairs: Repairs) -> set[int]:
@@ -79,10 +93,18 @@ class ListEdits:
 
     def summarise(self, summary: Insert) -> None:
         """Let a summary begin the list, in place of all that goes before its `until`."""
-        layout = [message for message in self.inserts.get(0, ()) if message.get("layout")]
+        first = self.inserts.get(0, ())
+        stay = [message for message in first if message.get("layout") or message.get("head")]
         until = summary["until"]
         self.inserts = {index: ours for index, ours in self.inserts.items() if index > until}
-        self.inserts[0] = [*layout, summary]
+        self.inserts[0] = [*stay, summary]
+
+    def put_head(self, head: Insert | None) -> None:
+        """Let a block begin the list, in place of the one before; None takes that out."""
+        others = [message for message in self.inserts.pop(0, ()) if not message.get("head")]
+        ours = others if head is None else [head, *others]
+        if ours:
+            self.inserts[0] = ours
 
     def cut_layout(self, start: int) -> list[Block]:
         """Take out what a layout put at or after an index; returns the blocks that stay before."""

@@ -25,6 +25,8 @@ def describe_session(session: Session) -> str:
         f"{len(sets.pins)} pinned{waiting}, {session.branch.conversation.folded_count} folded, "
         f"{session.log.newest} calls"
     )
+    if chars := session.branch.edits.head_chars:
+        head += f", {chars:,} characters before the chat"
     names = nicknames(session.store)
     lines = [_line(session, entry, names.get(entry.object)) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:

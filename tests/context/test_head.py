@@ -1,0 +1,217 @@
+"""The block before the chat: when it is written, and that it stays as it is in between."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.heads import Counting, Said
+from context.messages import assistant, calls, lines, result, thinking, user
+from context.scenes import ask, bash, finish, use
+from context.sent import Sent, as_bytes, message_text
+from foredeck.context.head.budget import CHARS_PER_TOKEN
+from foredeck.context.wording import head_opening
+
+COLD_S = 400
+
+
+def head(sent: Sent) -> str:
+    """The text of the head; empty where there is none."""
+    first = message_text(sent.prompt[0])
+    return first if first.startswith(head_opening()) else ""
+
+
+@pytest.fixture
+def notes() -> Said:
+    return Said("notes", [f"notes/{n:03}.md" for n in range(3)])
+
+
+@pytest.fixture
+def host(new_host: NewHost, notes: Said) -> Host:
+    host = new_host()
+    host.sections = [notes]
+    return host
+
+
+def test_it_stands_before_the_chat_as_one_message_of_ours(host: Host) -> None:
+    sent = ask(host)
+    assert sent.prompt[0] == {
+        "role": "user",
+        "content": [
+            {
+                "text": head_opening() + "[foredeck] notes:\n" + "\n".join(host.sections[0].lines),
+                "type": "text",
+            }
+        ],
+        "timestamp": 0,
+    }
+    assert sent.prompt[1:] == sent.messages
+
+
+def test_with_nothing_to_say_there_is_none_and_no_byte_of_it(host: Host, notes: Said) -> None:
+    notes.lines.clear()
+    sent = ask(host)
+    assert sent.prompt == sent.messages
+    assert sent.record.inserts == {}
+    assert "head" not in sent.record.fields["state"]
+
+
+def test_switched_off_its_sections_are_not_even_asked(new_host: NewHost) -> None:
+    host, section = new_host(head={"tokens": 0}), Counting("notes")
+    host.sections = [section]
+    sent = ask(host)
+    assert sent.prompt == sent.messages
+    assert section.asked == 0
+
+
+def test_it_stays_whatever_its_sections_say_meanwhile(host: Host, notes: Said) -> None:
+    first = ask(host)
+    notes.lines.append("notes/new.md")
+    for number in range(12):
+        sent = bash(host, f"c{number}")
+        assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
+    finish(host)
+    assert head(ask(host)) == head(first)
+
+
+def test_a_pause_lets_it_be_written_again(host: Host, notes: Said) -> None:
+    first = ask(host)
+    finish(host)
+    notes.lines.insert(0, "notes/new.md")
+    host.wait(COLD_S)
+    sent = ask(host)
+    assert "notes/new.md" in head(sent)
+    assert head(sent) != head(first)
+    assert (sent.decision.kind, sent.decision.reason, sent.decision.changed_from) == (
+        "rebase",
+        "cold",
+        0,
+    )
+
+
+def test_where_it_says_the_same_a_pause_rewrites_nothing(host: Host) -> None:
+    ask(host)
+    finish(host)
+    host.wait(COLD_S)
+    sent = ask(host)
+    assert sent.decision.kind == "append"
+    assert sent.record.inserts == {}
+
+
+def test_it_goes_where_there_is_nothing_to_say_any_more(host: Host, notes: Said) -> None:
+    ask(host)
+    finish(host)
+    notes.lines.clear()
+    host.wait(COLD_S)
+    sent = ask(host)
+    assert sent.prompt == sent.messages
+    assert sent.decision.changed_from == 0
+
+
+def test_another_model_writes_it_again(host: Host, notes: Said) -> None:
+    ask(host)
+    finish(host)
+    notes.lines.insert(0, "notes/new.md")
+    host.model = {**(host.model or {}), "id": "m2"}
+    sent = ask(host)
+    assert "notes/new.md" in head(sent)
+    assert sent.decision.reason == "model"
+
+
+def test_a_compaction_of_the_host_writes_it_again(host: Host, notes: Said) -> None:
+    ask(host)
+    for number in range(3):
+        bash(host, f"c{number}")
+    finish(host)
+    notes.lines.insert(0, "notes/new.md")
+    host.compact("What was done.", 1)
+    assert "notes/new.md" in head(ask(host))
+
+
+def test_not_before_sealed_reasoning_of_the_turn_under_way(host: Host, notes: Said) -> None:
+    first = ask(host)
+    host.add(
+        assistant(thinking("hm", signature="sig"), calls("c1", "bash", command="ls")),
+        result("c1", "bash", "a.py"),
+    )
+    notes.lines.insert(0, "notes/new.md")
+    host.wait(COLD_S)
+    assert head(host.call()) == head(first)
+
+
+def test_the_next_engine_goes_on_with_the_same_bytes(host: Host, notes: Said) -> None:
+    first = ask(host)
+    notes.lines.append("notes/new.md")
+    host.restart()
+    sent = bash(host, "c1")
+    assert as_bytes(sent.prompt[:1]) == as_bytes(first.prompt[:1])
+
+
+def test_a_fork_and_a_branch_go_on_with_it(host: Host, notes: Said) -> None:
+    first = ask(host)
+    bash(host, "c1")
+    notes.lines.append("notes/new.md")
+    host.back(1)
+    host.add(assistant("No."), user("Another way."))
+    assert head(host.call()) == head(first)
+    fork = host.fork("f1")
+    fork.add(assistant("Yes."), user("In the copy."))
+    assert head(fork.call()) == head(first)
+
+
+def test_a_call_without_the_engine_has_none_until_the_next_free_rebase(
+    host: Host, notes: Said
+) -> None:
+    ask(host)
+    host.off()
+    host.add(assistant("Hm."), user("And?"))
+    assert head(host.call()) == ""
+    finish(host)
+    host.wait(COLD_S)
+    assert notes.lines[0] in head(ask(host))
+
+
+def test_it_grows_at_free_rebases_while_the_session_can_pay_for_it(host: Host) -> None:
+    host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
+    sizes = [len(head(ask(host)))]
+    for number in range(8):
+        use(host, f"r{number}", "bash", lines(900, f"run {number}"), command=f"make {number}")
+        finish(host)
+        host.wait(COLD_S)
+        sizes.append(len(head(ask(host))))
+        finish(host)
+    assert sizes[0] <= 200 * CHARS_PER_TOKEN
+    assert sizes == sorted(sizes)
+    assert 1100 * CHARS_PER_TOKEN < sizes[-1] <= 1200 * CHARS_PER_TOKEN
+
+
+def test_it_does_not_grow_where_the_session_has_saved_nothing(host: Host) -> None:
+    host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
+    for _ in range(5):
+        assert len(head(ask(host))) <= 200 * CHARS_PER_TOKEN
+        finish(host)
+        host.wait(COLD_S)
+
+
+def test_a_small_window_has_a_small_head(host: Host) -> None:
+    host.sections = [Said("notes", [f"notes/{n:04}.md" for n in range(2000)])]
+    host.set_window(8000)
+    assert 0 < len(head(ask(host))) <= 160 * CHARS_PER_TOKEN
+
+
+def test_it_stands_before_the_summary_of_a_compaction(host: Host) -> None:
+    host.set_window(20_000)
+    sent = ask(host)
+    for number in range(12):
+        finish(host, f"Answer {number}: " + lines(150))
+        sent = ask(host, f"Question {number}: " + lines(150))
+    assert host.state.branch.edits.compacted[0]
+    assert head(sent)
+    assert "; no model wrote this." in message_text(sent.prompt[1])
+
+
+def test_the_layout_pools_has_none(new_host: NewHost, notes: Said) -> None:
+    host = new_host(layout="pools")
+    host.sections = [notes]
+    assert not any(message_text(m).startswith(head_opening()) for m in ask(host).prompt)
