@@ -18,7 +18,7 @@ from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
-from foredeck.engine.facilities import Facilities
+from foredeck.engine.facilities import Facilities, make_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
 from foredeck.hosts.pi.messages import Message
@@ -90,7 +90,8 @@ class Host(SimulatedHost):
         self.warmed_ms: int | None = None
         """When Pi's cache warmer last sent the newest request once more."""
         self.past = Past()
-        self.sections: list[HeadSection] = []
+        self.sections: list[HeadSection] | None = []
+        """Of the head; None for those that every session has."""
         """What writes into the block before the chat."""
         self.names_call = True
         """Whether outcomes name the call whose edits were in force."""
@@ -206,10 +207,15 @@ class Host(SimulatedHost):
             self._engine = Engine(
                 config,
                 recorded=None if self._disk else recorded_source,
-                facilities=lambda _config, _session: Facilities(self.sections),
+                facilities=self._facilities,
             )
             self._engine.open_session(self.opening(self.cwd, parent=self.parent))
         return self._engine
+
+    def _facilities(self, config: Config, session: Session) -> Facilities:
+        if self.sections is None:
+            return make_facilities(config, session)
+        return Facilities(self.sections)
 
     @property
     def state(self) -> Session:

@@ -227,6 +227,25 @@ def test_turns_word_for_word(snapshot: SnapshotAssertion) -> None:
     assert "\n".join(transcript.markdown(t, story.names) for t in story.turns) == snapshot
 
 
+def test_finished_work_is_named_in_a_summary(snapshot: SnapshotAssertion) -> None:
+    steps = (
+        ("edit", {"path": "src/a.py"}, "ok", False),
+        ("bash", {"command": "npm test"}, "12 passed", False),
+        ("bash", {"command": "git commit -qam 'Mend it'"}, "", False),
+        ("bash", {"command": "pytest -q"}, "3 passed", False),
+        ("bash", {"command": "pytest -q"}, "1 failed, 2 passed", True),
+    )
+    story = [user("Mend it.")]
+    for number, (tool, arguments, output, failed) in enumerate(steps):
+        story += [
+            assistant(calls(f"d{number}", tool, **arguments)),
+            result(f"d{number}", tool, output, failed=failed),
+        ]
+    told = summarise(stretch(*STORY, *story, assistant("Mended.")), 8000)
+
+    assert told.long[told.long.index("Done:") : told.long.index("Answers:")] == snapshot
+
+
 QUESTION = "Mend it.\n" + "".join(f"Step {n} of what is to be done.\n" for n in range(60)) + "End."
 
 

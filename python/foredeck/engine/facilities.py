@@ -15,6 +15,7 @@ from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.facility_tools import memory_search
+from foredeck.engine.worklog import make_work_log
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ The store is `session.store`. Where `session.is_live` is false the session is a 
 look at the disk.
 """
 
-SECTIONS: Sequence[Make[HeadSection]] = ()
+SECTIONS: Sequence[Make[HeadSection]] = (make_work_log,)
 """In the order of the head, the stablest first: rules, working memory, global memory, session
 memory, findings, the active task, the work log, the pool."""
 

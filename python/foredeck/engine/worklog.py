@@ -18,6 +18,7 @@ from foredeck.sources.projects import folders_of_project
 from foredeck.store.protocol import Advance, LocalStore
 from foredeck.worklog.memory import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
+from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,12 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.lessons.earlier = found.lessons
     if config.worklog.head:
         session.earlier_work = found
+
+
+def make_work_log(config: Config, session: Session) -> WorkLog | None:
+    """The work log's section of the head; None where there is no earlier work, or it is off."""
+    done = session.earlier_work.done
+    return WorkLog(done, session.cwd) if config.worklog.head and done else None
 
 
 def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWork:

@@ -17,8 +17,13 @@ from foredeck.worklog.lessons import acts
 Kind = Literal["commit", "tests", "task"]
 MAX_FILES = 20
 """Of one piece of work, the last ones edited."""
-COMMAND_CHARS, SUBJECT_CHARS = 60, 100
+COMMAND_CHARS, SUBJECT_CHARS = 60, 72
 
+_SHOWING = frozenset(
+    {"cat", "grep", "rg", "sed", "awk", "head", "tail", "less", "ls", "find", "git", "gh", "jq"}
+    | {"curl", "diff", "tee", "wc", "cp", "mv", "rm", "mkdir", "ssh", "docker", "kubectl"}
+)
+_TESTING = re.compile(r"test|spec|check|verify|\bci\b")
 _WRITERS = frozenset({"edit", "write", "multiedit"})
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 _MESSAGE = re.compile(
@@ -85,6 +90,13 @@ class SessionWork:
             self.edited.append(path)
 
 
+def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
+    """The command that a failing call ran, as `DoneThing.what` of a passing run names it: that
+    run's tests pass no longer."""
+    command = command_of(tool, arguments)
+    return None if command is None else _last_act(command) or None
+
+
 def _commit_of(command: str, output: str) -> str | None:
     """The subject of the commit that a command made."""
     if not any(act.program == "git commit" for act in acts(command)):
@@ -102,9 +114,11 @@ def _passed(output: str) -> str | None:
 
 
 def _last_act(command: str) -> str:
-    """What of a command line stands for it: its last step, before any pipe."""
-    made = acts(command)
-    return _cut(" ".join(made[-1].words), COMMAND_CHARS) if made else ""
+    """What of a command line stands for it: its last step, before any pipe. What only shows
+    something may show anybody's test run."""
+    made = [act for act in acts(command) if act.program.split()[0] not in _SHOWING]
+    testing = [act for act in made if _TESTING.search(act.text)] or made
+    return _cut(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
 
 
 def _cut(text: str, chars: int) -> str:

@@ -17,7 +17,7 @@ from foredeck.model.messages import unpack
 from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.complaints import complaint, was_run
-from foredeck.worklog.done import DoneThing, SessionWork
+from foredeck.worklog.done import DoneThing, SessionWork, failed_run
 from foredeck.worklog.lessons import CLOSELY, Lesson, Run, SessionLessons
 
 CHUNK = 100
@@ -161,6 +161,11 @@ class _Call:
         if work.edited != before:
             kept = (self._session, json.dumps(work.edited))
             self._db.execute("INSERT OR REPLACE INTO edited VALUES (?, ?)", kept)
+        if failed and (run := failed_run(self._tool, self._arguments)) is not None:
+            self._db.execute(
+                "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
+                (self._session, _encodable(run)),
+            )
         if done is not None:
             self._db.execute(
                 "INSERT INTO done (session, time_ms, kind, what, how, files)"

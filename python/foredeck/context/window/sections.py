@@ -10,6 +10,9 @@ from foredeck.context.wording import more_lines
 SHARES = {"Asked": 0.32, "Files": 0.24, "Answers": 0.2, "Errors": 0.12, "Open": 0.12}
 """Of the room, by section; what one does not need is given to those that follow."""
 
+DONE_SHARE = 0.1
+"""Of finished work, where there is any: the others share what it leaves."""
+
 GAP_CHARS = 40
 """What the line that says how many were left out takes, at most."""
 
@@ -25,15 +28,25 @@ class SummaryLine:
 def fit_sections(sections: Mapping[str, Sequence[SummaryLine]], room: int) -> list[str]:
     """The sections under their names, within a number of characters."""
     wanted = {name: _size(lines) for name, lines in sections.items()}
-    spare = max(0, room - sum(min(wanted[n], int(room * s)) for n, s in SHARES.items()))
+    shares = _shares(has_done="Done" in sections)
+    spare = max(0, room - sum(min(wanted[n], int(room * s)) for n, s in shares.items()))
     shown: list[str] = []
     for name, lines in sections.items():
-        allowed = min(wanted[name], int(room * SHARES[name]) + spare)
-        spare -= max(0, allowed - int(room * SHARES[name]))
+        allowed = min(wanted[name], int(room * shares[name]) + spare)
+        spare -= max(0, allowed - int(room * shares[name]))
         kept = _keep(lines, allowed)
         if kept:
             shown += [f"{name}:", *kept]
     return shown
+
+
+def _shares(*, has_done: bool) -> dict[str, float]:
+    if not has_done:
+        return SHARES
+    return {
+        **{name: share * (1 - DONE_SHARE) for name, share in SHARES.items()},
+        "Done": DONE_SHARE,
+    }
 
 
 def shortened(text: str, chars: int) -> str:

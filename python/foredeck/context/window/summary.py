@@ -20,6 +20,8 @@ from foredeck.context.window.sections import SummaryLine, fit_sections, shortene
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.sources.toolpaths import path_argument
+from foredeck.worklog.done import DoneThing, SessionWork, failed_run, newest
+from foredeck.worklog.text import describe
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
 SHORT_ASK_CHARS = 80
@@ -77,6 +79,7 @@ def summarise(given: SummaryInput, max_chars: int) -> ChatSummary:
     sections = {
         "Asked": list(_asked(given)),
         "Files": list(_files(given)),
+        **({"Done": done} if (done := list(_done(given))) else {}),
         "Answers": list(_answers(given)),
         "Errors": failures,
         "Open": list(_open(given, failures)),
@@ -196,6 +199,30 @@ def _failures(given: SummaryInput) -> Iterator[SummaryLine]:
                 text = wording.error_line(ordinal, what, turn.number, error)
                 failed[what] = SummaryLine(text, turn.number)
     yield from failed.values()
+
+
+def _done(given: SummaryInput) -> Iterator[SummaryLine]:
+    """Commits, and test runs that passed and have not failed since."""
+    work = SessionWork("")
+    found: list[tuple[int, DoneThing]] = []
+    asked = {call.id: call for item in given.items for call in item.calls}
+    for turn in given.turns:
+        for item in turn.items:
+            call = asked.get(item.call_id) if item.kind == "result" else None
+            if call is None:
+                continue
+            tool, given_to = call.tool, call.arguments
+            done = work.take(tool, given_to, item.text, failed=item.failed, time_ms=item.time_ms)
+            broken = failed_run(tool, given_to) if item.failed else None
+            found = [
+                (n, thing) for n, thing in found if thing.kind != "tests" or thing.what != broken
+            ]
+            found += [] if done is None else [(turn.number, done)]
+    last = {id(thing) for thing in newest([thing for _turn, thing in found])}
+    for number, thing in found:
+        if id(thing) in last:
+            text = wording.turn_line(number, describe(thing, given.names.cwd))
+            yield SummaryLine(text, number)
 
 
 def _open(given: SummaryInput, failures: list[SummaryLine]) -> Iterator[SummaryLine]:

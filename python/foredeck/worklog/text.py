@@ -1,0 +1,81 @@
+"""The work log in words: short lines that the model reads."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from foredeck.search.secrets import mask_secrets
+from foredeck.worklog.days import day
+from foredeck.worklog.done import DoneThing, newest
+
+MOST_LINES = 4
+MOST_TESTS = 2
+MOST_FILES = 2
+
+
+def describe(thing: DoneThing, cwd: str = "") -> str:
+    """What was finished, in a few words: `committed "Add a parser" (src/parser.py)`."""
+    what = mask_secrets(thing.what)
+    match thing.kind:
+        case "commit":
+            return f"committed {json.dumps(what, ensure_ascii=False)}{_files(thing.files, cwd)}"
+        case "task":
+            return f"closed the task {json.dumps(what, ensure_ascii=False)}"
+    return f"{what}: {thing.how}{_files(thing.files, cwd)}"
+
+
+def _files(files: Sequence[str], cwd: str) -> str:
+    if not files:
+        return ""
+    named = [_short(name, cwd) for name in files[-MOST_FILES:]]
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return f" ({', '.join(named)}{more})"
+
+
+def _short(name: str, cwd: str) -> str:
+    """A path as one says it in this folder; of one that lies elsewhere the last part."""
+    if not name.startswith("/"):
+        return name
+    inside = f"{cwd.rstrip('/')}/"
+    return name.removeprefix(inside) if name.startswith(inside) else posixpath.basename(name)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLog:
+    """The section of the head that says what the project's earlier sessions finished.
+
+    A section as `context/head/section.py` describes it. It stays the same while the session is
+    open: what the session does itself stands in its chat, and then in the summary of that.
+    """
+
+    done: Sequence[DoneThing]
+    cwd: str
+    name: str = "done in earlier sessions"
+
+    def text(self, limit: int) -> str:
+        """The newest pieces of work, a line each, the newest first: as many as fit."""
+        lines: list[str] = []
+        room = limit
+        for thing in _chosen(self.done):
+            # A commit names the files; the test run beside it was about the same ones.
+            told = replace(thing, files=()) if thing.kind == "tests" else thing
+            line = f"{day(thing.time_ms, self.done[-1].time_ms)}: {describe(told, self.cwd)}"
+            room -= len(line) + 1
+            if room < -1:  # the last line has no line break
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def _chosen(done: Sequence[DoneThing]) -> list[DoneThing]:
+    """The newest pieces of work, the newest first; few test runs, which say less than commits."""
+    chosen: list[DoneThing] = []
+    tests = 0
+    for thing in reversed(newest(done)):
+        tests += thing.kind == "tests"
+        if thing.kind != "tests" or tests <= MOST_TESTS:
+            chosen.append(thing)
+    return chosen[:MOST_LINES]

@@ -1,0 +1,94 @@
+"""What earlier sessions of the project finished stands in the head; what this one did, in the
+summary of its chat."""
+
+from __future__ import annotations
+
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, result
+from context.scenes import ask, finish
+from context.sent import Sent, message_text
+from foredeck.worklog.done import DoneThing
+from foredeck.worklog.text import WorkLog, describe
+
+DAY_MS = 86_400_000
+START_MS = 1_770_000_000_000
+
+
+def work(host: Host) -> Sent:
+    """An edit, passing tests and a commit."""
+    ask(host)
+    steps = (
+        ("edit", {"path": "src/a.py", "oldText": "a", "newText": "b"}, "Edited src/a.py"),
+        ("bash", {"command": "pytest -q"}, "12 passed in 0.3s"),
+        ("bash", {"command": "git commit -qam 'Read b'"}, "(no output)"),
+    )
+    for number, (tool, arguments, output) in enumerate(steps):
+        id = f"{host.session}-{number}"
+        host.add(assistant(calls(id, tool, **arguments)), result(id, tool, output))
+        host.call()
+    return finish(host)
+
+
+def test_a_new_session_reads_what_an_earlier_one_finished(
+    new_host: NewHost, snapshot: SnapshotAssertion
+) -> None:
+    first = new_host(session="first")
+    work(first)
+    first.close()
+    second = new_host(session="second")
+    second.sections = None
+
+    assert message_text(ask(second).prompt[0]) == snapshot
+
+
+def test_off_it_adds_nothing(new_host: NewHost) -> None:
+    first = new_host(session="first")
+    work(first)
+    first.close()
+    second = new_host(session="second", worklog={"head": False})
+    second.sections = None
+
+    sent = ask(second)
+
+    assert sent.prompt == sent.messages
+
+
+def test_nothing_of_other_projects(new_host: NewHost) -> None:
+    first = new_host(session="first")
+    work(first)
+    first.close()
+
+    second = new_host(session="second", cwd="/elsewhere")
+    second.sections = None
+    sent = ask(second)
+
+    assert sent.prompt == sent.messages
+
+
+def test_its_lines(snapshot: SnapshotAssertion) -> None:
+    done = [
+        DoneThing("commit", "Old", "", (), "s", START_MS - 400 * DAY_MS),
+        DoneThing("tests", "npm test", "3 passed", (), "s", START_MS),
+        DoneThing("tests", "npm test", "4 passed", ("/repo/a.ts",), "s", START_MS + DAY_MS),
+        DoneThing("tests", "tsc", "0 errors", (), "s", START_MS + DAY_MS),
+        DoneThing("tests", "make t", "1 passed", (), "s", START_MS + DAY_MS),
+        DoneThing(
+            "commit", 'Say "b"', "", ("/repo/a.ts", "/x/b.ts", "c.ts"), "s", START_MS + 2 * DAY_MS
+        ),
+        DoneThing("task", "Write it", "", (), "s", START_MS + 2 * DAY_MS),
+    ]
+
+    assert WorkLog(done, "/repo").text(1000).split("\n") == snapshot
+    assert describe(done[2], "/repo") == "npm test: 4 passed (a.ts)"
+
+
+def test_it_keeps_its_limit() -> None:
+    done = [DoneThing("commit", f"Number {n}", "", (), "s", START_MS + n) for n in range(9)]
+
+    for limit in range(0, 300, 7):
+        text = WorkLog(done, "/repo").text(limit)
+        assert len(text) <= limit
+        assert not text or text.startswith('2 February: committed "Number 8"')
