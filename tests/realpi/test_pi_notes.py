@@ -1,0 +1,67 @@
+"""Notes in the real Pi: written with plain tools, walked by links, renamed by a command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from foredeck_bench.scripted import call
+from harness import Pi
+from observed import answered, assert_stable, handle, results
+
+SEA = "---\ntags: [sea]\n---\n# Sea\nTwice a day: [[Tides]]. Some day: [[Currents]].\n"
+TIDES = '---\nparent: "[[Sea]]"\n---\n# Tides\n## Low water\nThe harbour falls dry.\n'
+
+
+def asked(pi: Pi, *words: str) -> Any:
+    """What a command of foredeck's prints with --json."""
+    command = [sys.executable, "-m", "foredeck.cli.main", *words, "--json"]
+    place = ["--home", str(pi.workspace.foredeck_home)]
+    done = subprocess.run([*command, *place], cwd=pi.repo, capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi) -> None:
+    script = [
+        call("write", path="notes/sea.md", content=SEA),
+        call("write", path="notes/tides.md", content=TIDES),
+        call("activate", id="[[Sea]]", show="links"),
+        call("activate", id="[[Tides#Low water]]"),
+        call("bash", command="mv notes/tides.md notes/ebb-and-flow.md"),
+        call("activate", id="[[Sea]]", show="links"),
+        call("activate", id="notes/ebb-and-flow.md", show="metadata"),
+        "done",
+    ]
+    model = pi.serve(script)
+    ended = pi.print("keep notes", foredeck=True)
+    assert (ended.code, model.violations) == (0, [])
+    _, _, links, neighbour, moved, after, listed = results(model.requests[-1])
+    first, second = handle(pi, "/sea.md"), handle(pi, "/tides.md")
+    assert links.split("\n")[0].endswith(f'chars={len(SEA)} "Sea" #sea')
+    assert f'Refers to:\n- {second} notes/tides.md "Tides"\n' in links
+    assert f'Referred to by:\n- {second} notes/tides.md "Tides" (parent)\n' in links
+    assert links.endswith("[[Currents]] leads nowhere yet.")
+    assert "harbour" not in links
+    assert neighbour.endswith("## Low water\nThe harbour falls dry.\n")
+    new = handle(pi, "/ebb-and-flow.md")
+    assert f"{second} moved to" in moved
+    assert links.replace(f"{second} notes/tides.md", f"{new} notes/ebb-and-flow.md") == after
+    assert listed.startswith(f"{new} file ")
+    assert first in after
+    assert_stable(answered(model))
+
+    backlinks = asked(pi, "backlinks", "notes/ebb-and-flow.md")
+    assert backlinks["edges"][0]["relation"] == "mentions"
+    names = {note["path"].rpartition("/")[2] for note in asked(pi, "notes")["notes"]}
+    assert names == {"sea.md", "ebb-and-flow.md"}
+
+
+def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
+    pi.serve([call("write", path="notes/tides.md", content=TIDES), "done"])
+    assert pi.print("keep a note", foredeck=True).code == 0
+    model = pi.serve([call("activate", id="[[tides|that note]]"), "done"])
+    assert pi.print("what of the tides?", foredeck=True).code == 0
+    assert model.violations == []
+    assert results(model.requests[-1])[-1].endswith(TIDES)
