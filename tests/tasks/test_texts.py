@@ -120,7 +120,7 @@ def test_claims_end(desk: Desk, snapshot: SnapshotAssertion) -> None:
     talk.say(desk.second.mutate, action="claim", id=one)
     talk.say(desk.first.mutate, action="close", id=one, summary="x")
     talk.say(desk.second.mutate, action="claim", id=one)
-    desk.second.work.end_leases()
+    desk.second.active.end_leases()
     talk.say(desk.first.mutate, action="claim", id=one)
     assert talk.text() == snapshot
 

@@ -128,5 +128,6 @@ class CurrentSession:
             return
         if self.opened is not None:
             self.opened.keep_uses()
+            self.opened.end_leases()
         self.forget()
         self._params = None

@@ -15,6 +15,7 @@ from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.facility_tools import memory_search
+from foredeck.engine.tasks import active_task, task_mutate, task_query
 from foredeck.engine.worklog import make_work_log
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,11 @@ The store is `session.store`. Where `session.is_live` is false the session is a 
 look at the disk.
 """
 
-SECTIONS: Sequence[Make[HeadSection]] = (make_work_log,)
+SECTIONS: Sequence[Make[HeadSection]] = (active_task, make_work_log)
 """In the order of the head, the stablest first: rules, working memory, global memory, session
 memory, findings, the active task, the work log, the pool."""
 
-TOOLS: Sequence[Make[FacilityTool]] = (memory_search,)
+TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
 """In any order: they are called by name."""
 
 

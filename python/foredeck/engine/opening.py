@@ -103,6 +103,11 @@ class OpenedSession:
         if self._assembler is not None:
             keep_uses(self._config.home, self.session.id, self._assembler.uses)
 
+    def end_leases(self) -> None:
+        """Others may claim what this session had claimed."""
+        if self.session.tasks is not None:
+            self.session.tasks.active.end_leases()
+
 
 class SessionOpener:
     """Opens sessions as the configuration says.

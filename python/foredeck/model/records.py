@@ -64,6 +64,8 @@ class TurnDocument(Document):
     answers: str | None = None
     """For an answer that ended a run: id of the call record that it answers. For all others the
     record of the next call tells."""
+    task: str | None = None
+    """Id of the task that the session worked on then."""
 
 
 class MemberDocument(Document):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from foredeck.errors import StoreError
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore
+from foredeck.store.protocol import Batch, LocalStore, Scalar
 from foredeck.tasks.claiming import LEASE_MS, Actor
 from foredeck.tasks.provisional import pending_claim
 from foredeck.tasks.task import Task, task_of
@@ -63,9 +64,21 @@ class ActiveTask:
         return None if document is None else document.content
 
     def _claimed_last(self) -> str | None:
-        found = self._store.query("task", {"session": self._session, "status": "in_progress"})
-        tasks = sorted(map(task_of, found), key=lambda task: (task.claimed_ms or 0, task.id))
+        tasks = sorted(self._in_progress(), key=lambda task: (task.claimed_ms or 0, task.id))
         return tasks[-1].id if tasks else pending_claim(self._store, self._session)
+
+    def end_leases(self) -> None:
+        """The session ends: others may claim what it had claimed. Never raises: without this the
+        leases end by themselves."""
+        with suppress(StoreError):
+            now = self._now_ms()
+            for task in self._in_progress():
+                if task.is_held(now):
+                    self._set_lease(task, now)
+
+    def _in_progress(self) -> list[Task]:
+        where: dict[str, Scalar | None] = {"session": self._session, "status": "in_progress"}
+        return [task_of(head) for head in self._store.query("task", where)]
 
     def _renew(self, task: Task) -> None:
         now = self._now_ms()
@@ -73,10 +86,12 @@ class ActiveTask:
             return
         if task.lease_ms - now > LEASE_MS / 2 or (self._store.is_shared and task.lease_ms <= now):
             return  # Where others could have claimed it, only the database may say it is renewed.
+        self._set_lease(task, Actor(self._session).lease_ms(now))
+
+    def _set_lease(self, task: Task, until_ms: int | None) -> None:
         document = self._store.get(task.id, TaskDocument, task.token)
         assert document is not None
-        actor = Actor(self._session)
-        document.lease_ms = actor.lease_ms(now)
+        document.lease_ms = until_ms
         self._store.commit(Batch(puts=[document.seal()], expect={task.id: task.token}))
 
 

@@ -245,16 +245,6 @@ class TaskWork:
 
         return self._writer.change(id, edit)
 
-    def end_leases(self) -> None:
-        """The session ends: others may claim what it had claimed."""
-        for task in self.board.in_progress():
-            if is_own(task, self.actor) and task.is_held(self.now_ms()):
-                self._writer.change(task.id, self._end_lease)
-
-    def _end_lease(self, document: TaskDocument, task: Task) -> None:
-        if is_own(task, self.actor):
-            document.lease_ms = self.now_ms()
-
     # Checks
 
     @property

@@ -175,6 +175,7 @@ class ObjectWriter:
             user_turn=self._user_turn if item is None else item.turn,
             answers=self._answered,
             extras=self._extras or None,
+            task=session.active_task,
         )
         if session.origin:
             turn.provenance = Provenance(origin=session.origin, generator="system")

@@ -19,6 +19,7 @@ from foredeck.model.sources import filesystem_source
 from foredeck.notes.graph import Graph
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
+from foredeck.tasks.tools import SessionTasks
 from foredeck.worklog.memory import BranchLessons, EarlierWork
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
@@ -83,6 +84,13 @@ class Session:
     """Forms of commands that have worked; None where the model is not to be told of any."""
     earlier_work: EarlierWork = field(default_factory=EarlierWork)
     """What the project's other sessions did."""
+    tasks: SessionTasks | None = None
+    """The project's tasks; None where they are switched off, and in a replay."""
+
+    @property
+    def active_task(self) -> str | None:
+        """Id of the task that is worked on, to which what is said now belongs."""
+        return None if self.tasks is None else self.tasks.active.id()
 
     @property
     def store(self) -> Store:

@@ -1,0 +1,73 @@
+"""The project's tasks for an opened session: the tools, the active task, what is linked to it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from foredeck.config import Config
+from foredeck.context.state.handles import resolve
+from foredeck.context.state.session import Session
+from foredeck.engine.facility_tools import memory_search
+from foredeck.model.tasks import TaskLink
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import LocalStore
+from foredeck.tasks.active import ActiveTaskSection
+from foredeck.tasks.mutate import TaskMutate
+from foredeck.tasks.query import SearchMessages, TaskQuery
+from foredeck.tasks.tools import SessionTasks, session_tasks
+
+
+def tasks_of(config: Config, session: Session) -> SessionTasks | None:
+    """The tasks as this session sees them, made once; None where they are switched off."""
+    if config.tools.tasks == "off" or not session.is_live:
+        return None
+    if session.tasks is None:
+        project = project_of(session.cwd, open_filesystems(config, session.cwd))
+        session.tasks = session_tasks(
+            cast("LocalStore", session.store),  # all of engines are
+            project.id,
+            session.id,
+            resolve_link=partial(resolve_link, session),
+            search_messages=_search_messages(config, session),
+        )
+    return session.tasks
+
+
+def task_query(config: Config, session: Session) -> TaskQuery | None:
+    """The model's tool for asking about tasks."""
+    tasks = tasks_of(config, session)
+    return None if tasks is None else tasks.query
+
+
+def task_mutate(config: Config, session: Session) -> TaskMutate | None:
+    """The model's tool for changing tasks."""
+    tasks = tasks_of(config, session)
+    return None if tasks is None else tasks.mutate
+
+
+def active_task(config: Config, session: Session) -> ActiveTaskSection | None:
+    """The active task in the head."""
+    tasks = tasks_of(config, session)
+    return None if tasks is None else tasks.section
+
+
+def resolve_link(session: Session, text: str) -> TaskLink:
+    """What the model means by `@41` or `@41 turn 7`. Raises `ToolError`."""
+    session.take_up_newest()
+    wanted = resolve(session, text, beyond=True)
+    if not session.workspace.empty:
+        session.workspace.commit()  # a handle that was given for this must outlive a crash
+    part = ""
+    if (piece := wanted.slice) is not None:
+        last = "" if piece.last == piece.first else f"-{piece.last}"
+        part = f"{piece.unit}{'s' if last else ''} {piece.first}{last}"
+    return TaskLink(object=wanted.entry.object, part=part, label=f"@{wanted.entry.ordinal}")
+
+
+def _search_messages(config: Config, session: Session) -> SearchMessages | None:
+    tool = memory_search(config, session)
+    if tool is None:
+        return None
+    return lambda query, limit: tool.run({"query": query, "limit": limit}, "")

@@ -1,0 +1,107 @@
+"""Tasks in a session: its tools, its active task, and what is said while it works on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.scenes import ask, finish, use
+from foredeck.errors import ToolError
+
+
+@pytest.fixture
+def host(new_host: NewHost, tmp_path: Path) -> Host:
+    return opened(new_host, tmp_path, "first")
+
+
+def opened(new_host: NewHost, folder: Path, session: str) -> Host:
+    """A session with all its facilities, in a folder of the disk."""
+    (folder / "repo").mkdir(exist_ok=True)
+    host = new_host(session=session, cwd=str(folder / "repo"), disk=True)
+    host.sections = None
+    return host
+
+
+def said(host: Host, tool: str, **input: Any) -> str:
+    text: str = host.tool("t", tool, **input)["content"][0]["text"]
+    return text
+
+
+def planned(host: Host, title: str = "Fix the login") -> str:
+    return said(host, "task-mutate", action="create", title=title).split()[1]
+
+
+def tasks_of_turns(host: Host) -> list[str | None]:
+    heads = host.store.query("turn", {"session": host.session})
+    return [head.fields.get("task") for head in heads]
+
+
+def test_what_is_said_while_a_task_is_active_belongs_to_it(host: Host) -> None:
+    ask(host, "Look around.")
+    finish(host, "Done.")
+    ask(host, "Fix the login.")
+    name = planned(host)
+    said(host, "task-mutate", action="claim", id=name)
+    use(host, "r1", "bash", "ok\n", command="make")
+    ask(host)
+    said(host, "task-mutate", action="close", id=name, summary="It redirects once.")
+    finish(host, "Fixed.")
+    ask(host, "Thanks.")
+    (id,) = (head.id for head in host.store.query("task"))
+    tagged = tasks_of_turns(host)
+    assert tagged[0] is None
+    assert id in tagged
+    assert tagged[-1] is None
+
+
+def test_another_session_finds_the_task_and_takes_it_when_the_first_ends(
+    host: Host, new_host: NewHost, tmp_path: Path
+) -> None:
+    ask(host, "Plan.")
+    name = planned(host)
+    said(host, "task-mutate", action="claim", id=name)
+    other = opened(new_host, tmp_path, "second")
+    ask(other, "Go on.")
+    with pytest.raises(ToolError, match="Already claimed by session first"):
+        said(other, "task-mutate", action="claim", id=name)
+    host.close()
+    assert "has ended" in said(other, "task-query", action="ready")
+    assert said(other, "task-mutate", action="claim", id=name).startswith("Claimed")
+    assert other.state.active_task is not None
+    assert host.state.active_task is None
+
+
+def test_a_session_goes_on_with_its_task_after_a_restart(host: Host) -> None:
+    ask(host, "Plan.")
+    said(host, "task-mutate", action="claim", id=planned(host))
+    active = host.state.active_task
+    host.restart()
+    ask(host, "Go on.")
+    assert host.state.active_task == active is not None
+    names = {section.name: section.text(500) for section in host.opened.facilities.sections}
+    assert "Fix the login" in names["active task"]
+
+
+def test_a_message_is_linked_by_its_handle(host: Host) -> None:
+    ask(host, "Plan.")
+    use(host, "r1", "bash", "ok\n" * 50, command="make")
+    ask(host)
+    name = planned(host)
+    assert said(host, "task-mutate", action="link", id=name, messageId="@1") == (
+        f"Linked @1 to {name}."
+    )
+    with pytest.raises(ToolError, match="@99"):
+        said(host, "task-mutate", action="link", id=name, messageId="@99 turn 3")
+
+
+def test_switched_off_there_are_none(new_host: NewHost, tmp_path: Path) -> None:
+    host = new_host(cwd=str(tmp_path), disk=True, tools={"tasks": "off"})
+    host.sections = None
+    ask(host, "Plan.")
+    assert host.state.tasks is None
+    with pytest.raises(ToolError, match="no tool 'task-query'"):
+        said(host, "task-query", action="ready")
