@@ -91,6 +91,32 @@ def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> N
     assert "3 notes; 3 other Markdown files, with --all." in capsys.readouterr().out
 
 
+def test_folders_of_notes_are_those_at_the_top_of_the_project(
+    vault: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    subprocess.run(["git", "init", "-q"], cwd=vault, check=True)
+    write("sub/notes/elsewhere.md", "text")
+    write("sub/notes/said.md", "---\nkind: note\n---\n")
+    asked(capsys, "index", ".")
+    listed = names(asked(capsys, "notes")["notes"])
+    assert listed == ["Lonely.md", "sea.md", "tides.md", "said.md"]
+    monkeypatch.chdir(vault / "sub")
+    made = asked(capsys, "note", "From below", "--set", 'notes.folders=[".pi/notes"]')
+    assert Path(made["path"]) == vault / ".pi/notes/From below.md"
+
+
+def test_a_heading_that_is_not_there_is_said(vault: Path, capsys: Out) -> None:
+    write("notes/parts.md", "[[tides#Tides]] [[tides#Ebb]] ![[sea#^block]] [x](tides.md#tides)")
+    asked(capsys, "index", str(vault))
+    found = asked(capsys, "notes", "--broken")["headings"]
+    said = [(Path(item["path"]).name, item["heading"]) for item in found]
+    assert said == [("README.md", "part"), ("parts.md", "Ebb"), ("parts.md", "^block")]
+    assert main(["notes", "--broken"]) == 0
+    assert "tides.md has no #Ebb" in capsys.readouterr().out
+
+
 def test_broken_and_ambiguous_references_are_said(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
     broken = asked(capsys, "notes", "--broken")["broken"]

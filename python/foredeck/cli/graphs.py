@@ -17,6 +17,7 @@ from foredeck.cli.stored import NotFound, opened_store
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.notes.graph import Edge, Graph, Node, Selection
+    from foredeck.notes.kinds import NoteRule
     from foredeck.store.protocol import LocalStore
 
 
@@ -41,6 +42,16 @@ def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
         with Progress("reading notes, batch") as progress:
             follower.catch_up(progress.advance)
         yield OpenGraph(config, store, Graph(follower.db))
+
+
+def note_rule(config: Config) -> NoteRule:
+    """Which Markdown files are notes, by the configuration and the repositories they lie in."""
+    from foredeck.notes.kinds import NoteRule
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import checkout_of
+
+    filesystems = open_filesystems(config, str(Path.cwd()))
+    return NoteRule(config.notes.folders, lambda folder: checkout_of(folder, filesystems))
 
 
 def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:

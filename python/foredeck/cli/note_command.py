@@ -7,11 +7,15 @@ import re
 from argparse import ArgumentParser, Namespace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.config import Config
 
 _UNFIT = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
 MAX_NAME = 120
@@ -39,9 +43,18 @@ class NoName(ForedeckError):
     exit_code = 2
 
 
+def _folder_of_notes(config: Config) -> Path:
+    """The first of `notes.folders`, at the top of the repository that this folder lies in."""
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import checkout_of
+
+    here = str(Path.cwd())
+    top = checkout_of(here, open_filesystems(config, here))
+    return Path(top or ".") / config.notes.folders[0]
+
+
 def _run(args: Namespace) -> int:
-    folders = resolve_config(args).config.notes.folders
-    folder = Path(args.folder or folders[0])
+    folder = Path(args.folder) if args.folder else _folder_of_notes(resolve_config(args).config)
     file = folder / f"{_file_name(args.title)}.md"
     tags = json.dumps([tag.lstrip("#") for tag in args.tag], ensure_ascii=False)
     text = TEMPLATE.format(

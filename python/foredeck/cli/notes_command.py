@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.graphs import OpenGraph, opened_graph, shown
+from foredeck.cli.graphs import OpenGraph, note_rule, opened_graph, shown
 from foredeck.cli.output import counted, print_json, printable, table
 from foredeck.cli.registry import Command
 
@@ -34,11 +34,9 @@ def _run(args: Namespace) -> int:
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
     """The notes that are asked for, each with whether it is a note, and how many are no notes."""
-    from foredeck.notes.kinds import is_note
-
-    folders = opened.config.notes.folders
+    rule = note_rule(opened.config)
     found = [
-        (node, is_note(node.path or "", kind, folders))
+        (node, rule.is_note(node.path or "", kind))
         for node, kind in opened.graph.markdown(args.tag)
     ]
     if args.orphans:

@@ -190,6 +190,6 @@ class NotesSection(Section):
     folders: tuple[str, ...] = Field(
         ("notes", ".pi/notes"),
         min_length=1,
-        description="Folders whose Markdown files are notes: relative ones anywhere above a file, "
-        "or absolute ones. `kind:` in a file's frontmatter goes before ([notes.md](notes.md)).",
+        description="Folders whose Markdown files are notes: relative to the top of the project, "
+        "or absolute. `kind:` in a file's frontmatter goes before ([notes.md](notes.md)).",
     )

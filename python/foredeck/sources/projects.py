@@ -49,6 +49,14 @@ def folders_of_project(
     return [other for other in folders if project_of(other, filesystems) == wanted]
 
 
+def checkout_of(folder: str, filesystems: FilesystemMap) -> str | None:
+    """The top folder of the repository or the worktree that `folder` lies in; None for none."""
+    for place in _upwards(filesystems.absolute(folder)):
+        if _common_git_folder(posixpath.join(place, ".git"), filesystems) is not None:
+            return place
+    return None
+
+
 def _project(place: str, root: str, filesystems: FilesystemMap) -> Project:
     source = filesystems.locate(place).source
     return Project(identity_hash("project", source), root, posixpath.basename(root) or root)
