@@ -74,6 +74,33 @@ def test_index_is_bounded_and_leaves_out_what_git_ignores(vault: Path, capsys: O
     assert main(["index", "missing"]) == 4
 
 
+def test_a_file_as_of_a_commit_is_taken_in_by_its_name(vault: Path, capsys: Out) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for arguments in (("init", "-q"), ("add", "."), (*identity, "commit", "-qm", "one")):
+        subprocess.run(["git", *arguments], cwd=vault, check=True)
+    write("docs/one.md", "# Another")
+    url = "https://example.com/a.pdf"
+    taken = asked(capsys, "index", "docs", "git:HEAD:docs/one.md", url)
+    assert (taken["files"], taken["new"]) == (2, 2)
+    old, page = taken["pointers"]
+    assert [old["new"], old["said"], page["name"], page["said"]] == [
+        *(True, "5 characters", url, "pointed to"),
+    ]
+    again = asked(capsys, "index", "git:HEAD:docs/one.md")
+    assert again == {**again, "files": 0, "pointers": [{**old, "new": False}]}
+    for name, text in ((old["name"], "# Log"), ("docs/one.md", "# Another")):
+        assert main(["cat", name]) == 0
+        assert capsys.readouterr().out == text
+    assert main(["cat", "git:HEAD:docs/one.md"]) == 4
+    assert "`foredeck index git:HEAD:docs/one.md` takes it in" in capsys.readouterr().err
+    assert main(["index", "git:HEAD:docs/none.md"]) != 0
+    assert "There is no 'docs/none.md' in HEAD" in capsys.readouterr().err
+    nodes = asked(capsys, "graph", "docs/one.md")["nodes"]
+    assert [node["path"] for node in nodes] == [str(vault / "docs/one.md")]
+
+
 def test_notes_are_listed_by_folder_tag_and_links(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
     listed = asked(capsys, "notes")["notes"]

@@ -19,12 +19,14 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.messages import load_message
+from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.model.user_objects import UserDocument
+from foredeck.sources.pointers import pointer
 from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
 
-from .documents import batch, file, foreign_file, note
+from .documents import batch, file, foreign_file, note, of_commit
 from .sessions import LONG, SampleSession, dump, write_sample
 
 SESSION = SampleSession.id
@@ -287,6 +289,19 @@ class AsNewContract:
         check_pins(target, copy)
         assert [head.id for head in target.query("user")] == [pasted.id]
         assert target.get(pasted.id, UserDocument) == pasted
+
+    def test_what_is_no_file_on_a_disk_travels_along(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        session, page = SampleSession(source), pointer("https://example.com/a.pdf")
+        session.begin()
+        session.call("toolu_1", of_commit())
+        source.commit(Batch(puts=[page, session.member(page)]))
+        text = exported(source)
+        import_file(target, lines_of(text))
+        assert exported(target) == text
+        assert target.get(page.id, PointerDocument) == page
+        assert target.get(of_commit().id, FileDocument) == of_commit()
+        check_pins(target, import_file(target, lines_of(text), as_new=True).session)
 
     def test_a_text_under_the_id_of_another_is_refused(self, make_store: MakeStore) -> None:
         source, target = make_store(), make_store()

@@ -6,7 +6,7 @@ from typing import Any
 
 from foredeck.model.documents import Document, FileDocument, Provenance
 from foredeck.model.documents import identity_hash as identity
-from foredeck.model.sources import FilesystemSource
+from foredeck.model.sources import FilesystemSource, GitSource
 from foredeck.store.protocol import Batch
 
 PROVENANCE = Provenance(origin="test", generator="tool")
@@ -83,6 +83,14 @@ def foreign_file(content: str | None = "text") -> FileDocument:
             "content": content,
             "provenance": PROVENANCE,
         }
+    ).seal()
+
+
+def of_commit(content: str = "as it was") -> FileDocument:
+    """A file as of a commit."""
+    source = GitSource(repo="example.com/team/project", ref="0a" * 20, path="src/a.py")
+    return FileDocument(
+        id=identity("file", source), source=source, content=content, provenance=PROVENANCE
     ).seal()
 
 

@@ -21,6 +21,8 @@ from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import member_id, nickname_id
 from foredeck.model.sources import path_of
+from foredeck.sources.pointers import is_pointer
+from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head, Store
 
 MIN_PREFIX = 4
@@ -48,8 +50,9 @@ class Found:
 
     @property
     def name(self) -> str:
-        """What a user would call it: a path, or type and id."""
-        return self.path or f"{self.head.type} {self.head.id}"
+        """What a user would call it: a path, what points to it, or type and id."""
+        label = self.path or pointer_label(self.head.fields)
+        return label or f"{self.head.type} {self.head.id}"
 
 
 def find_session(store: Store, text: str) -> str:
@@ -91,7 +94,10 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     head = store.head(text) or _by_nickname(store, text)
     if head is not None:
         return _in_session(store, head, session)
-    heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
+    if is_pointer(text):
+        heads = _by_label(store, text)
+    else:
+        heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
     if session is not None and len(heads) > 1:
         heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
     if len(heads) == 1:
@@ -145,7 +151,14 @@ def _by_path(store: Store, text: str) -> list[Head]:
     """Files at this path; one on each of several file systems is possible."""
     paths = dict.fromkeys((text, os.path.abspath(text), os.path.realpath(text)))  # noqa: PTH100
     found = (head for path in paths for head in store.query("file", {"source.path": path}))
-    return list({head.id: head for head in found}.values())
+    # As of a commit a file has another path, and is another object.
+    return list({head.id: head for head in found if path_of(head.fields)}.values())
+
+
+def _by_label(store: Store, text: str) -> list[Head]:
+    """Files as of a commit, and what is only pointed to, by the name that `index` prints."""
+    heads = [head for type in ("file", "pointer") for head in store.query(type)]
+    return [head for head in heads if pointer_label(head.fields) == text]
 
 
 def _by_prefix(store: Store, text: str) -> list[Head]:
@@ -160,6 +173,8 @@ def _by_tail(store: Store, text: str) -> list[Head]:
 
 
 def _nothing_like(store: Store, text: str) -> str:
+    if is_pointer(text):
+        return f"{text!r} is not stored: `foredeck index {text}` takes it in and prints its name."
     names: dict[str, str] = {}
     for head in store.query("file"):
         names[_path(head)] = names[PurePath(_path(head)).name] = _named(head)

@@ -14,18 +14,26 @@ from foredeck.cli.stored import NotFound, made_store
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.indexing import index_paths
+    from foredeck.cli.indexing import index_paths, index_pointers
+    from foredeck.sources.pointers import is_pointer
 
-    for path in args.path:
+    names = [name for name in args.path if is_pointer(name) and not Path(name).exists()]
+    paths = [path for path in args.path if path not in names]
+    for path in paths:
         if not Path(path).exists():
             raise NotFound(f"there is no file or folder {path!r}.")
     config = resolve_config(args).config
     with made_store(args) as store, Progress("indexing") as progress:
+        pointers = index_pointers(config, store, names)
         done = index_paths(
-            config, store, args.path, args.limit, lambda path: progress.advance(note=path)
+            config, store, paths, args.limit, lambda path: progress.advance(note=path)
         )
     if args.json:
-        print_json(asdict(done))
+        print_json({**asdict(done), "pointers": [asdict(pointer) for pointer in pointers]})
+        return 0
+    for pointer in pointers:
+        print(f"{pointer.name}: {pointer.said}{'' if pointer.new else ', known'}, {pointer.object}")
+    if not paths:
         return 0
     parts = [f"{done.new:,} new", f"{done.changed:,} changed", f"{done.deleted:,} deleted"]
     parts += [f"{done.moved:,} of the new ones renamed"] if done.moved else []
@@ -36,7 +44,11 @@ def _run(args: Namespace) -> int:
 
 def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "path", metavar="PATH", nargs="+", help="a file, or a folder with all in it"
+        "path",
+        metavar="PATH",
+        nargs="+",
+        help="a file, or a folder with all in it; git:REV:FILE for a file as of a commit, "
+        "git:BLOB, a URL, s3://BUCKET/KEY, or row:DATABASE/TABLE/KEY",
     )
     parser.add_argument(
         "--limit",
@@ -55,7 +67,10 @@ COMMAND = Command(
         "linked before a session has met them. In a git repository what git ignores is left out,\n"
         "elsewhere hidden folders (but .pi) and node_modules. Files that are gone are taken in as\n"
         "deleted or renamed. What is as it was is not stored again. Nothing that a model sees\n"
-        "changes by it."
+        "changes by it.\n\n"
+        "A file as of a commit is an object of its own, which never changes. URLs, objects in S3\n"
+        "and rows are pointed to: nothing of them is fetched. `activate` takes all of these names\n"
+        "too, and `foredeck cat` the id that is printed."
     ),
     example="foredeck index notes/ README.md",
     configure=_configure,

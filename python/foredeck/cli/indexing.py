@@ -14,9 +14,11 @@ from itertools import islice
 from foredeck.config import Config
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.errors import Conflict, ForedeckError
+from foredeck.model.sources import path_of
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.indexing import Limits, Sighting
-from foredeck.sources.opening import open_filesystems
+from foredeck.sources.opening import open_filesystems, open_source
+from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Batch, Store
 
 BATCH = 200
@@ -94,6 +96,33 @@ def index_paths(
     return done
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedPointer:
+    """What came of a name such as `git:HEAD~3:src/a.py`. `name`: with the commit that was meant."""
+
+    name: str
+    object: str
+    new: bool
+    said: str
+
+
+def index_pointers(config: Config, store: Store, names: Sequence[str]) -> list[IndexedPointer]:
+    """Take in what names point to, as seen from the current folder. Raises `ToolError`."""
+    cwd = os.getcwd()  # noqa: PTH109
+    source = open_source(config, store, open_filesystems(config, cwd))
+    done = []
+    for name in names:
+        document = source.point(name, cwd)
+        known = store.head(document.id)
+        if known is None:
+            store.commit(Batch(puts=[document]))
+        fields = document.model_dump(exclude={"content"})
+        size = f"{fields['char_count']:,} characters" if document.content is not None else ""
+        said = size or str(fields.get("state") or "pointed to")
+        done.append(IndexedPointer(pointer_label(fields), document.id, known is None, said))
+    return done
+
+
 def _sight(source: DiskSource, paths: Sequence[str]) -> list[Sighting]:
     return [source.sight(path, "read") for path in paths]
 
@@ -127,7 +156,7 @@ def _known(store: Store, paths: Sequence[str]) -> list[str]:
     roots = [os.path.realpath(path) for path in paths]
     found = []
     for head in store.query("file"):
-        path = str(head.fields["source"]["path"])
+        path = path_of(head.fields) or ""
         below = any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
         if below and head.fields.get("state") != "deleted":
             found.append(path)

@@ -191,6 +191,8 @@ def object_line(ordinal: int, fields: Mapping[str, Any]) -> str:
     if kind == "user":
         size = f"chars={fields.get('char_count') or 0} lines={fields.get('line_count') or 0}"
         return f"@{ordinal} user {size} {quoted(fields.get('first_line') or '')}{name}"
+    if kind == "pointer":
+        return f"@{ordinal} pointer {on_one_line(fields.get('locator') or '')}{name}"
     if kind == "compaction":
         return f"@{ordinal} compaction {fields.get('short')}{name}"
     return f"@{ordinal} {kind}{name}"

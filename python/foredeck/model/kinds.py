@@ -12,6 +12,7 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
+from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import (
     ForgottenDocument,
     MemberDocument,
@@ -28,6 +29,7 @@ KINDS: dict[str, type[Document]] = {
     "file": FileDocument,
     "toolcall": ToolcallDocument,
     "user": UserDocument,
+    "pointer": PointerDocument,
     "compaction": CompactionDocument,
     "turn": TurnDocument,
     "member": MemberDocument,
@@ -39,7 +41,9 @@ KINDS: dict[str, type[Document]] = {
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 
-OBJECT_TYPES = ("file", "toolcall", "user", "chat", "compaction", "system_prompt", "session")
+OBJECT_TYPES = (
+    *("file", "toolcall", "user", "pointer", "chat", "compaction", "system_prompt", "session"),
+)
 """The types of what the model can refer to; all others are records."""
 
 

@@ -1,8 +1,8 @@
 """What an object is bound to outside the store: a tagged union by `type`.
 
-A further kind of source (a git blob, an S3 object, a URL) is one more class in `Source`. What is
-stored does not change with that: a document of a type that this version does not know is read,
-copied and exported with its binding exactly as it was given.
+A further kind of source is one more class in `Source`. What is stored does not change with that: a
+document whose binding has another type, or other fields than its class, is read, copied and
+exported with its binding exactly as it was given.
 """
 
 from __future__ import annotations
@@ -23,6 +23,52 @@ class FilesystemSource(BaseModel):
     path: str
 
 
+class GitSource(BaseModel):
+    """A file as of a commit, which never changes.
+
+    `repo` is the same in all clones: `github.com/user/repo`, by the remote `origin`; of a
+    repository without one on another machine, the id of its project. `ref` is a commit's full id,
+    and `path` relative to the repository's root; or `ref` is a blob's, and `path` empty.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["git"] = "git"
+    repo: str
+    ref: str
+    path: str
+
+
+class UrlSource(BaseModel):
+    """A page or file on the web, without user and password."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["url"] = "url"
+    url: str
+
+
+class S3Source(BaseModel):
+    """An object in a bucket."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["s3"] = "s3"
+    bucket: str
+    key: str
+
+
+class RowSource(BaseModel):
+    """A row of a database: all three by the names that their user knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["row"] = "row"
+    database: str
+    table: str
+    key: str
+
+
 class UnknownSource(BaseModel):
     """A binding of a kind that a newer version has written: all its fields, as given."""
 
@@ -31,16 +77,37 @@ class UnknownSource(BaseModel):
     type: str
 
 
+_KINDS: Mapping[str, type[BaseModel]] = {
+    "filesystem": FilesystemSource,
+    "git": GitSource,
+    "url": UrlSource,
+    "s3": S3Source,
+    "row": RowSource,
+}
+
+
 def _tag(value: Any) -> str:
     if not isinstance(value, Mapping):
-        return "filesystem" if isinstance(value, FilesystemSource) else "unknown"
-    return "filesystem" if value.get("type", "filesystem") == "filesystem" else "unknown"
+        return next((tag for tag, kind in _KINDS.items() if isinstance(value, kind)), "unknown")
+    tag = str(value.get("type", "filesystem"))
+    if tag == "filesystem" or tag not in _KINDS:
+        return tag if tag in _KINDS else "unknown"
+    fits = value.keys() == _KINDS[tag].model_fields.keys()
+    return tag if fits and all(isinstance(v, str) for v in value.values()) else "unknown"
 
 
 Source = Annotated[
-    Annotated[FilesystemSource, Tag("filesystem")] | Annotated[UnknownSource, Tag("unknown")],
+    Annotated[FilesystemSource, Tag("filesystem")]
+    | Annotated[GitSource, Tag("git")]
+    | Annotated[UrlSource, Tag("url")]
+    | Annotated[S3Source, Tag("s3")]
+    | Annotated[RowSource, Tag("row")]
+    | Annotated[UnknownSource, Tag("unknown")],
     Discriminator(_tag),
 ]
+
+PointerSource = UrlSource | S3Source | RowSource
+"""What is only pointed to: nothing of it is fetched."""
 
 
 def filesystem_source(fields: Mapping[str, Any]) -> FilesystemSource | None:

@@ -21,8 +21,11 @@ from foredeck.notes.names import (
 )
 from foredeck.notes.parsed import ParsedNote, Reference
 from foredeck.notes.sections import anchors_of
+from foredeck.sources.pointing import pointer_label
 
-OBJECTS = frozenset({"file", "toolcall", "user", "chat", "compaction", "system_prompt", "session"})
+OBJECTS = frozenset(
+    {"file", "toolcall", "user", "pointer", "chat", "compaction", "system_prompt", "session"}
+)
 """Types that are nodes of the graph."""
 
 NAMING = frozenset({"nickname", "member"})
@@ -78,13 +81,15 @@ def _file(id: str, fields: Fields, text: str | None) -> GraphEntry:
     binding = filesystem_source(fields)
     filesystem, path = (None, None) if binding is None else (binding.filesystemId, binding.path)
     gone, moved_to = fields.get("state") == "deleted", fields.get("moved_to")
-    parsed = None if text is None else parse_note(text)
+    # What a note said as of a commit was said of other notes, and under a title that it still has.
+    is_past = binding is None and fields["source"].get("type") == "git"
+    parsed = None if text is None or is_past else parse_note(text)
     names = [Name(exact_key(id), Rank.EXACT, id)]
     if not gone:
         names.append(_word(id, Rank.ID))
     if filesystem is not None and path is not None and (moved_to or not gone):
         names += names_of_path(filesystem, path)
-    title = (path or f"file {id}").rpartition("/")[2]
+    title = pointer_label(fields) or (path or f"file {id}").rpartition("/")[2]
     if parsed is not None:
         title = parsed.title or title.rpartition(".")[0]
         titles = dict.fromkeys(word for word in (parsed.title, *parsed.aliases) if word)

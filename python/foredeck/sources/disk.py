@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import Generator
+from foredeck.model.documents import Document, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.classify import Fingerprint, Kind, Look, fingerprint, look
 from foredeck.sources.filesystem import FilesystemMap, Location
@@ -26,6 +26,7 @@ from foredeck.sources.indexing import (
     lookup,
 )
 from foredeck.sources.inspected import Inspected, deferred, new_hash, tie_renames, unchanged
+from foredeck.sources.pointing import pointed
 from foredeck.sources.recorded import (
     RecordedSource,
     as_reported,
@@ -152,6 +153,10 @@ class DiskSource:
         others = [s for s in untracked.values() if s.object_id not in met]
         self._follow_moves(met, others, _FOUND, pending)
         return [m.sighting for m in met.values()]
+
+    def point(self, name: str, cwd: str | None = None) -> Document:
+        """The object of what a pointer names."""
+        return pointed(name, self._filesystems, cwd, self._limits.max_file_bytes)
 
     def _locate(self, path: str, role: Role, cwd: str | None) -> Location:
         location = self._filesystems.locate(path, cwd)

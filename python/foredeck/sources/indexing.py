@@ -86,6 +86,12 @@ class FileSource(Protocol):
     def agent_path(self, source: FilesystemSource) -> str:
         """What the agent calls a known file; the path of the source where it cannot be told."""
 
+    def point(self, name: str, cwd: str | None = None) -> Document:
+        """The sealed object of what a pointer names (`pointing.py`); it is not stored.
+
+        Raises `ToolError` with what to do, for the model.
+        """
+
     def sight(
         self, path: str, role: Role, *, cwd: str | None = None, pending: Pending = NOTHING_PENDING
     ) -> Sighting:

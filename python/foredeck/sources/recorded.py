@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
-from foredeck.model.documents import FileDocument, Generator
+from foredeck.model.documents import Document, FileDocument, Generator
 from foredeck.model.sources import FilesystemSource
 from foredeck.sources.edits import apply_edits, edits_of
 from foredeck.sources.filesystem import FilesystemMap, Location
@@ -25,6 +26,7 @@ from foredeck.sources.indexing import (
     ToolEvent,
     lookup,
 )
+from foredeck.sources.pointers import git_name, pointer
 from foredeck.sources.readrange import parse_read_range
 from foredeck.sources.toolpaths import touched_paths
 from foredeck.sources.versions import file_version
@@ -114,6 +116,13 @@ class RecordedSource:
             for id, found in known.items()
             if found.is_on_filesystem
         ]
+
+    def point(self, name: str, cwd: str | None = None) -> Document:
+        """The object of what a pointer names; nothing of git's is read for a recording."""
+        del cwd
+        if git_name(name) is not None:
+            raise ToolError(f"{name!r} cannot be read: the session is a recording.")
+        return pointer(name)
 
     def _reported(
         self, event: ToolEvent, role: Role, id: str, pending: Pending

@@ -78,7 +78,9 @@ def _doomed_documents(
             if id not in is_alone:
                 is_alone[id] = _is_alone(store, heads[id], going)
         alone = {id for id in ours if is_alone[id]}
-        objects = {id for id, head in heads.items() if head.type in ("file", "toolcall", "user")}
+        objects = {
+            id for id, head in heads.items() if head.type in ("file", "toolcall", "user", "pointer")
+        }
         kept[session] = len(objects - alone)
         doomed[session] = alone | set(_nicknames(store, alone))
     _leave_to_the_last(doomed)

@@ -17,7 +17,7 @@ from foredeck.model.kinds import kind_of
 from foredeck.model.summaries import SUMMARIES, summary_hash_name
 from foredeck.store.protocol import Batch, Head, Store
 
-DESCRIBED = ("file", "toolcall", "user", "compaction")
+DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 """The types that can be described; of all others foredeck writes every version itself."""
 
 MOST_CHARS: Mapping[str, int] = {"short_summary": 300, "long_summary": 20_000}

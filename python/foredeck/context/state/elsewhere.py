@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import member_id, nickname_id
+from foredeck.sources.pointing import pointer_label
 from foredeck.sources.toolpaths import tool_path
 from foredeck.store.protocol import Head, Store
 
@@ -41,6 +43,22 @@ def find_by_prefix(store: Store, name: str) -> Head | None:
         head for type in OBJECT_TYPES for head in store.query(type) if head.id.startswith(name)
     ]
     return _the_one(name, found)
+
+
+def meet_pointer(session: Session, name: str) -> Entry:
+    """The entry of what a name like `git:HEAD~3:src/a.py` or a URL points to.
+
+    Raises `ToolError` where it cannot be told, or git cannot read it.
+    """
+    document = session.source.point(name, session.cwd or None)
+    label = pointer_label(document.model_dump(exclude={"content"}))
+    known = session.workspace.head(document.id)
+    if known is not None:
+        return session.see_head(known, label)
+    session.workspace.put(document)
+    entry = session.see_document(document, label)
+    session.workspace.commit()  # whoever asks reads it from the store
+    return entry
 
 
 def claimed(store: Store, name: str) -> Head | None:

@@ -8,12 +8,20 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from foredeck.context.state.elsewhere import claimed, find_by_prefix, find_stored, identity
+from foredeck.context.state.elsewhere import (
+    claimed,
+    find_by_prefix,
+    find_stored,
+    identity,
+    meet_pointer,
+)
 from foredeck.context.state.graph import titled
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
 from foredeck.model.sources import path_of
+from foredeck.sources.pointers import is_address, is_pointer
+from foredeck.sources.pointing import pointer_label
 from foredeck.store.protocol import Head
 
 _HANDLE = re.compile(r"^@?(\d+)$")
@@ -70,6 +78,8 @@ def resolve(session: Session, text: str, *, beyond: bool = False) -> Wanted:
         name = (link["inner"].strip() + link["rest"]).strip()
     if not name:
         raise ToolError("Say which object: a handle such as @12, a path, or a nickname.")
+    if is_address(name):
+        return Wanted(_entry(session, name, beyond))  # what follows a # belongs to it
     part = _SLICE.match(name)
     if part is not None and _by_path(session, name) is None:
         whole = resolve(session, part["name"], beyond=beyond)
@@ -104,6 +114,8 @@ def _entry(session: Session, name: str, beyond: bool) -> Entry:
             raise ToolError(f"There is no {name}; handles go from @1 to @{len(index)}.")
         return entry
     ordinal = index.by_object.get(name) or index.by_label.get(name) or _by_nickname(session, name)
+    if ordinal is None and beyond and is_pointer(name):
+        return meet_pointer(session, name)
     if ordinal is None:
         ordinal = _by_path(session, name) or _by_identity(session, name)
     if ordinal is None:
@@ -140,7 +152,8 @@ def meet(session: Session, head: Head) -> Entry:
     known = session.index.by_object.get(head.id)
     if known is not None:
         return session.index.entries[known]
-    label = path_of(head.fields) or head.fields.get("provider_call_id") or ""
+    fields = head.fields
+    label = path_of(fields) or pointer_label(fields) or fields.get("provider_call_id") or ""
     return session.see_head(head, "" if label in session.index.by_label else label)
 
 

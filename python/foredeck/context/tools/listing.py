@@ -35,7 +35,7 @@ def describe_session(session: Session) -> str:
 
 
 def _listed(entry: Entry) -> bool:
-    return entry.type in ("file", "toolcall", "user")
+    return entry.type in ("file", "toolcall", "user", "pointer")
 
 
 def _line(session: Session, entry: Entry, name: str | None) -> str:
@@ -48,7 +48,7 @@ def _line(session: Session, entry: Entry, name: str | None) -> str:
 
 
 def _what(entry: Entry, fields: Fields) -> str:
-    if entry.type == "file":
+    if entry.type in ("file", "pointer"):
         return entry.label
     if entry.type == "user":
         return f"you: {fields.get('first_line')}"

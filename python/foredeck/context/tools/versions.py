@@ -29,6 +29,7 @@ WHY_NO_CONTENT = {
     "deleted": "it was deleted; an older version may be had, such as v1",
     "unreadable": "it cannot be read",
     "special": "it is not a regular file",
+    "pointer": "it is only pointed to, and nothing is fetched; read it with a tool of yours",
     "session": "what was said in it is its chat (chat:ID)",
 }
 
@@ -143,6 +144,7 @@ def _content(session: Session, document: Document | None, version: int) -> Conte
     if document.type == "chat":
         text = session.chat_text(_session_of(document.id), fields["turn_count"], None)
     if text is None:
-        state = "session" if document.type == "session" else str(fields.get("state") or "")
+        by_type = document.type in ("session", "pointer")
+        state = document.type if by_type else str(fields.get("state") or "")
         return Content(None, None, version, WHY_NO_CONTENT.get(state, "it has none"))
     return Content(text, hash_text(text), version)

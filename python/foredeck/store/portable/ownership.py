@@ -21,6 +21,10 @@ PREFIXES = (
 """First parts of assigned ids; they belong to one type each."""
 
 
+SOURCED = frozenset({"file", "pointer"})
+"""Types whose objects are bound to something outside, by which they have their ids."""
+
+
 def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
     """Whether a document is the session's own, and not shared with other sessions."""
     match type:
@@ -83,7 +87,7 @@ class Ownership:
 
 def _check_id(type: str, fields: Mapping[str, Any]) -> None:
     id, source = fields["id"], fields["source"]
-    if (source is not None) != (type == "file"):
+    if (source is not None) != (type in SOURCED):
         raise ValueError(f"{id!r}: a {type} {'needs a' if source is None else 'has no'} source")
     prefix = id.partition(":")[0]
     if ":" in id and prefix in PREFIXES and prefix != type:

@@ -14,7 +14,7 @@ from foredeck.errors import UnknownSession
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.store.protocol import Head, Store, Token
 
-OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall", "user", "compaction")
+OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction")
 RANK = (*OBJECTS, "nickname", "turn", "member", "call")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 

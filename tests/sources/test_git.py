@@ -1,0 +1,175 @@
+"""Files as of a commit, read through the real git."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import ToolError
+from foredeck.model.documents import FileDocument, identity_hash
+from foredeck.sources import git
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.git import Repository, shared_name
+from foredeck.sources.pointers import GitName
+from foredeck.sources.pointing import pointed, pointer_label
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+FIRST, SECOND = "def first(): ...\n", "def second(): ...\n"
+
+
+def run(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+    command = ["git", *identity, *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository with two versions of one file, a folder, and bytes that are no text."""
+    repo = tmp_path / "repo"
+    (repo / "src" / "deep").mkdir(parents=True)
+    run(repo, "init", "-q")
+    (repo / "src" / "a.py").write_text(FIRST)
+    (repo / "src" / "deep" / "b: c.py").write_text("odd name\n")
+    (repo / "data.bin").write_bytes(b"\0\1\2")
+    run(repo, "add", ".")
+    run(repo, "commit", "-qm", "one")
+    (repo / "src" / "a.py").write_text(SECOND)
+    run(repo, "commit", "-qam", "two")
+    return repo
+
+
+def read(folder: Path, name: str, max_bytes: int = 2_000_000) -> FileDocument:
+    document = pointed(name, FilesystemMap("fs"), str(folder), max_bytes)
+    assert isinstance(document, FileDocument)
+    return document
+
+
+def refusal(folder: Path, name: str) -> str:
+    with pytest.raises(ToolError) as refused:
+        read(folder, name)
+    return str(refused.value)
+
+
+def test_a_file_as_of_a_commit_is_an_object_of_its_own(repo: Path) -> None:
+    old, new = read(repo, "git:HEAD~1:src/a.py"), read(repo, "git:main:src/a.py")
+    assert (old.content, new.content) == (FIRST, SECOND)
+    assert old.id != new.id
+    commit = run(repo, "rev-parse", "HEAD~1").strip()
+    source = old.model_dump()["source"]
+    assert (source["type"], source["ref"], source["path"]) == ("git", commit, "src/a.py")
+    assert old.id == old.identity_hash == identity_hash("file", source)
+    blob = hashlib.sha1(b"blob %d\0%s" % (len(FIRST), FIRST.encode())).hexdigest()
+    assert old.source_hash == blob
+    assert (old.file_type, old.state, old.char_count) == ("py", "text", len(FIRST))
+    assert pointer_label(old.model_dump()) == f"git:{commit[:12]}:src/a.py"
+    assert read(repo, pointer_label(old.model_dump())) == old
+    by_blob = read(repo, f"git:{blob[:9]}")
+    assert by_blob.content == FIRST
+    assert by_blob.model_dump()["source"]["ref"] == blob
+
+
+def test_a_path_may_start_where_the_agent_is(repo: Path) -> None:
+    here = repo / "src"
+    assert read(here, "git:HEAD:a.py") == read(here, "git:HEAD:./a.py")
+    assert read(here, "git:HEAD:a.py") == read(repo, "git:HEAD:src/a.py")
+    assert read(here, "git:HEAD:../data.bin").state == "binary"
+    assert read(repo, "git:HEAD:src/deep/b: c.py").content == "odd name\n"
+
+
+def test_what_is_too_large_or_no_text_has_no_content(repo: Path) -> None:
+    large = read(repo, "git:HEAD:src/a.py", max_bytes=5)
+    assert (large.content, large.state) == (None, "huge")
+    assert large.model_dump()["size"] == len(SECOND)
+    assert read(repo, "git:HEAD:data.bin").content is None
+
+
+def test_clones_have_the_same_objects(repo: Path, tmp_path: Path) -> None:
+    before = read(repo, "git:HEAD:src/a.py")
+    run(tmp_path, "clone", "-q", str(repo), "clone")
+    assert read(tmp_path / "clone", "git:HEAD:src/a.py").id != before.id
+    run(repo, "remote", "add", "origin", "git@example.com:team/project.git")
+    url = "https://me:secret@example.com/team/project"
+    run(tmp_path / "clone", "remote", "set-url", "origin", url)
+    ours, theirs = read(repo, "git:HEAD:src/a.py"), read(tmp_path / "clone", "git:HEAD:src/a.py")
+    assert ours == theirs
+    assert ours.model_dump()["source"]["repo"] == "example.com/team/project"
+
+
+def test_worktrees_are_one_repository(repo: Path, tmp_path: Path) -> None:
+    run(repo, "worktree", "add", "-q", str(tmp_path / "other"), "HEAD~1")
+    here, there = read(repo, "git:HEAD:src/a.py"), read(tmp_path / "other", "git:main:src/a.py")
+    assert here == there
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com:user/repo.git", "github.com/user/repo"),
+        ("https://GitHub.com/user/repo/", "github.com/user/repo"),
+        ("https://u:p@host:8443/a/b.git", "host:8443/a/b"),
+        ("ssh://git@host/a/b.git", "host/a/b"),
+        ("/srv/git/repo.git", ""),
+        ("../repo", ""),
+        ("file:///srv/git/repo.git", ""),
+        ("C:\\repo", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_remote_is_called_everywhere(url: str, name: str) -> None:
+    assert shared_name(url) == name
+
+
+def test_what_is_not_there_says_what_to_do(repo: Path, tmp_path: Path) -> None:
+    assert "git knows no 'nowhere'" in refusal(repo, "git:nowhere:src/a.py")
+    assert "Nearest: src/a.py." in refusal(repo, "git:HEAD:lib/a.py")
+    assert "src is a folder in " in refusal(repo, "git:HEAD:src")
+    assert ": src/a.py, src/deep." in refusal(repo, "git:HEAD:src")
+    assert "There is no '/etc/passwd' in HEAD" in refusal(repo, "git:HEAD:/etc/passwd")
+    assert "There is no '../a.py'" in refusal(repo, "git:HEAD:../a.py")
+    assert "lacks a part" in refusal(repo, "git:HEAD")
+    assert "lacks a part" in refusal(repo, "git::a.py")
+    assert "git knows no 'abcdef0'" in refusal(repo, "git:abcdef0")
+    assert "is in no git repository" in refusal(tmp_path, "git:HEAD:a.py")
+    assert "gone is not there" in refusal(tmp_path / "gone", "git:HEAD:a.py")
+
+
+def test_a_revision_is_never_an_option(repo: Path) -> None:
+    assert "git knows no '--help'" in refusal(repo, "git:--help:src/a.py")
+    told = refusal(repo, "git:--output=x:src/a.py")
+    assert "git knows no '--output=x'" in told
+    assert not (repo / "x").exists()
+
+
+def test_a_pathspec_has_no_magic(repo: Path) -> None:
+    assert "There is no ':(glob)**'" in refusal(repo, "git:HEAD::(glob)**")
+    assert "There is no '*'" in refusal(repo, "git:HEAD:*")
+
+
+def test_git_is_not_waited_for(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git, "DEADLINE_S", 0)
+    with pytest.raises(ToolError, match="git took longer than 0 s"):
+        Repository(str(repo), "p").document(GitName("HEAD", "src/a.py"), 1000)
+
+
+def test_without_git_the_user_reads_so(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(repo))
+    assert refusal(repo, "git:HEAD:src/a.py").startswith("git is not there")
+
+
+def test_the_repository_of_the_folder_is_meant(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "another"))
+    assert read(repo, "git:HEAD:src/a.py").content == SECOND
+
+
+def test_what_cannot_be_reached_is_not_looked_for() -> None:
+    inside = FilesystemMap("fs", sandboxed=True)
+    with pytest.raises(ToolError, match="cannot be reached from here"):
+        pointed("git:HEAD:a.py", inside, "/work", 1000)
