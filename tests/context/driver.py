@@ -91,8 +91,7 @@ class Host(SimulatedHost):
         """When Pi's cache warmer last sent the newest request once more."""
         self.past = Past()
         self.sections: list[HeadSection] | None = []
-        """Of the head; None for those that every session has."""
-        """What writes into the block before the chat."""
+        """What writes into the block before the chat; None for what does so in earnest."""
         self.names_call = True
         """Whether outcomes name the call whose edits were in force."""
         self._disk = disk

@@ -11,7 +11,7 @@ from context.messages import assistant, calls, lines, result, thinking, user
 from context.scenes import ask, bash, finish, use
 from context.sent import Sent, as_bytes, message_text
 from foredeck.context.head.budget import CHARS_PER_TOKEN
-from foredeck.context.wording import head_opening
+from foredeck.context.head.lines import head_opening
 
 COLD_S = 400
 

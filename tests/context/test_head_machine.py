@@ -9,7 +9,7 @@ from context.heads import Counting
 from context.sent import Sent, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
-from foredeck.context.wording import head_opening
+from foredeck.context.head.lines import head_opening
 
 
 class AnySessionWithHead(AnySession):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foredeck.context.head.composing import compose
-from foredeck.context.wording import head_opening
+from foredeck.context.head.lines import head_opening
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from foredeck.config.section import Section
 
+PoolKind = Literal["notes", "listed", "sessions", "neighbours"]
+
 
 class SeedWindowSection(Section):
     """`[seed_window]`: the policy `seed-window`."""
@@ -235,4 +237,10 @@ class HeadBudgetSection(Section):
         le=10_000,
         description="Most tokens that it grows to, each time that the whole prompt is written "
         "again at no cost and `rebase.guard` allows it. Never more than a fiftieth of the window.",
+    )
+    pool: tuple[PoolKind, ...] = Field(
+        ("notes",),
+        description="What of the project it names, as far as the chat does not show it: `notes`, "
+        "files that were only `listed`, text files of the five newest other `sessions`, "
+        "`neighbours` of active files by references. An empty list for nothing.",
     )

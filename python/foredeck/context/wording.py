@@ -43,16 +43,6 @@ def not_text(name: str, chars: int) -> str:
     )
 
 
-def head_opening() -> str:
-    """Begins the block that stands before the chat."""
-    return "[foredeck] Kept beside this chat, as of its last rewrite. Not the user's words.\n"
-
-
-def head_section(name: str) -> str:
-    """The line over one section of that block."""
-    return f"[foredeck] {name}:\n"
-
-
 def difference(ordinal: int, version: int, diff: str) -> str:
     """A re-read that differs little from the visible copy."""
     return f"@{ordinal} v{version}, changed since the copy above:\n{diff}"

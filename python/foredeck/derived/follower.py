@@ -62,9 +62,11 @@ class Follower:
     Raises `StoreUnavailable` where the file cannot be used, and what the store raises.
     """
 
-    def __init__(self, store: LocalStore, layer: Layer, home: Path) -> None:
+    def __init__(self, store: LocalStore, layer: Layer, home: Path, *, batch: int = BATCH) -> None:
+        """`batch`: how many versions are taken in at a time, between two calls of `advance`."""
         self._store = store
         self._layer = layer
+        self._batch = batch
         self.path = layer_file(home, layer.name, store.lineage().id)
         self.db = open_layer_file(self.path)
 
@@ -106,7 +108,7 @@ class Follower:
         """Take in one batch: how many versions, 0 where the layer begins again, None at the end."""
         with immediate(self.db):
             position = self._checked(self._position())
-            changes = self._store.changes_since(position.token, limit=BATCH)
+            changes = self._store.changes_since(position.token, limit=self._batch)
             if not changes:
                 return None
             if _tells_of_erasure(position, changes):

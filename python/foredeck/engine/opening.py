@@ -13,7 +13,7 @@ from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
-from foredeck.engine.facilities import Facilities, MakeFacilities, make_facilities
+from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
@@ -49,19 +49,11 @@ class OpenedSession:
         self._config = config
         self.session = session
         self.watch = watch
-        self._make_facilities = make
-        self._facilities: Facilities | None = None
+        self.facilities = make(config, session)
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
         self.guard = guard or NoGuard()
         self._assembler: Assembler | None = None
-
-    @property
-    def facilities(self) -> Facilities:
-        """Made when they are first asked for, as the configuration says."""
-        if self._facilities is None:
-            self._facilities = self._make_facilities(self._config, self.session)
-        return self._facilities
 
     @property
     def assembler(self) -> Assembler:

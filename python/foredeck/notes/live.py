@@ -15,6 +15,9 @@ from foredeck.store.protocol import LocalStore, Store
 PATIENCE_S = 5.0
 """How long a question waits for what is new to be read. A model's tool call waits with it."""
 
+BATCH = 100
+"""Versions between two looks at the clock: many long notes in one go could take seconds."""
+
 
 class StillReading(StoreUnavailable):
     """More is new than could be read in time. What was read is kept: the next question goes on."""
@@ -37,6 +40,6 @@ def live_graph(store: Store, home: Path, patience_s: float = PATIENCE_S) -> Iter
         if time.monotonic() > until:
             raise StillReading("the references of the store are still being read")
 
-    with Follower(cast(LocalStore, store), LAYER, home) as follower:
+    with Follower(cast(LocalStore, store), LAYER, home, batch=BATCH) as follower:
         follower.catch_up(check)
         yield Graph(follower.db)

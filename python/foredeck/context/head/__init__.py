@@ -1,5 +1,7 @@
 """The head: what stands before the chat beside it, as one block of foredeck's own.
 
 section     what writes into the head
+budget      how long it may be
+lines       what the model reads around and in them
 composing   one text of all sections, within one budget
 """

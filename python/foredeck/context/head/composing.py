@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from foredeck.context.head.lines import head_opening, head_section
 from foredeck.context.head.section import HeadSection
 from foredeck.context.quoting import inside_ours
-from foredeck.context.wording import head_opening, head_section
 
 log = logging.getLogger(__name__)
 

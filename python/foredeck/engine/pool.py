@@ -1,0 +1,219 @@
+"""The section of the head that names what there is in the project and is not in the chat."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import PurePath
+from typing import NamedTuple
+
+from foredeck.config import Config
+from foredeck.context.head.lines import pool_line, pool_rest
+from foredeck.context.quoting import on_one_line
+from foredeck.context.state.graph import name_of_node
+from foredeck.context.state.session import Session
+from foredeck.errors import StoreUnavailable
+from foredeck.model.sources import filesystem_source
+from foredeck.notes.graph import Graph, Node
+from foredeck.notes.kinds import is_note
+from foredeck.notes.live import live_graph
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import Head
+
+log = logging.getLogger(__name__)
+
+EARLIER_SESSIONS = 5
+"""Of how many sessions of the project, the newest, the files are named."""
+
+FOLDERS = 3
+"""Folders that are named for what has no line of its own."""
+
+PATIENCE_S = 0.5
+"""How long the opening of a session, and a call that writes the head, wait for the graph."""
+
+NAME_CHARS = 80
+"""Of a title or a tag."""
+
+TAGS = 3
+"""Tags of one note."""
+
+
+class PoolObject(NamedTuple):
+    """A file as the section names it."""
+
+    id: str
+    time_ms: int
+    """When its newest version was stored."""
+    name: str
+    """What the model can call it."""
+    about: str = ""
+    """Title and tags of a note."""
+
+
+class PoolSection:
+    """See `foredeck.context.head.section.HeadSection`."""
+
+    name = "this project has (activate PATH to read one)"
+
+    def __init__(self, config: Config, session: Session) -> None:
+        self._config = config
+        self._session = session
+
+    def text(self, limit: int) -> str:
+        """A line for each object, newest first, and how many more there are."""
+        try:
+            found = self._found()
+        except StoreUnavailable as error:
+            # Said at a later rewrite: the call at hand does not wait.
+            log.info("the head names nothing of the project yet: %s", error)
+            return ""
+        lines: list[str] = []
+        for number, each in enumerate(found):
+            line = pool_line(each.name, each.about)
+            rest = _rest(found[number + 1 :])
+            if len("\n".join([*lines, line, rest])) > limit:
+                break
+            lines.append(line)
+        if not lines:
+            return ""
+        return "\n".join([*lines, _rest(found[len(lines) :])]).removesuffix("\n")
+
+    def follow(self) -> None:
+        """Bring the graph of notes nearer to the store, for `PATIENCE_S` at most."""
+        try:
+            with self._graph():
+                pass
+        except StoreUnavailable as error:
+            log.info("the graph of notes is not up to date: %s", error)
+
+    def _found(self) -> list[PoolObject]:
+        """What the chat does not show, newest first; each object once."""
+        sources = {
+            "notes": self._notes,
+            "listed": self._listed,
+            "sessions": self._of_earlier_sessions,
+            "neighbours": self._neighbours,
+        }
+        in_chat = self._in_chat()
+        found: dict[str, PoolObject] = {}
+        for kind in self._config.head.pool:
+            for each in sources[kind]():
+                if each.id not in in_chat:
+                    found.setdefault(each.id, each)
+        return sorted(found.values(), key=lambda each: (-each.time_ms, each.name))
+
+    def _in_chat(self) -> set[str]:
+        """Ids of the objects that can be read in the chat, or whose listing can."""
+        entries, shown = self._session.index.entries, set[str]()
+        for ordinal, holders in self._session.branch.conversation.holders.items():
+            if holders and (entry := entries.get(ordinal)) is not None:
+                shown.add(entry.object)
+                head = self._session.workspace.head(entry.object)
+                shown.update((head.fields.get("file_refs") or ()) if head else ())
+        return shown
+
+    def _notes(self) -> Iterator[PoolObject]:
+        """Notes below the project's folders; of one that several worktrees have, the one here."""
+        folders = self._config.notes.folders
+        with self._graph() as graph:
+            notes = [n for n, kind in graph.markdown() if is_note(n.path or "", kind, folders)]
+            if not notes:
+                return
+            places = self._places()
+            here = {n.id: place for n in notes if (place := _place(n, places)) is not None}
+            known: set[str] = set()
+            for node in sorted(notes, key=lambda n: here.get(n.id, (len(places), ""))):
+                if node.id in here and here[node.id][1] not in known:
+                    known.add(here[node.id][1])
+                    yield from self._named(node, graph.tags_of(node.id)[:TAGS])
+
+    def _listed(self) -> Iterator[PoolObject]:
+        """Files that a listing found and that nobody has read."""
+        for entry in self._session.index.entries.values():
+            head = self._session.workspace.head(entry.object) if entry.type == "file" else None
+            if head is not None and head.fields.get("state") == "listed":
+                yield from self._file(head)
+
+    def _of_earlier_sessions(self) -> Iterator[PoolObject]:
+        """Text files that the newest other sessions of the project have read or written."""
+        store, places = self._session.store, self._places()
+        sessions = [
+            head
+            for head in store.query("session")
+            if head.fields.get("cwd") in places and head.fields["session_id"] != self._session.id
+        ]
+        for session in sessions[-EARLIER_SESSIONS:]:
+            members = store.query("member", {"session": session.fields["session_id"]})
+            heads = store.heads(member.fields["object"] for member in members)
+            for head in heads.values():
+                if head.type == "file" and head.fields.get("state") == "text":
+                    yield from self._file(head)
+
+    def _neighbours(self) -> Iterator[PoolObject]:
+        """Files that what is active refers to, and that refer to it."""
+        entries = self._session.index.entries
+        active = [entries[n].object for n in sorted(self._session.branch.sets.active)]
+        with self._graph() as graph:
+            for id in active:
+                for node, distance in graph.neighbours(id).nodes:
+                    if distance and node.path is not None and not node.gone:
+                        yield from self._named(node, [])
+
+    def _graph(self) -> AbstractContextManager[Graph]:
+        return live_graph(self._session.store, self._config.home, PATIENCE_S)
+
+    def _places(self) -> list[str]:
+        """The session's folder first, then the main folder of its project."""
+        cwd = self._session.cwd
+        if not self._session.is_live:
+            return [cwd]
+        root = project_of(cwd, open_filesystems(self._config, cwd)).root
+        return list(dict.fromkeys((cwd, root)))
+
+    def _named(self, node: Node, tags: Sequence[str]) -> Iterator[PoolObject]:
+        head = self._session.store.head(node.id)
+        if head is None:
+            return
+        name = name_of_node(self._session, node)
+        stem = PurePath(name).stem
+        title = [on_one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
+        about = " ".join([*title, *(f"#{on_one_line(tag)[:NAME_CHARS]}" for tag in tags)])
+        yield PoolObject(node.id, head.time_ms, on_one_line(name), about)
+
+    def _file(self, head: Head) -> Iterator[PoolObject]:
+        source = filesystem_source(head.fields)
+        if source is None:
+            return
+        path = PurePath(self._session.source.agent_path(source))
+        below = path.is_relative_to(self._session.cwd or "/")
+        name = str(path.relative_to(self._session.cwd or "/") if below else path)
+        yield PoolObject(head.id, head.time_ms, on_one_line(name))
+
+
+def make_pool(config: Config, session: Session) -> PoolSection | None:
+    """The section; None where it is to name nothing. The graph is followed on, for a moment."""
+    if not config.head.pool or not config.head.tokens:
+        return None
+    section = PoolSection(config, session)
+    section.follow()
+    return section
+
+
+def _place(node: Node, places: Sequence[str]) -> tuple[int, str] | None:
+    """In which of some folders a file lies, and where in it; None for none of them."""
+    for number, place in enumerate(places):
+        if node.path is not None and PurePath(node.path).is_relative_to(place or "/"):
+            return number, str(PurePath(node.path).relative_to(place or "/"))
+    return None
+
+
+def _rest(left: Sequence[PoolObject]) -> str:
+    """What ends the list: how many have no line, and in which folders; empty for none."""
+    if not left:
+        return ""
+    counts = Counter(each.name.rpartition("/")[0] or "." for each in left)
+    folders = sorted(counts, key=lambda folder: (-counts[folder], folder))
+    return pool_rest(len(left), folders[:FOLDERS], more=len(folders) > FOLDERS)
