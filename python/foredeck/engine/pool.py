@@ -17,10 +17,10 @@ from foredeck.context.state.session import Session
 from foredeck.errors import StoreUnavailable
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.graph import Graph, Node
-from foredeck.notes.kinds import is_note
+from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
 from foredeck.sources.opening import open_filesystems
-from foredeck.sources.projects import project_of
+from foredeck.sources.projects import checkout_of, project_of
 from foredeck.store.protocol import Head
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,9 @@ PATIENCE_S = 0.5
 
 NAME_CHARS = 80
 """Of a title or a tag."""
+
+DESCRIBED = 200
+"""Notes, the newest, with title and tags: of a large vault the others are only counted."""
 
 TAGS = 3
 """Tags of one note."""
@@ -117,18 +120,28 @@ class PoolSection:
 
     def _notes(self) -> Iterator[PoolObject]:
         """Notes below the project's folders; of one that several worktrees have, the one here."""
-        folders = self._config.notes.folders
         with self._graph() as graph:
-            notes = [n for n, kind in graph.markdown() if is_note(n.path or "", kind, folders)]
-            if not notes:
+            markdown = graph.markdown()
+            if not markdown:
                 return
-            places = self._places()
-            here = {n.id: place for n in notes if (place := _place(n, places)) is not None}
+            places, rule = self._places(), self._rule()
+            here: dict[str, tuple[int, str]] = {}
+            for node, kind in markdown:
+                place = _place(node, places)
+                if place is not None and rule.is_note(node.path or "", kind):
+                    here[node.id] = place
+            heads = self._session.store.heads(here)
             known: set[str] = set()
-            for node in sorted(notes, key=lambda n: here.get(n.id, (len(places), ""))):
-                if node.id in here and here[node.id][1] not in known:
+            notes: list[tuple[Head, Node]] = []
+            for node in sorted((n for n, _ in markdown if n.id in heads), key=lambda n: here[n.id]):
+                if here[node.id][1] not in known:
                     known.add(here[node.id][1])
-                    yield from self._named(node, graph.tags_of(node.id)[:TAGS])
+                    notes.append((heads[node.id], node))
+            notes.sort(key=lambda note: -note[0].time_ms)
+            for head, node in notes[:DESCRIBED]:
+                yield self._named(head, node, graph.tags_of(node.id)[:TAGS])
+            for head, node in notes[DESCRIBED:]:
+                yield PoolObject(node.id, head.time_ms, on_one_line(here[node.id][1]))
 
     def _listed(self) -> Iterator[PoolObject]:
         """Files that a listing found and that nobody has read."""
@@ -159,11 +172,19 @@ class PoolSection:
         with self._graph() as graph:
             for id in active:
                 for node, distance in graph.neighbours(id).nodes:
-                    if distance and node.path is not None and not node.gone:
-                        yield from self._named(node, [])
+                    head = self._session.store.head(node.id)
+                    if distance and node.path is not None and not node.gone and head is not None:
+                        yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
         return live_graph(self._session.store, self._config.home, PATIENCE_S)
+
+    def _rule(self) -> NoteRule:
+        folders = self._config.notes.folders
+        if not self._session.is_live:
+            return NoteRule(folders, lambda _folder: None)
+        filesystems = open_filesystems(self._config, self._session.cwd)
+        return NoteRule(folders, lambda folder: checkout_of(folder, filesystems))
 
     def _places(self) -> list[str]:
         """The session's folder first, then the main folder of its project."""
@@ -173,15 +194,12 @@ class PoolSection:
         root = project_of(cwd, open_filesystems(self._config, cwd)).root
         return list(dict.fromkeys((cwd, root)))
 
-    def _named(self, node: Node, tags: Sequence[str]) -> Iterator[PoolObject]:
-        head = self._session.store.head(node.id)
-        if head is None:
-            return
+    def _named(self, head: Head, node: Node, tags: Sequence[str]) -> PoolObject:
         name = name_of_node(self._session, node)
         stem = PurePath(name).stem
         title = [on_one_line(node.title)[:NAME_CHARS]] if node.title not in ("", stem) else []
         about = " ".join([*title, *(f"#{on_one_line(tag)[:NAME_CHARS]}" for tag in tags)])
-        yield PoolObject(node.id, head.time_ms, on_one_line(name), about)
+        return PoolObject(node.id, head.time_ms, on_one_line(name), about)
 
     def _file(self, head: Head) -> Iterator[PoolObject]:
         source = filesystem_source(head.fields)
