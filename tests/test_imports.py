@@ -13,7 +13,7 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "finding", "model", "commands", "config", "store", "sources"),
-    *("derived", "search", "notes", "tasks", "worklog", "context", "timeline"),
+    *("derived", "search", "notes", "tasks", "worklog", "working", "context", "timeline"),
     *("hosts", "histories", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
 )
 

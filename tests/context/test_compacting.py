@@ -232,6 +232,7 @@ def test_finished_work_is_named_in_a_summary(snapshot: SnapshotAssertion) -> Non
         ("edit", {"path": "src/a.py"}, "ok", False),
         ("bash", {"command": "npm test"}, "12 passed", False),
         ("bash", {"command": "git commit -qam 'Mend it'"}, "", False),
+        ("task-mutate", {"action": "close"}, "Closed t-7jx8 (completed): Mend all", False),
         ("bash", {"command": "pytest -q"}, "3 passed", False),
         ("bash", {"command": "pytest -q"}, "1 failed, 2 passed", True),
     )

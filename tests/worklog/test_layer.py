@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from foredeck.derived import follower as following
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
+from foredeck.model.tasks import TaskDocument
+from foredeck.store.protocol import Batch
 from foredeck.worklog.done import DoneThing, SessionWork
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons
 from foredeck.worklog.reading import done_by, folders, lessons_of
-from search.sessions import START_MS, Searched, Talk, searched
+from search.sessions import START_MS, TEST, Searched, Talk, searched
 
 CALLS = (
     ("bash", {"command": "gh pr diff 88 --stat"}, "unknown flag: --stat", True),
@@ -92,6 +94,26 @@ def test_what_was_done_names_the_files_that_were_edited_for_it(stored: Searched)
         ("tests", "npm test", "12 passed", ("src/a.py",)),
         ("commit", "Say b", "", ("src/a.py",)),
     ]
+
+
+def test_a_closed_task_is_done_until_it_is_opened_again(stored: Searched) -> None:
+    Talk(stored.store, "s")
+    closed = {"status": "closed", "close_reason": "completed", "closed_ms": START_MS}
+    for fields in ({}, closed, {}, closed, {**closed, "close_reason": "wontfix"}, closed):
+        task = TaskDocument(
+            id="t1",
+            project="p",
+            title="Write it",
+            session="s",
+            created_ms=START_MS,
+            updated_ms=START_MS,
+            provenance=TEST,
+            **fields,
+        )
+        stored.store.commit(Batch(puts=[task.seal()]))
+        _lessons, done = layer_of(stored, "s")
+        is_done = fields.get("close_reason") == "completed"
+        assert [thing.what for thing in done] == (["Write it"] if is_done else [])
 
 
 def test_sessions_are_kept_apart(stored: Searched) -> None:

@@ -29,6 +29,7 @@ from foredeck.config.prompt import (
     PastesSection,
     RebaseSection,
     SeedWindowSection,
+    WorkingMemorySection,
     WorklogSection,
 )
 from foredeck.config.section import OUTSIDE_FILES, USER_ONLY, Section, absolute_path
@@ -99,6 +100,7 @@ class Config(Section):
     limits: Annotated[LimitsSection, USER_ONLY] = Field(default_factory=LimitsSection)
     sources: Annotated[SourcesSection, USER_ONLY] = Field(default_factory=SourcesSection)
     notes: NotesSection = Field(default_factory=NotesSection)
+    working: WorkingMemorySection = Field(default_factory=WorkingMemorySection)
     worklog: WorklogSection = Field(default_factory=WorklogSection)
     tools: ToolsSection = Field(default_factory=ToolsSection)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -203,6 +203,30 @@ class CompactionSection(Section):
         le=50_000,
         description="Most tokens of a summary that foredeck writes; never more than a tenth of "
         "the model's window.",
+    )
+
+
+class WorkingMemorySection(Section):
+    """`[working]`: the page that a project, or a session, keeps from session to session."""
+
+    head: bool = Field(
+        True,
+        description="What the page says stands before the chat. Nothing does where nobody has "
+        "written to it.",
+    )
+    max_chars: int = Field(
+        4000, ge=200, le=16_384, description="Longest page that is kept, in characters."
+    )
+    template: str = Field(
+        "",
+        description="The page in Markdown before anybody has written to it; its lines are shown "
+        "once they are filled in. Empty: sections on tech stack, project structure, user "
+        "preferences and current work.",
+    )
+    json_schema: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Makes the page a JSON object of this schema ([worklog.md](worklog.md)) in "
+        "place of Markdown.",
     )
 
 

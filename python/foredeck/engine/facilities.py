@@ -17,6 +17,7 @@ from foredeck.context.state.session import Session
 from foredeck.engine.facility_tools import memory_search
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
+from foredeck.engine.working import working_section
 from foredeck.engine.worklog import make_work_log
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,10 @@ The store is `session.store`. Where `session.is_live` is false the session is a 
 look at the disk.
 """
 
-SECTIONS: Sequence[Make[HeadSection]] = (active_task, make_work_log, make_pool)
+SECTIONS: Sequence[Make[HeadSection]] = (
+    *(working_section, active_task),
+    *(make_work_log, make_pool),
+)
 """In the order of the head, the stablest first: rules, working memory, global memory, session
 memory, findings, the active task, the work log, the pool."""
 

@@ -9,6 +9,7 @@ from foredeck.config import Config
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
 from foredeck.engine.facility_tools import memory_search
+from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
@@ -25,11 +26,13 @@ def tasks_of(config: Config, session: Session) -> SessionTasks | None:
         return None
     if session.tasks is None:
         project = project_of(session.cwd, open_filesystems(config, session.cwd))
+        updates = update_context(config, session)
         session.tasks = session_tasks(
             cast("LocalStore", session.store),  # all of engines are
             project.id,
             session.id,
             resolve_link=partial(resolve_link, session),
+            update_context=None if updates is None else updates.update,
             search_messages=_search_messages(config, session),
         )
     return session.tasks

@@ -21,6 +21,7 @@ from foredeck.model.records import (
 )
 from foredeck.model.tasks import ClaimDocument, TaskDocument
 from foredeck.model.user_objects import UserDocument
+from foredeck.model.working import WorkingDocument
 
 KINDS: dict[str, type[Document]] = {
     "session": SessionDocument,
@@ -38,6 +39,7 @@ KINDS: dict[str, type[Document]] = {
     "forgotten": ForgottenDocument,
     "task": TaskDocument,
     "claim": ClaimDocument,
+    "working": WorkingDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 

@@ -24,6 +24,9 @@ _SHOWING = frozenset(
     | {"curl", "diff", "tee", "wc", "cp", "mv", "rm", "mkdir", "ssh", "docker", "kubectl"}
 )
 _TESTING = re.compile(r"test|spec|check|verify|\bci\b")
+_TASKS = "task-mutate"
+_CLOSED = re.compile(r"Closed (\S+) \(completed\): (.+)")
+"""How that tool's result begins."""
 _WRITERS = frozenset({"edit", "write", "multiedit"})
 _COMMITTED = re.compile(r"^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$", re.MULTILINE)
 _MESSAGE = re.compile(
@@ -45,7 +48,7 @@ class DoneThing:
 
     kind   `commit`, `tests` or `task`
     what   a commit's subject, the command of a test run, a task's title
-    how    the summary of a test run; else empty
+    how    the summary of a test run, the id or name of a task; else empty
     files  what was edited for it, the last one last, as the tools named it
     """
 
@@ -74,6 +77,9 @@ class SessionWork:
         if tool.lower() in _WRITERS:
             self._edit(path_argument(arguments))
             return None
+        if tool == _TASKS:
+            closed = _CLOSED.match(output)
+            return closed and DoneThing("task", closed[2], closed[1], (), self.session, time_ms)
         command = command_of(tool, arguments)
         if command is None:
             return None

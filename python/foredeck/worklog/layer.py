@@ -23,6 +23,8 @@ from foredeck.worklog.lessons import CLOSELY, Lesson, Run, SessionLessons
 CHUNK = 100
 """Versions whose texts are held at once."""
 
+_TAKEN_IN = ("session", "toolcall", "task")
+
 _STATEMENTS = (
     "CREATE TABLE folder (session TEXT PRIMARY KEY, cwd TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE taken (toolcall TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -42,12 +44,14 @@ _STATEMENTS = (
     "CREATE INDEX lesson_session ON lesson (session, id)",
 )
 
+_ADD_DONE = "INSERT INTO done (session, time_ms, kind, what, how, files) VALUES (?, ?, ?, ?, ?, ?)"
+
 
 class WorklogLayer:
     """See `derived.layer.Layer`."""
 
     name = "worklog"
-    version = 1
+    version = 2
 
     def create(self, db: sqlite3.Connection) -> None:
         """See `Layer.create`."""
@@ -56,7 +60,7 @@ class WorklogLayer:
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
-        wanted = [change for change in changes if change.type in ("session", "toolcall")]
+        wanted = [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
             heads = _versions(store, wanted[first : first + CHUNK])
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
@@ -83,6 +87,9 @@ def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
         row = (fields["session_id"], fields.get("cwd") or "")
         db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?)", row)
         return
+    if head.type == "task":
+        _take_task(db, head)
+        return
     session = str(fields.get("chat_ref") or "").removeprefix("chat:")
     if not session or fields.get("parent_ref"):
         return
@@ -97,6 +104,17 @@ def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
     if isinstance(arguments, dict):
         call = _Call(db, session, str(fields.get("tool") or ""), arguments, time_ms)
         call.take(output, failed=fields.get("status") == "fail")
+
+
+def _take_task(db: sqlite3.Connection, head: Head) -> None:
+    """A version of a task: done as long as it is closed. Its row has the task's id as `how`."""
+    fields = head.fields
+    db.execute("DELETE FROM done WHERE kind = 'task' AND how = ?", (head.id,))
+    if fields.get("status") == "closed" and fields.get("close_reason") == "completed":
+        time_ms = fields.get("closed_ms") or head.time_ms
+        title, session = str(fields.get("title") or ""), str(fields.get("session") or "")
+        done = DoneThing("task", " ".join(title.split()), head.id, (), session, time_ms)
+        db.execute(_ADD_DONE, _done_row(done))
 
 
 class _Call:
@@ -166,12 +184,8 @@ class _Call:
                 "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
                 (self._session, _encodable(run)),
             )
-        if done is not None:
-            self._db.execute(
-                "INSERT INTO done (session, time_ms, kind, what, how, files)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                _done_row(done),
-            )
+        if done is not None and done.kind != "task":  # tasks tell of themselves
+            self._db.execute(_ADD_DONE, _done_row(done))
 
 
 def _lesson_row(lesson: Lesson) -> tuple[object, ...]:

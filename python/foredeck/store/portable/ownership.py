@@ -16,7 +16,7 @@ from foredeck.model.user_objects import user_object_id
 
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
-    "user",
+    *("user", "working"),
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -36,7 +36,7 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["id"] == system_prompt_id(session))
         case "toolcall":
             return bool(fields["chat_ref"] == chat_id(session))
-        case "turn" | "member" | "call" | "compaction":
+        case "turn" | "member" | "call" | "compaction" | "working":
             return bool(fields["session"] == session)
     return False
 

@@ -14,7 +14,10 @@ from foredeck.errors import UnknownSession
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.store.protocol import Head, Store, Token
 
-OBJECTS = ("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction")
+OBJECTS = (
+    *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
+    "working",
+)
 RANK = (*OBJECTS, "nickname", "turn", "member", "call")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
@@ -29,9 +32,10 @@ def documents_of(store: Store, session: str) -> list[str]:
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
     compactions = store.query("compaction", {"session": session})
+    pages = store.query("working", {"session": session})
     ids = [
         *own,
-        *(head.id for head in (*records, *members, *toolcalls, *compactions)),
+        *(head.id for head in (*records, *members, *toolcalls, *compactions, *pages)),
         *(head.fields["object"] for head in members),
         *_ancestors(store, calls),
     ]

@@ -1,0 +1,128 @@
+"""`foredeck working`: the page that a project, or a session, keeps."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, made_store
+from foredeck.errors import Conflict, ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.store.protocol import Store
+    from foredeck.working.memory import WorkingMemory
+
+
+class NotEdited(ForedeckError):
+    """The page was not written; what was typed is kept in a file."""
+
+
+def _run(args: Namespace) -> int:
+    with made_store(args) as store:
+        page = _page(args, store)
+        if args.edit:
+            _edit(page)
+        elif args.text is not None:
+            text = sys.stdin.read() if args.text == "-" else args.text
+            page.put(args.section, text)
+        _show(args, page)
+    return 0
+
+
+def _page(args: Namespace, store: Store) -> WorkingMemory:
+    from foredeck.engine.working import project_page, session_page
+    from foredeck.model.documents import Provenance, session_object_id
+
+    config, by = resolve_config(args).config, Provenance(origin="foredeck", generator="human")
+    if args.session is None:
+        return project_page(config, store, str(Path.cwd()), by)
+    if store.head(session_object_id(args.session)) is None:
+        raise NotFound(f"no session {args.session!r} is stored; `foredeck sessions` lists them")
+    return session_page(config, store, args.session, by)
+
+
+def _show(args: Namespace, page: WorkingMemory) -> None:
+    found = page.read()
+    if args.json:
+        print_json(
+            {
+                "id": page.id,
+                "scope": page.scope,
+                "version": found.token,
+                "chars": len(found.text),
+                "max_chars": page.max_chars,
+                "content": found.text,
+                "shown": page.shown(),
+            }
+        )
+    elif args.section is None:
+        print(found.text, end="")
+    else:
+        parts = {name.casefold(): text for name, text in page.form.parts(found.text).items()}
+        if args.section.casefold() not in parts:
+            raise NotFound(
+                f"no section {args.section!r}; there are: {', '.join(filter(None, parts))}"
+            )
+        print(parts[args.section.casefold()])
+
+
+def _edit(page: WorkingMemory) -> None:
+    """Open the page in the user's editor; what they typed is never lost."""
+    from foredeck.working.memory import PageRefused
+
+    before = page.read()
+    suffix = ".json" if page.form.name == "json" else ".md"
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
+        file.write(before.text)
+    path = Path(file.name)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        subprocess.run([*shlex.split(editor), str(path)], check=True)
+        page.replace(path.read_text(encoding="utf-8"), before)
+    except Conflict:
+        raise NotEdited(
+            f"somebody else has changed the page meanwhile. Yours is in {path}: put it in with "
+            "`foredeck working --edit` once more."
+        ) from None
+    except PageRefused as refusal:
+        raise NotEdited(f"{refusal} What you wrote is in {path}.") from refusal
+    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
+        raise NotEdited(
+            f"{editor}: {error}. The page is in {path}; EDITOR names another."
+        ) from error
+    path.unlink()
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("section", metavar="SECTION", nargs="?", help="one section of the page")
+    parser.add_argument(
+        "text", metavar="TEXT", nargs="?", help="what to write there; - reads it from stdin"
+    )
+    parser.add_argument(
+        "--session", metavar="SESSION", help="the page of this session, not of the project"
+    )
+    parser.add_argument("--edit", action="store_true", help="open the page in $VISUAL or $EDITOR")
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Show or change working memory: the page that the project of the current folder keeps\n"
+        "from session to session. Agents read it before the chat and write to it by section;\n"
+        "each change is a version (`foredeck history`). With SECTION only that section, with TEXT\n"
+        "it is replaced, with --edit the whole page is opened in your editor."
+    ),
+    example='foredeck working "User Preferences" "- Tests: pytest, no mocks"',
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,67 @@
+"""Working memory of an opened session: its section of the head, and what the model writes."""
+
+from __future__ import annotations
+
+import logging
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.model.documents import Provenance
+from foredeck.model.working import by_an_agent
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.protocol import Store
+from foredeck.working.markdown import TEMPLATE
+from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, WorkingMemory
+from foredeck.working.schema import BadSchema
+from foredeck.working.section import ContextUpdates, WorkingSection
+
+log = logging.getLogger(__name__)
+
+
+def page_form(config: Config) -> PageForm:
+    """What pages are, as configured. Raises `BadSchema`."""
+    if config.working.json_schema:
+        return JsonForm(config.working.json_schema)
+    return MarkdownForm(config.working.template or TEMPLATE)
+
+
+def project_page(config: Config, store: Store, folder: str, by: Provenance) -> WorkingMemory:
+    """The page of the project that a folder is in."""
+    project = project_of(folder, open_filesystems(config, folder))
+    form, most = page_form(config), config.working.max_chars
+    return WorkingMemory(store, "resource", project.id, form, most, by)
+
+
+def session_page(config: Config, store: Store, session: str, by: Provenance) -> WorkingMemory:
+    """The page of one session."""
+    form, most = page_form(config), config.working.max_chars
+    return WorkingMemory(store, "thread", session, form, most, by)
+
+
+def working_section(config: Config, session: Session) -> WorkingSection | None:
+    """The section of the head; None where it is switched off, and in a replay: which project its
+    folder was in cannot be told any more."""
+    if not config.working.head or not session.is_live:
+        return None
+    return WorkingSection(_pages(config, session))
+
+
+def update_context(config: Config, session: Session) -> ContextUpdates | None:
+    """What the model's `update_context` does; None in a replay, and with a schema that is none."""
+    if not session.is_live:
+        return None
+    try:
+        project, own = _pages(config, session)
+    except BadSchema as error:
+        log.warning("%s", error)
+        return None
+    return ContextUpdates({"resource": project, "thread": own})
+
+
+def _pages(config: Config, session: Session) -> tuple[WorkingMemory, WorkingMemory]:
+    by = by_an_agent(session.id)
+    return (
+        project_page(config, session.store, session.cwd, by),
+        session_page(config, session.store, session.id, by),
+    )

@@ -1,0 +1,96 @@
+"""Pages that are JSON: the part of JSON Schema that says what may stand in one.
+
+Known are `type`, `properties`, `required`, `additionalProperties` (true or false), `items`,
+`enum`, `maxLength` and `maxItems`, and the words that only explain. A schema with any other word
+is refused: what nobody checks must not look checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from foredeck.errors import ForedeckError
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_KNOWN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "items", "enum", "maxLength"}
+    | {"maxItems", "title", "description", "default", "examples", "$schema", "$id", "$comment"}
+)
+
+
+class BadSchema(ForedeckError):
+    """`working.schema` says what foredeck does not know."""
+
+    exit_code = 2
+
+
+def check_schema(schema: Mapping[str, Any], place: str = "working.schema") -> None:
+    """Raise `BadSchema` for a schema with words that are not known."""
+    for word in sorted(schema.keys() - _KNOWN):
+        raise BadSchema(f"{place}: {word!r} is not known; known are {', '.join(sorted(_KNOWN))}")
+    named = schema.get("type")
+    for name in named if isinstance(named, list) else [named]:
+        if name is not None and name not in _TYPES:
+            raise BadSchema(f"{place}: {name!r} is no type; types are {', '.join(_TYPES)}")
+    inner = {**(schema.get("properties") or {}), "items": schema.get("items")}
+    for name, below in inner.items():
+        if below is not None and not isinstance(below, dict):
+            raise BadSchema(f"{place}: {name!r} must be a schema, a table")
+        if below is not None:
+            check_schema(below, f"{place}.{name}")
+
+
+def faults(value: Any, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """What of a value the schema does not allow, in words, in the order of the value."""
+    named = schema.get("type")
+    types = named if isinstance(named, list) else [] if named is None else [named]
+    here = place or "the page"
+    if types and not any(_is(value, name) for name in types):
+        yield f"{here} must be {' or '.join(types)}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{here} must be one of {json.dumps(schema['enum'], ensure_ascii=False)}"
+    if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
+        yield f"{here} may have {schema['maxLength']:,} characters, not {len(value):,}"
+    if isinstance(value, list):
+        if len(value) > schema.get("maxItems", len(value)):
+            yield f"{here} may have {schema['maxItems']:,} entries, not {len(value):,}"
+        for number, item in enumerate(value):
+            yield from faults(item, schema.get("items") or {}, f"{place}[{number}]")
+    if isinstance(value, dict):
+        yield from _faults_of_object(value, schema, place)
+
+
+def _faults_of_object(
+    value: Mapping[str, Any], schema: Mapping[str, Any], place: str
+) -> Iterator[str]:
+    properties = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield f"{_below(place, name)} is missing"
+    for name, item in value.items():
+        if name in properties:
+            yield from faults(item, properties[name], _below(place, name))
+        elif schema.get("additionalProperties") is False:
+            known = ", ".join(properties) or "none"
+            yield f"{_below(place, name)} is not in the schema: its fields are {known}"
+
+
+def _below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _is(value: Any, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    return isinstance(value, _TYPES[name])

@@ -1,0 +1,73 @@
+"""`foredeck working`: the project's page, shown and changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foredeck.cli.main import main
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
+    return folder
+
+
+def test_a_section_is_written_and_shown(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")  # the same repository
+    assert main(["working", "Tech Stack", "- Language: Python"]) == 0
+    monkeypatch.chdir(project)
+    capsys.readouterr()
+
+    assert main(["working", "tech stack"]) == 0
+    assert capsys.readouterr().out == "## Tech Stack\n- Language: Python\n"
+    assert main(["working", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["shown"] == "## Tech Stack\n- Language: Python"
+    assert told["scope"] == "resource"
+
+
+def test_editing_keeps_what_others_wrote_meanwhile(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    editor = project / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "## Mine" >> "$1"; echo "- x" >> "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", str(editor))
+
+    assert main(["working", "--edit"]) == 0
+    assert capsys.readouterr().out.endswith("## Mine\n- x\n")
+
+    editor.write_text("#!/bin/sh\nfalse\n")
+    assert main(["working", "--edit"]) == 1
+    assert "The page is in " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["Nothing"], 4, "no section 'Nothing'; there are: "),
+        (["--session", "s1"], 4, "no session 's1' is stored"),
+        (["A", "x" * 5000], 1, "4,000 are kept"),
+    ],
+)
+def test_refusals(
+    arguments: list[str],
+    code: int,
+    said: str,
+    project: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert project.is_dir()
+    assert main(["working", *arguments]) == code
+    assert said in capsys.readouterr().err

@@ -1,0 +1,256 @@
+"""Pages of working memory: sections, schemas, and writers who do not lose each other's work."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+
+from foredeck.errors import Conflict, ToolError
+from foredeck.model.working import by_an_agent
+from foredeck.store.forgetting import plan_forgetting
+from foredeck.store.portable.scope import documents_of
+from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.working.markdown import (
+    TEMPLATE,
+    page_of,
+    put_section,
+    sections_of,
+    shown,
+)
+from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, PageRefused, WorkingMemory
+from foredeck.working.schema import BadSchema, check_schema, faults
+from foredeck.working.section import ContextUpdates, WorkingSection
+from store.sessions import write_sample
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "stack": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "phase": {"enum": ["build", "test"]},
+        "note": {"type": "string", "maxLength": 20},
+    },
+    "required": ["stack"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(open_sqlite(tmp_path / "foredeck.db")) as opened:
+        yield opened
+
+
+def page(store: Store, form: PageForm | None = None, max_chars: int = 4000) -> WorkingMemory:
+    return WorkingMemory(
+        store, "resource", "p", form or MarkdownForm(), max_chars, by_an_agent("s")
+    )
+
+
+def updates(store: Store, form: PageForm | None = None, max_chars: int = 4000) -> ContextUpdates:
+    return ContextUpdates({"resource": page(store, form, max_chars)})
+
+
+def test_a_page_that_nobody_has_written_says_nothing(store: Store) -> None:
+    assert page(store).read().text == TEMPLATE
+    assert WorkingSection([page(store)]).text(1000) == ""
+
+
+def test_a_section_is_replaced_and_the_template_stays_out_of_view(
+    store: Store, snapshot: SnapshotAssertion
+) -> None:
+    updates(store).update("- Language: Python\n- Database:", "tech stack")
+    updates(store).update("## Decisions\n- No ORM", "Decisions")
+
+    assert page(store).read().text == snapshot
+    assert WorkingSection([page(store)]).text(1000) == snapshot
+
+
+def test_an_empty_section_goes_back_to_the_template(store: Store) -> None:
+    told = updates(store)
+    told.update("- Language: Python", "Tech Stack")
+    told.update("- No ORM", "Decisions")
+    told.update("", "Tech Stack")
+    told.update(" \n", "Decisions")
+
+    assert page(store).read().text == TEMPLATE
+
+
+def test_what_the_model_is_told(store: Store, snapshot: SnapshotAssertion) -> None:
+    one, two = updates(store), updates(store)
+
+    assert [
+        one.update("- Language: Python", "Tech Stack"),
+        two.update("- Blocker: none", "Current Work"),
+        two.update("- Blocker: CI", "Current Work"),
+    ] == snapshot
+
+
+def test_replacing_a_page_that_another_session_has_changed_is_refused(
+    store: Store, snapshot: SnapshotAssertion
+) -> None:
+    one, two = updates(store), updates(store)
+    one.update("- Language: Python", "Tech Stack")
+
+    with pytest.raises(ToolError) as refused:
+        two.update("# Mine\n", None)
+
+    assert str(refused.value) == snapshot
+    assert two.update("# Mine\n## Tech Stack\n- Language: Python", None).startswith("Kept in")
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "said"),
+    [
+        ("x" * 300, "Notes", "characters, and 200 are kept"),
+        ("x", "## Notes", "by its heading alone"),
+        ("## A\nx\n## a\ny", None, "make them one"),
+    ],
+)
+def test_refusals(store: Store, text: str, section: str | None, said: str) -> None:
+    told = updates(store, MarkdownForm("# Short\n"), max_chars=200)
+
+    with pytest.raises(ToolError, match=said):
+        told.update(text, section)
+    assert page(store).read().token is None
+
+
+def test_an_unknown_scope_is_refused(store: Store) -> None:
+    with pytest.raises(ToolError, match="scope 'thread'"):
+        updates(store).update("x", "A", "thread")
+
+
+def test_each_change_is_a_version(store: Store) -> None:
+    told = updates(store)
+    told.update("- One", "A")
+    told.update("- Two", "A")
+    told.update("- Two", "A")
+
+    assert len(store.history(page(store).id)) == 2
+
+
+def test_a_long_page_says_how_much_is_left_out(store: Store) -> None:
+    updates(store).update("\n".join(f"- Line {n}" for n in range(50)), "A")
+    section = WorkingSection([page(store)])
+
+    for limit in (0, 10, 40, 200, 400):
+        text = section.text(limit)
+        assert len(text) <= limit
+        assert not text or text.endswith("more characters)")
+    assert section.text(4000).endswith("- Line 49")
+
+
+def test_writers_at_once_lose_no_section(tmp_path: Path) -> None:
+    path = tmp_path / "foredeck.db"
+    open_sqlite(path).close()
+
+    def write(name: str) -> None:
+        with closing(open_sqlite(path)) as own:
+            told = updates(own)
+            for number in range(5):
+                told.update(f"- {number}", f"{name} {number}")
+
+    writers = [threading.Thread(target=write, args=(f"writer {n}",)) for n in range(3)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    with closing(open_sqlite(path)) as store:
+        names = {part.name for part in sections_of(page(store).read().text)}
+        assert {f"writer {n} {k}" for n in range(3) for k in range(5)} <= names
+
+
+def test_a_whole_page_is_put_only_on_the_version_that_was_read(store: Store) -> None:
+    read = page(store).read()
+    page(store).put("A", "- b")
+
+    with pytest.raises(Conflict):
+        page(store).replace("# Other\n", read)
+
+
+def test_a_page_of_json(store: Store, snapshot: SnapshotAssertion) -> None:
+    told = updates(store, JsonForm(SCHEMA))
+    told.update('["Python", "SQLite"]', "stack")
+    told.update("build", "phase")
+    told.update("3", "note")
+
+    kept = page(store, JsonForm(SCHEMA))
+    assert json.loads(kept.read().text) == {
+        "stack": ["Python", "SQLite"],
+        "phase": "build",
+        "note": "3",
+    }
+    assert WorkingSection([kept]).text(1000) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("text", "section", "said"),
+    [
+        ("ship", "phase", r'phase must be one of \["build", "test"\]'),
+        ("[1]", "stack", r"stack\[0\] must be string"),
+        ('["a", "b", "c", "d"]', "stack", "3 entries, not 4"),
+        ("x" * 21, "note", "20 characters, not 21"),
+        ("x", "other", "its fields are stack, phase, note"),
+        ("[]", None, "a JSON object here"),
+        ("{", None, "this is none"),
+    ],
+)
+def test_what_a_schema_refuses(store: Store, text: str, section: str | None, said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        updates(store, JsonForm(SCHEMA)).update(text, section)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"oneOf": []}, {"type": "text"}, {"properties": {"a": 3}}, {"items": {"pattern": "x"}}],
+)
+def test_a_schema_that_nobody_would_check_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(BadSchema):
+        check_schema(schema)
+
+
+def test_types_of_json() -> None:
+    assert not list(faults(None, {"type": ["string", "null"]}))
+    assert list(faults(True, {"type": "integer"})) == ["the page must be integer"]
+    assert list(faults({}, SCHEMA)) == ["stack is missing"]
+
+
+NAMES = st.sampled_from(["A", "b c", "Tech Stack", "Current  work"])
+BODIES = st.text(alphabet="ab #\n`-:", max_size=40)
+
+
+@given(st.lists(st.tuples(NAMES, BODIES), max_size=8))
+def test_any_changes_leave_a_page_that_reads_as_it_was_written(
+    changes: list[tuple[str, str]],
+) -> None:
+    text = TEMPLATE
+    for name, body in changes:
+        try:
+            text = MarkdownForm().check(put_section(text, name, body, TEMPLATE))
+        except PageRefused:
+            continue
+        assert page_of(sections_of(text)) == text
+    assert "- Language:\n" not in shown(text, TEMPLATE)
+
+
+def test_a_sessions_own_page_goes_with_the_session(store: Store) -> None:
+    write_sample(store, "first")
+    own = WorkingMemory(store, "thread", "first", MarkdownForm(), 4000, by_an_agent("first"))
+    own.put("A", "- b")
+    page(store).put("A", "- b")
+
+    (plan,) = plan_forgetting(cast(LocalStore, store), ["first"])
+
+    assert own.id in plan.documents
+    assert page(store).id not in plan.documents
+    assert own.id in documents_of(store, "first")
