@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from foredeck.derived.follower import Follower
 from foredeck.model.documents import (
+    ChatDocument,
     FileDocument,
     Provenance,
     ToolcallDocument,
@@ -27,6 +29,7 @@ from foredeck.model.records import (
     nickname_id,
 )
 from foredeck.model.sources import FilesystemSource
+from foredeck.model.tasks import TaskDependency, TaskDocument, TaskLink
 from foredeck.notes.expanding import expand
 from foredeck.notes.graph import Graph, Selection
 from foredeck.notes.layer import LAYER
@@ -322,6 +325,68 @@ def test_what_a_tool_call_read_is_a_static_reference(vault: Vault) -> None:
     assert (edge.target, edge.reference.static, edge.pin) == (head.id, True, pin)
     vault.write("/v/b.md", "new")
     assert [e.reference.relation for e in graph_of(vault).links("toolu_1")] == ["reads", "touches"]
+
+
+def test_tasks_and_chats_are_in_the_graph_by_the_fields_of_their_type(vault: Vault) -> None:
+    vault.write("/v/a.md", "about [[task-2]]")
+    task: dict[str, Any] = {"project": "p", "title": "T", "created_ms": 0, "updated_ms": 0}
+    task["provenance"] = PROVENANCE
+    tasks = [
+        TaskDocument(id="task-1", **task),
+        TaskDocument(
+            id="task-2",
+            **task,
+            **{"content": "see [[a]]", "dependencies": [TaskDependency(on="task-1")]},
+            links=[TaskLink(object="toolu_2", relation="output")],
+        ),
+    ]
+    chat = ChatDocument(id="chat:s", session_ref="session:s", provenance=PROVENANCE)
+    calls = [
+        ToolcallDocument(
+            id=f"toolu_{n}",
+            **{
+                "provenance": PROVENANCE,
+                "tool": "bash",
+                "chat_ref": "chat:s",
+                "turn_ref": f"turn:s:{12 - n}",
+            },
+            **{"position": n, "parent_ref": "toolu_1" if n == 2 else None},
+        )
+        for n in (1, 2, 10)
+    ]
+    vault.store.commit(Batch(puts=[d.seal() for d in (chat, *tasks, *calls)]))
+    graph = graph_of(vault)
+
+    def links(id: str) -> list[tuple[str, str, str]]:
+        return [(e.reference.field, e.reference.relation, e.target) for e in graph.links(id)]
+
+    assert links("task-2") == [
+        *[("dependencies[0]", "blocks", "task-1"), ("links[0]", "output", "toolu_2")],
+        ("content", "mentions", id_of("/v/a.md")),
+    ]
+    assert [edge.source for edge in graph.backlinks("task-2")] == [id_of("/v/a.md")]
+    assert links("toolu_2") == [
+        ("parent_ref", "parent", "toolu_1"),
+        ("chat_ref", "within", "chat:s"),
+    ]
+    made = expand(vault.store, graph, ["chat:s"], budget=0, content=False, field="toolcall_ids")
+    assert [item.node.id for item in made] == ["toolu_10", "toolu_2", "toolu_1"]
+    blocked = expand(vault.store, graph, ["task-2"], depth=1, budget=99, field="content")
+    assert [(item.node.id, item.distance) for item in blocked] == [
+        (id_of("/v/a.md"), 0),
+        ("task-2", 1),
+    ]
+
+
+def test_a_heading_or_block_that_is_not_there_is_reported(vault: Vault) -> None:
+    vault.write(
+        "/v/a.md", '# Title\n## Low *water* {#low}\ntext ^b1\n<a id="x">\n## Same\n## Same\n'
+    )
+    there = "[[a#title]] [[a#Title#Low water]] [x](a.md#low-water) [[a#^b1]] [x](a.md#same-1)"
+    vault.write("/v/b.md", f"{there} [x](a.md#x) [x](a.md#low) [[a#Ebb]] [[a#^b2]] [[x.txt#L1]]")
+    vault.write("/v/x.txt", "no Markdown")
+    lost = graph_of(vault).missing_headings()
+    assert [item.reference.heading for item in lost] == ["Ebb", "^b2"]
 
 
 def test_what_a_static_reference_means_stays_and_is_verified(vault: Vault) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from foredeck.model.documents import Fields
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.fields import REFERENCE_FIELDS, ReferenceField
+from foredeck.notes.fields import REFERENCE_FIELDS, ReferenceField, reads_content
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.names import (
     MARKDOWN,
@@ -24,7 +24,10 @@ from foredeck.notes.sections import anchors_of
 from foredeck.sources.pointing import pointer_label
 
 OBJECTS = frozenset(
-    {"file", "toolcall", "user", "pointer", "chat", "compaction", "system_prompt", "session"}
+    (
+        *("file", "toolcall", "user", "pointer", "chat", "task"),
+        *("compaction", "system_prompt", "session"),
+    )
 )
 """Types that are nodes of the graph."""
 
@@ -57,13 +60,15 @@ class GraphEntry:
     anchors: frozenset[str] = frozenset()
 
 
-def is_markdown(fields: Fields) -> bool:
-    """Whether the version with these fields is a Markdown file with text to read."""
-    return fields.get("file_type") in MARKDOWN and fields.get("text_hash") is not None
+def has_text(type_: str, fields: Fields) -> bool:
+    """Whether the content of the version with these fields is text to read: of a Markdown file,
+    or of an object in whose content people write links."""
+    markdown = type_ == "file" and fields.get("file_type") in MARKDOWN
+    return (markdown or reads_content(type_)) and fields.get("text_hash") is not None
 
 
 def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntry | None:
-    """What a version adds; `text` where `is_markdown`. None for types without a place in it."""
+    """What a version adds; `text` where `has_text`. None for types without a place in it."""
     if type_ == "file":
         return _file(id, fields, text)
     if type_ == "nickname":
@@ -73,7 +78,7 @@ def entry_of(id: str, type_: str, fields: Fields, text: str | None) -> GraphEntr
         handle = Name(handle_key(fields["ordinal"]), Rank.HANDLE, fields["session"])
         return GraphEntry(id, type_, fields["object"], names=[handle])
     if type_ in OBJECTS:
-        return _with_fields(id, type_, fields)
+        return _with_fields(id, type_, {**fields, "content": text} if text else fields)
     return None
 
 
@@ -125,13 +130,21 @@ def _with_fields(id: str, type_: str, fields: Fields) -> GraphEntry:
             references.append(_recorded(field_.target(value), field_, ""))
         elif isinstance(value, list):
             pinned = {pin["object"] for pin in pins.values()}
-            references += [
-                _recorded(field_.target(ref), field_, f"[{position}]")
-                for position, ref in enumerate(value)
-                if isinstance(ref, str) and ref not in pinned
-            ]
+            listed = (_listed(ref, field_, position) for position, ref in enumerate(value))
+            references += [r for r in listed if r is not None and r.target not in pinned]
     title = _title(id, type_, fields)
     return GraphEntry(id, type_, id, title, names=_by_id(id), references=references, pins=pins)
+
+
+def _listed(value: Any, field_: ReferenceField, position: int) -> Reference | None:
+    """One of several references in a field, with the relation that it names, if it does."""
+    at = f"[{position}]"
+    if field_.holds == "typed" and isinstance(value, Mapping):
+        found = value.get(field_.key)
+        relation = value.get("relation")
+        typed = replace(field_, relation=relation) if isinstance(relation, str) else field_
+        return _recorded(found, typed, at) if isinstance(found, str) else None
+    return _recorded(field_.target(value), field_, at) if isinstance(value, str) else None
 
 
 def _within(fields: Fields, name: str) -> Any:

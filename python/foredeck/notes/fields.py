@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from foredeck.model.documents import session_object_id
+from foredeck.notes.parsed import MENTIONS
 
 READS = "reads"
 TOUCHES = "touches"
 WITHIN = "within"
+RELATED = "related"
 PARENT = "parent"
 DERIVED_FROM = "derived-from"
 FOLLOWS = "follows"
 
-Holds = Literal["ids", "sessions", "version", "markdown"]
+Holds = Literal["ids", "sessions", "version", "typed", "markdown"]
 """What is in a field: an object's id or a list of ids, ids of sessions, a `VersionRef` with the
-version that was recorded, or text in which people and models write links."""
+version that was recorded, a list of mappings that say their relation themselves, or text in which
+people and models write links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,10 @@ class ReferenceField:
 
     name: str
     relation: str
+    """Where the reference does not say it itself."""
     holds: Holds = "ids"
+    key: str = "object"
+    """In mappings: where the id stands, beside `relation`."""
 
     def target(self, value: str) -> str:
         """The id of the object that a value means."""
@@ -52,6 +58,14 @@ REFERENCE_FIELDS: Mapping[str, tuple[ReferenceField, ...]] = {
         ReferenceField("previous", FOLLOWS),
         ReferenceField("session", WITHIN, "sessions"),
     ),
+    "task": (
+        ReferenceField("content", MENTIONS, "markdown"),
+        ReferenceField("summary", MENTIONS, "markdown"),
+        ReferenceField("dependencies", RELATED, "typed", key="on"),
+        ReferenceField("links", RELATED, "typed"),
+        ReferenceField("session", WITHIN, "sessions"),
+        _DERIVED,
+    ),
     "session": (
         ReferenceField("parent_session", DERIVED_FROM, "sessions"),
         ReferenceField("started_by", PARENT, "sessions"),
@@ -62,6 +76,11 @@ wherever it is asked for (`resolving.py`)."""
 
 CONTAINED: Mapping[str, str] = {"toolcall_ids": WITHIN}
 """Fields of a chat that list what refers to it: by name, with the relation of what they list."""
+
+
+def reads_content(type: str) -> bool:
+    """Whether links are looked for in the content of documents of a type."""
+    return any(field.name == "content" for field in REFERENCE_FIELDS.get(type, ()))
 
 
 def is_reference_field(type: str, name: str) -> bool:

@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from foredeck.model.documents import FileDocument
-from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, is_markdown
+from foredeck.model.kinds import kind_of
+from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
 from foredeck.notes.names import Rank, folded, keys_of
 from foredeck.store.protocol import Change, Head, LocalStore
 
@@ -78,7 +78,7 @@ class NotesLayer:
     """See `foredeck.derived.layer.Layer`."""
 
     name = "notes"
-    version = 2
+    version = 3
 
     def create(self, db: sqlite3.Connection) -> None:
         """Make the tables."""
@@ -100,8 +100,8 @@ LAYER = NotesLayer()
 
 def _entry(store: LocalStore, head: Head) -> GraphEntry | None:
     text = None
-    if head.type == "file" and is_markdown(head.fields):
-        document = store.get(head.id, FileDocument, head.token)
+    if has_text(head.type, head.fields):
+        document = store.get(head.id, kind_of(head.type), head.token)
         text = None if document is None else document.content
     return entry_of(head.id, head.type, head.fields, text)
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foredeck.notes.entries import entry_of, is_markdown
+from foredeck.notes.entries import entry_of, has_text
 from foredeck.notes.names import keys_of
 from foredeck.xtdb.database.client import Doc
 from foredeck.xtdb.database.names import XtdbNames, lookup_value
@@ -45,7 +45,7 @@ def standing_links(names: XtdbNames, doc: Mapping[str, Any] | None) -> Doc:
 
 def _keys(fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     try:
-        text = fields.get("content") if is_markdown(fields) else None
+        text = fields.get("content") if has_text(fields["type"], fields) else None
         entry = entry_of(fields["id"], fields["type"], fields, text)
     except (AttributeError, KeyError, TypeError, ValueError):
         # Another version of foredeck wrote it. A transaction must be stored all the same.
