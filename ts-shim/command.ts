@@ -1,4 +1,4 @@
-/** The user's command: /foredeck. */
+/** The user's commands: /foredeck itself, and what every command of ours shares. */
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
@@ -29,22 +29,44 @@ const HELP = [
     .map(([verb, text]) => `/foredeck ${verb.padEnd(11)} ${text}`),
 ].join("\n");
 
+/** Asks the engine to run a command with arguments; the text that it answers. */
+export type AskEngine = (name: string, args: string) => Promise<string>;
+
+/** A slash command of ours. */
+export interface CommandSpec {
+  name: string;
+  description: string;
+  /** What the arguments could be, with a description each; those that begin as typed are offered. */
+  complete(prefix: string): [string, string][];
+  /** What the user reads. Throws what went wrong, in words for the user. */
+  run(args: string, ask: AskEngine, ctx: ExtensionCommandContext): Promise<string>;
+}
+
 /** Registers the command with its completions. */
 export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
-  pi.registerCommand("foredeck", {
+  register(pi, shim, {
+    name: "foredeck",
     description: "Objects in the model's context; on, off, setup, help",
+    // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
+    complete: (prefix) => (prefix in VERBS ? [] : Object.entries(VERBS)),
+    run: (args, ask) => runCommand(args, shim, ask),
+  });
+}
+
+/** Registers a slash command: whatever it throws is shown to the user, and harms nothing. */
+export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void {
+  pi.registerCommand(spec.name, {
+    description: spec.description,
     getArgumentCompletions: (prefix) => {
-      // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
-      if (prefix in VERBS) return null;
-      const matching = Object.entries(VERBS).filter(([verb]) => verb.startsWith(prefix));
+      const matching = spec.complete(prefix).filter(([value]) => value.startsWith(prefix));
       if (matching.length === 0) return null;
       return matching.map(([value, description]) => ({ value, label: value, description }));
     },
     handler: async (args, ctx) => {
       try {
         shim.host.attach(ctx);
-        const text = await runCommand(args, shim, ctx);
-        shim.host.show(text);
+        const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
+        shim.host.show(await spec.run(args.trim(), ask, ctx));
       } catch (error) {
         shim.host.notify("error", error instanceof Error ? error.message : String(error));
       }
@@ -52,8 +74,8 @@ export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
   });
 }
 
-async function runCommand(args: string, shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
-  const [, verb = "list", rest = ""] = args.trim().match(/^(\S+)\s*(.*)$/s) ?? [];
+async function runCommand(args: string, shim: Shim, ask: AskEngine): Promise<string> {
+  const [, verb = "list", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
   switch (verb) {
     case "off":
       shim.switchOff();
@@ -66,7 +88,8 @@ async function runCommand(args: string, shim: Shim, ctx: ExtensionCommandContext
     case "help":
       return HELP;
     default:
-      return forward(verb, rest, shim, ctx);
+      if (!(verb in VERBS)) throw new Error(`There is no /foredeck ${verb}.\n${HELP}`);
+      return ask(verb, rest);
   }
 }
 
@@ -83,12 +106,12 @@ async function forward(
   shim: Shim,
   ctx: ExtensionCommandContext,
 ): Promise<string> {
-  if (!(name in VERBS)) throw new Error(`There is no /foredeck ${name}.\n${HELP}`);
   const limits = { deadlineMs: DEADLINE_MS, signal: ctx.signal };
   try {
     await within(shim.engine.whenReady(), limits);
     const params = { session: shim.sessionId(), name, args };
     const result = await shim.engine.request("command", params, limits);
+    if (isRecord(result)) shim.tasks.take(result.tasks);
     return isRecord(result) && typeof result.text === "string" ? result.text : "";
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;

@@ -11,6 +11,7 @@ import { isRecord } from "./context/messages.ts";
 import type { NoticeLevel } from "./engine/protocol.ts";
 
 const STATUS_KEY = "foredeck";
+const WIDGET_KEY = "foredeck-tasks";
 
 /** Pi for one session. No method throws, except `complete`. */
 export class Host {
@@ -62,6 +63,15 @@ export class Host {
   status(text: string | null): void {
     try {
       this.ctx?.ui.setStatus(STATUS_KEY, text ?? undefined);
+    } catch {
+      // As above.
+    }
+  }
+
+  /** Shows lines above the editor; undefined removes them. */
+  widget(lines: string[] | undefined): void {
+    try {
+      if (this.ctx?.hasUI) this.ctx.ui.setWidget(WIDGET_KEY, lines);
     } catch {
       // As above.
     }

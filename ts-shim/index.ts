@@ -18,6 +18,7 @@ import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
 import { firstCopy, stepAside } from "./single.ts";
 import { declaredFacilities, keepFacilities } from "./switches.ts";
+import { registerTaskCommands } from "./task-commands.ts";
 import { registerTools } from "./tools.ts";
 
 export default async function foredeck(pi: ExtensionAPI): Promise<void> {
@@ -38,4 +39,5 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerPreparing(pi, shim);
   registerObserver(pi, shim);
   registerCommand(pi, shim);
+  registerTaskCommands(pi, shim);
 }

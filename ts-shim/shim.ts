@@ -13,6 +13,7 @@ import { ProvisionError, provision } from "./engine/provision.ts";
 import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError } from "./engine/wire.ts";
 import { Host } from "./host.ts";
+import { TaskView } from "./tasks.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -34,6 +35,7 @@ const switches = { off: process.env.FOREDECK === "off" };
 /** The parts of one extension instance. */
 export class Shim {
   readonly host = new Host();
+  readonly tasks = new TaskView(this.host);
   readonly engine: Engine;
   readonly context: ContextHook;
   private readonly piVersion: string;
@@ -171,7 +173,8 @@ export class Shim {
     this.engine
       .request("session/open", session, { deadlineMs: OPEN_MS, holdsProcess: false })
       .then((result) => {
-        const calls = isRecord(result) ? result.calls : undefined;
+        const { calls, tasks } = isRecord(result) ? result : {};
+        this.tasks.take(tasks);
         if (typeof calls === "number" && this.session?.session === session.session) {
           this.session.calls ??= calls;
         }

@@ -70,6 +70,7 @@ async function callTool(
   try {
     const result = await askEngine(shim, call, signal);
     if (!isRecord(result) || typeof result.text !== "string") throw new Error("no text");
+    shim.tasks.take(result.tasks);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.
     return { text: result.text, details: result.details ?? {} };

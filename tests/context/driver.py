@@ -214,7 +214,7 @@ class Host(SimulatedHost):
     def _facilities(self, config: Config, session: Session) -> Facilities:
         if self.sections is None:
             return make_facilities(config, session)
-        return Facilities(self.sections)
+        return Facilities(self.sections, make_facilities(config, session).tools)
 
     @property
     def state(self) -> Session:

@@ -47,8 +47,10 @@ def test_the_configuration_and_the_project_decide(
 
 def test_what_the_user_has_said_in_the_project_goes_before_and_stays(tmp_path: Path) -> None:
     switches(tmp_path, ToolsSection()).choose_tasks(True)
-    switches(tmp_path, ToolsSection(tasks="off")).refresh()
+    switches(tmp_path, ToolsSection()).refresh()
     assert "tasks" in left(tmp_path)
+    switches(tmp_path, ToolsSection(tasks="off")).refresh()
+    assert "tasks" not in left(tmp_path)
     switches(tmp_path, ToolsSection()).choose_tasks(False)
     again = switches(tmp_path, ToolsSection(), holds_tasks=True)
     again.refresh()

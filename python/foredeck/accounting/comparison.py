@@ -17,7 +17,7 @@ WITHOUT = "plain Pi, no compaction"
 LOWER = "plain Pi, compacting at 100k"
 LOWER_TOKENS = 100_000
 
-DEFINITION_TOKENS = definition_chars(DEFAULT_FACILITIES) // 4
+DEFINITION_TOKENS = definition_chars(DEFAULT_FACILITIES) / 4
 """Tokens that the definitions of the tools that are declared by default add to every prompt;
 counted in full."""
 

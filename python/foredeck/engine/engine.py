@@ -26,6 +26,7 @@ from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.settings import compaction_settings
+from foredeck.engine.task_commands import search_command, tasks_command, with_tasks
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged, ToolError
 from foredeck.hosts.pi.edits import to_wire
@@ -63,6 +64,7 @@ from foredeck.hosts.protocol import (
     UserMessage,
 )
 from foredeck.model.call_values import Decision
+from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.protocol import Notify, Store, silent
@@ -115,15 +117,14 @@ class Engine:
         """Open a session; the one before is closed. Idempotent."""
         with without_garbage_collection():
             opened = self._current.open(params)
-        if opened.switches is not None:
-            opened.switches.refresh()
         session = opened.session
-        return {
+        answer: SessionOpenResult = {
             "session": session.id,
             "calls": session.log.newest,
             "objects": len(session.index),
             "resumed": session.calls_at_opening > 0,
         }
+        return with_tasks(answer, opened)
 
     def close_session(self, params: SessionCloseParams) -> NoResult:
         """Close a session; everything about it is in the store."""
@@ -199,10 +200,13 @@ class Engine:
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
         with self._current.use(params.session) as opened:
             if (tool := opened.facilities.tools.get(params.tool)) is not None:
-                return {"text": tool.run(params.input, params.id), "details": {}}
+                text = tool.run(params.input, params.id)
+                answer: ToolCallResult = {"text": text, "details": {}}
+                about_tasks = params.tool in FACILITY_TOOLS["tasks"]
+                return with_tasks(answer, opened) if about_tasks else answer
             tools = ContextTools(opened.session, max_chars=self._config.limits.activate_chars)
-            answer = tools.run(params.tool, params.input, params.id)
-        return {"text": answer.text, "details": {"foredeck": answer.decision}}
+            made = tools.run(params.tool, params.input, params.id)
+        return {"text": made.text, "details": {"foredeck": made.decision}}
 
     def prepare_tool(self, params: ToolPrepareParams) -> ToolPrepareResult:
         """A tool that may write files is about to run: whether it may, and what it may write."""
@@ -235,9 +239,11 @@ class Engine:
         self._current.follow()
 
     def command(self, params: CommandParams) -> CommandResult:
-        """What the user typed after `/foredeck`."""
+        """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
-            return {"text": _run_command(opened, params.name, params.args.strip())}
+            text = _run_command(opened, params.name, params.args.strip())
+            answer: CommandResult = {"text": text}
+            return with_tasks(answer, opened) if params.name == "tasks" else answer
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""
@@ -276,6 +282,10 @@ def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
             return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
         case "cost":
             return cost_so_far(session)
+        case "tasks":
+            return tasks_command(opened, arguments)
+        case "search":
+            return search_command(opened, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, describe, why, cost.")
 
 

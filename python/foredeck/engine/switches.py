@@ -34,7 +34,7 @@ class Switches:
     ) -> None:
         self._file = home / FOLDER / f"{_key(root)}.json"
         self._tools = tools
-        self._holds_tasks = holds_tasks
+        self.holds_tasks = holds_tasks
 
     @property
     def tasks_chosen(self) -> bool | None:
@@ -65,12 +65,14 @@ class Switches:
             draft.write(json.dumps(wanted).encode())
 
     def _declared(self, chosen: bool | None) -> tuple[Facility, ...]:
-        """What the user has said here goes before the configuration, and that before what the
-        project holds."""
+        """What is off in the configuration is off; else what the user has said here goes before
+        it, and that before what the project holds."""
         tools = self._tools
+        if tools.tasks == "off":
+            return tools.declared(tasks=False)
         if chosen is not None:
             tools = tools.model_copy(update={"tasks": "on" if chosen else "off"})
-        return tools.declared(tasks=tools.tasks == "auto" and self._holds_tasks())
+        return tools.declared(tasks=tools.tasks == "auto" and self.holds_tasks())
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -132,7 +132,7 @@ class SessionCompactParams(SessionParams):
 
 
 class ToolCallParams(SessionParams):
-    """`tool/call`: the model calls a context tool."""
+    """`tool/call`: the model calls one of foredeck's tools."""
 
     id: Name
     tool: Name
@@ -170,7 +170,7 @@ class ToolObservedParams(SessionParams):
 
 
 class CommandParams(SessionParams):
-    """`command`: what the user typed after `/foredeck`."""
+    """`command`: what the user typed: after `/foredeck`, or `/tasks` and `/search`."""
 
     name: Name
     args: str = ""
@@ -209,13 +209,23 @@ class InitializeResult(TypedDict):
     warnings: list[str]
 
 
+class TaskStatus(TypedDict):
+    """What the user sees of the project's tasks: a line, empty for none, and of the open tasks
+    `[name, title]`, the first to be done first."""
+
+    line: str
+    open: list[list[str]]
+
+
 class SessionOpenResult(TypedDict):
-    """The session as stored: its calls and objects, and whether it had any when it was opened."""
+    """The session as stored: its calls and objects, and whether it had any when it was opened.
+    `tasks` is there where the project has any, as in the answers below."""
 
     session: str
     calls: int
     objects: int
     resumed: bool
+    tasks: NotRequired[TaskStatus]
 
 
 class StatusLine(TypedDict):
@@ -266,6 +276,7 @@ class ToolCallResult(TypedDict):
 
     text: str
     details: JsonObject
+    tasks: NotRequired[TaskStatus]
 
 
 class ToolPrepareResult(TypedDict):
@@ -279,6 +290,7 @@ class CommandResult(TypedDict):
     """What the user reads."""
 
     text: str
+    tasks: NotRequired[TaskStatus]
 
 
 class NoResult(TypedDict):

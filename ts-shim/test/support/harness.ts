@@ -17,6 +17,7 @@ export type Logged = { method?: string; params: Record<string, unknown>; pid: nu
 export class Harness {
   readonly folder = mkdtempSync(join(tmpdir(), "foredeck-shim-"));
   readonly notices: string[] = [];
+  readonly widgets: (string[] | undefined)[] = [];
   readonly statuses: (string | undefined)[] = [];
   readonly shim: Shim;
   readonly ctx: never;
@@ -95,6 +96,7 @@ export class Harness {
       hasUI: true,
       ui: {
         notify: (text: string) => this.notices.push(text),
+        setWidget: (_key: string, lines: string[] | undefined) => this.widgets.push(lines),
         setStatus: (_key: string, text: string | undefined) => this.statuses.push(text),
       },
       cwd: this.folder,

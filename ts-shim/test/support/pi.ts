@@ -4,6 +4,7 @@ import { registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
 import { registerObserver } from "../../observe.ts";
 import { registerSessions } from "../../sessions.ts";
+import { registerTaskCommands } from "../../task-commands.ts";
 import { registerTools } from "../../tools.ts";
 import { Harness } from "./harness.ts";
 
@@ -49,12 +50,18 @@ export function registered(mode: string) {
   const harness = new Harness(mode);
   harness.begin();
   const recorded = recorder();
-  const parts = [registerTools, registerObserver, registerSessions, registerCommand];
+  const parts = [
+    registerTools,
+    registerObserver,
+    registerSessions,
+    registerCommand,
+    registerTaskCommands,
+  ];
   for (const register of [...parts, registerCompaction]) register(recorded.pi, harness.shim);
-  /** Types `/foredeck ARGS` and returns what was shown. */
-  const command = async (args: string) => {
+  /** Types `/foredeck ARGS`, or another command, and returns what was shown. */
+  const command = async (args: string, name = "foredeck") => {
     const before = harness.notices.length;
-    await recorded.commands.foredeck?.handler(args, harness.ctx);
+    await recorded.commands[name]?.handler(args, harness.ctx);
     return harness.notices.slice(before).join("\n");
   };
   return { ...recorded, harness, command };

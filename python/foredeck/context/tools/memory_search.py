@@ -55,7 +55,7 @@ class MemorySearch:
         self._home = home
         self._in_project = in_project
 
-    def run(self, input: Mapping[str, Any], call: str) -> str:
+    def run(self, input: Mapping[str, Any], call: str, *, leave_out_shown: bool = True) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
         del call
         asked = AskedSearch.parse(input)
@@ -64,7 +64,7 @@ class MemorySearch:
             with Follower(self._store, load_layer("search"), self._home) as follower:
                 is_current = _catch_up(follower)
                 with reported(follower.path):
-                    text = self._answer(asked, SearchIndex(follower.db))
+                    text = self._answer(asked, SearchIndex(follower.db), leave_out_shown)
         except ToolError:
             raise
         except ForedeckError as error:
@@ -73,7 +73,7 @@ class MemorySearch:
             self._session.workspace.commit()  # the handles that it names must outlive a crash
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
-    def _answer(self, asked: AskedSearch, index: SearchIndex) -> str:
+    def _answer(self, asked: AskedSearch, index: SearchIndex, leave_out_shown: bool) -> str:
         filters = Filters(
             self._sessions(asked.scope, index), asked.type, asked.tool, asked.path, asked.since_ms
         )
@@ -85,7 +85,7 @@ class MemorySearch:
             filters,
             limit=asked.limit,
             message_range=asked.message_range,
-            leave_out=in_view,
+            leave_out=in_view if leave_out_shown else None,
         )
         if not found.hits:
             return nothing_found(asked, in_view.count)
