@@ -32,6 +32,7 @@ COMMANDS: dict[str, str] = {
     "reindex": "make the index of `foredeck search` again from the store",
     "name": "give an object a nickname",
     "describe": "show or set what stands for an object while its content is not in view",
+    "tasks": "list, make, claim, close and connect the tasks of a project",
     "index": "take files and folders into the store without an agent",
     "notes": "list the notes, and what is wrong with their links",
     "note": "make a note from a template",

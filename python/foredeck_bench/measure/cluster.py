@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +54,7 @@ def _machines(folder: Path) -> Iterator[Open]:
     runtime = find_runtime(load_config().config.home)
     with (
         private_postgres() as postgres,
-        _environment(postgres.environment),
+        postgres.in_environment(),
         private_node(folder / "one", runtime, "postgres") as one,
         private_node(folder / "two", runtime, "postgres") as two,
     ):
@@ -70,20 +69,6 @@ def _machines(folder: Path) -> Iterator[Open]:
             return open_xtdb(url, token=token, timeout_ms=_TIMEOUT_MS)
 
         yield open_on
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _visibility(open_on: Open, advance: Advance) -> Iterator[Figure]:

@@ -1,0 +1,267 @@
+"""`foredeck tasks`: the tasks of a project, for people and programs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli import task_arguments as arguments
+from foredeck.cli.common import resolve_config
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import made_store, opened_store
+from foredeck.errors import ForedeckError, ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from foredeck.sources.projects import Project
+    from foredeck.tasks.task import Task
+    from foredeck.tasks.work import TaskWork
+
+_EPILOGS = {
+    "new": 'foredeck tasks new "Fix the login redirect" --priority 1 --label auth',
+    "dep": "foredeck tasks dep t-k3f9 t-m2xd            # t-k3f9 waits for t-m2xd",
+    "close": 'foredeck tasks close t-k3f9 "Redirects once; see auth.ts"',
+}
+
+
+class TaskRefused(ForedeckError):
+    """A task cannot be changed so."""
+
+    exit_code = 2
+
+
+def _run(args: Namespace) -> int:
+    action: Callable[[Namespace], None] = _ACTIONS[args.action or "list"][1]
+    try:
+        action(args)
+    except ToolError as error:
+        raise TaskRefused(str(error)) from None
+    return 0
+
+
+@contextmanager
+def _work(args: Namespace, *, writes: bool = False) -> Iterator[tuple[TaskWork, Project]]:
+    """The tasks of the project in the current folder, or in that of `--project`."""
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import project_of
+    from foredeck.tasks.claiming import Actor
+    from foredeck.tasks.work import TaskWork
+
+    folder = str((args.project or Path.cwd()).absolute())
+    project = project_of(folder, open_filesystems(resolve_config(args).config, folder))
+    with (made_store if writes else opened_store)(args) as store:
+        work = TaskWork(store, project.id, Actor(None, getattr(args, "who", None) or _user()))
+        work.board.refresh()
+        yield work, project
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
+
+
+# Reading
+
+
+def _list(args: Namespace) -> None:
+    from foredeck.tasks.exporting import as_markdown
+
+    with _work(args) as (work, project):
+        tasks = [t for t in work.board.all() if _is_wanted(t, args)]
+        if getattr(args, "markdown", False):
+            now = work.now_ms()
+            print(as_markdown(work.board, tasks, work.description, now, project.name), end="")
+        else:
+            _print(work, tasks[: getattr(args, "limit", None)], args)
+
+
+def _is_wanted(task: Task, args: Namespace) -> bool:
+    status, label = getattr(args, "status", None), getattr(args, "label", None)
+    if label and label.lstrip("#") not in task.labels:
+        return False
+    if status is not None:
+        return bool(status in ("all", task.status))
+    return not task.is_closed or bool(getattr(args, "markdown", False))
+
+
+def _print(work: TaskWork, tasks: list[Task], args: Namespace) -> None:
+    from foredeck.tasks.exporting import as_json
+    from foredeck.tasks.wording import any_line, counts_line
+
+    now = work.now_ms()
+    ready, blocked = work.board.counts(now)
+    if args.json:
+        listed = [as_json(work.board, task, now) for task in tasks]
+        print_json({"ready": ready, "blocked": blocked, "tasks": listed})
+        return
+    for task in tasks:
+        print(any_line(work.board, task, now))
+    print(counts_line(work.board, now) if work.board.all() else "No tasks.")
+
+
+def _ready(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        _print(work, work.board.ready(args.limit, work.now_ms()), args)
+
+
+def _search(args: Namespace) -> None:
+    from foredeck.tasks.matching import TaskMatcher
+
+    with _work(args) as (work, _):
+        _print(work, TaskMatcher(work).find(" ".join(args.query))[: args.limit], args)
+
+
+def _show(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        _show_one(work, work.find(args.task), args, full=args.full)
+
+
+def _show_one(work: TaskWork, task: Task, args: Namespace, *, full: bool = False) -> None:
+    from foredeck.tasks.exporting import as_json
+    from foredeck.tasks.wording import details
+
+    description = work.description(task)
+    if args.json:
+        fields = as_json(work.board, task, work.now_ms())
+        print_json({**fields, "description": description})
+    else:
+        print(details(work.board, task, description, work.now_ms(), full=full))
+
+
+# Changing
+
+
+def _new(args: Namespace) -> None:
+    from foredeck.tasks.inputs import ToolInput
+    from foredeck.tasks.work import NewTask
+
+    with _work(args, writes=True) as (work, _):
+        given = ToolInput("foredeck tasks new", {"title": args.title, "labels": args.label})
+        new = NewTask(
+            title=given.title("a title"),
+            description=args.description,
+            priority=args.priority,
+            task_type=args.type,
+            labels=given.labels(),
+            parent=work.find(args.parent).id if args.parent else None,
+            blocked_by=tuple(work.find(name).id for name in args.after),
+        )
+        _changed(work, work.create(new), args)
+
+
+def _claim(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        _changed(work, work.claim(work.find(args.task).id).task, args)
+
+
+def _close(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        _changed(work, work.close(work.find(args.task).id, args.reason, args.summary), args)
+
+
+def _open(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        _changed(work, work.update(work.find(args.task).id, {"status": "open"}), args)
+
+
+def _edit(args: Namespace) -> None:
+    from foredeck.tasks.inputs import ToolInput
+
+    given = ToolInput("foredeck tasks edit", {"title": args.title, "labels": args.label})
+    fields: dict[str, Any] = {}
+    if args.title is not None:
+        fields["title"] = given.title("a title")
+    if args.label:
+        fields["labels"] = list(given.labels())
+    for name, field in (
+        ("description", "content"),
+        ("priority", "priority"),
+        ("type", "task_type"),
+    ):
+        if (value := getattr(args, name)) is not None:
+            fields[field] = value
+    if not fields:
+        raise TaskRefused(
+            "Say what is to change: --title, --description, --priority, --type, --label."
+        )
+    with _work(args) as (work, _):
+        _changed(work, work.update(work.find(args.task).id, fields), args)
+
+
+def _dep(args: Namespace) -> None:
+    with _work(args) as (work, _):
+        task, on = work.find(args.task), work.find(args.on)
+        changed = work.connect(task.id, on.id, args.type, add=not args.remove)
+        _changed(work, changed, args)
+
+
+def _changed(work: TaskWork, task: Task, args: Namespace) -> None:
+    import sys
+
+    _show_one(work, task, args)
+    if work.away:
+        print("foredeck: XTDB is away: this is delivered when it is back", file=sys.stderr)
+
+
+# The command line
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
+    )
+    arguments.common(parser)
+    for name, (text, _) in _ACTIONS.items():
+        example = f"\n\nexample: {_EPILOGS[name]}" if name in _EPILOGS else ""
+        action = actions.add_parser(
+            name, help=text, description=f"{text.capitalize()}.", epilog=example.strip() or None
+        )
+        _ARGUMENTS[name](action)
+        arguments.common(action, is_action=True)
+
+
+_ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
+    "list": ("list tasks, by priority, then age", _list),
+    "ready": ("list what can be begun now", _ready),
+    "search": ("find tasks by words in title, labels, summary and description", _search),
+    "show": ("print all about a task", _show),
+    "new": ("make a task", _new),
+    "claim": ("take a task; nobody else may, until you close or open it again", _claim),
+    "close": ("say that a task is done, and what came of it", _close),
+    "open": ("open a closed task again, or release a claimed one", _open),
+    "edit": ("change a task's title, description, priority, type or labels", _edit),
+    "dep": ("say that a task depends on another one, or no longer does", _dep),
+}
+_ARGUMENTS: dict[str, Callable[[ArgumentParser], None]] = {
+    "list": arguments.list_arguments,
+    "ready": arguments.ready_arguments,
+    "search": arguments.search_arguments,
+    "show": arguments.show_arguments,
+    "new": arguments.new_arguments,
+    "claim": arguments.claim_arguments,
+    "close": arguments.close_arguments,
+    "open": arguments.task_argument,
+    "edit": arguments.edit_arguments,
+    "dep": arguments.dep_arguments,
+}
+
+COMMAND = Command(
+    description=(
+        "The tasks of the project in the current folder: a git repository with its worktrees, or\n"
+        "else the folder. Agents see and change the same ones (`task-query`, `task-mutate`). A\n"
+        "task is named by the first letters of its key (t-k3f9). It is blocked while a task that\n"
+        "it depends on, or a part of it, is open; only one at a time can claim it."
+    ),
+    example='foredeck tasks new "Fix the login redirect" --priority 1',
+    configure=_configure,
+    run=_run,
+)
