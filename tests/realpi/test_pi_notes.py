@@ -57,6 +57,14 @@ def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi
     names = {note["path"].rpartition("/")[2] for note in asked(pi, "notes")["notes"]}
     assert names == {"sea.md", "ebb-and-flow.md"}
 
+    # The next session of the project has both in its head, under the names that they have now.
+    later = pi.serve(["hello"])
+    assert pi.print("what do I know?", foredeck=True).code == 0
+    assert later.violations == []
+    head = later.requests[0].request.text
+    assert "\nnotes/ebb-and-flow.md: Tides\nnotes/sea.md: Sea #sea\n" in head
+    assert "harbour" not in head
+
 
 def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
     pi.serve([call("write", path="notes/tides.md", content=TIDES), "done"])
