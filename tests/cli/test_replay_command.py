@@ -57,6 +57,31 @@ def test_the_table_has_a_row_per_session_and_says_that_no_model_ran(
     assert text.endswith("2 sessions, 2 calls: every prompt valid, no error.\n")
 
 
+def test_tools_that_are_declared_are_paid_for_and_the_others_are_not(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = {}
+    for tools in ("none", "context,search", "search,context", "context,search,tasks"):
+        assert (
+            main(["replay", str(session), "--policy", "adaptive", "--tools", tools, "--json"]) == 0
+        )
+        rows = {row["row"]: row for row in json.loads(capsys.readouterr().out)["table"]}
+        costs[tools] = rows["anchored, adaptive"]["cost"] - rows["plain Pi"]["cost"]
+        assert rows["anchored, adaptive"]["beyond_limit"] == 0
+    assert costs["none"] == 0
+    assert costs["none"] < costs["context,search"] < costs["context,search,tasks"]
+    assert costs["search,context"] == costs["context,search"]
+
+
+def test_a_facility_that_does_not_exist_is_refused(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", str(session), "--tools", "context,graph"])
+    assert ended.value.code == 2
+    assert "there is no 'graph'; there are context, search, tasks" in capsys.readouterr().err
+
+
 def test_a_session_with_an_error_is_exit_code_1(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

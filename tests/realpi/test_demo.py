@@ -77,11 +77,15 @@ def test_the_demo_tells_its_story(
         assert fact in story
     (scratch,) = (folder / "sqlite").glob("foredeck-demo-*")
     assert (scratch / "repo" / "CHANGES.md").exists()
-    (session,) = (scratch / "agent" / "sessions").rglob("*.jsonl")
+    session, second = sorted((scratch / "agent" / "sessions").rglob("*.jsonl"))
     assert [call.answer for call in plain_calls(session, 0)][15:17] == [
         "activate toolu_first_test_run",
         "pin stocktake/pricing.py",
     ]
+    found = second.read_text()
+    assert "stocktake/pricing.py" in found
+    assert "is closed" in found, "what the first session has done is not claimed again"
+    assert "1 ready, 0 blocked" in found
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script
 from foredeck_bench.demo.store import DemoStore, demo_store
 from foredeck_bench.demo.story import TESTS, story
 from foredeck_bench.demo.table import (
@@ -128,7 +129,7 @@ def run_scripted(
             _play(install, workspace, checkout, store, [turn.prompt for turn in turns])
         except RpcError as error:
             return _fail(f"Pi: {error}", workspace)
-    return _report(workspace, checkout, store, model)
+    return _report(install, workspace, checkout, store, model)
 
 
 def _configure(workspace: PiWorkspace, url: str) -> None:
@@ -155,11 +156,42 @@ def _play(
     ) as pi:
         # Pi would go on without the engine; the story is about what it does once it is there.
         pi.command("/foredeck setup")
+        for command in plan():
+            _command(pi, command)
         for prompt in prompts:
             print(f"> {prompt}", flush=True)
             pi.prompt(prompt)
+        _command(pi, conclude(pi.notifications()))
     workspace.leftovers()
     print()
+
+
+def _command(pi: RpcPi, command: str) -> None:
+    print(f"> {command}", flush=True)
+    pi.command(command)
+
+
+def _play_second(
+    install: PiInstall, workspace: PiWorkspace, checkout: Path, store: DemoStore
+) -> bool:
+    """Let a new session work there, which knows nothing of the first; whether it ended well."""
+    print("A new session of the same project:\n")
+    with ScriptedModel(second_script(), window=WINDOW_TOKENS) as model:
+        _configure(workspace, model.url)
+        with RpcPi(
+            install,
+            workspace,
+            extensions=[checkout],
+            environment=store.environment,
+            timeout_s=START_TIMEOUT_S,
+            on_event=narrator(print),
+        ) as pi:
+            pi.command("/foredeck setup")
+            print(f"> {PROMPT}", flush=True)
+            pi.prompt(PROMPT)
+    workspace.leftovers()
+    print()
+    return model.steps_left == 0 and not model.violations
 
 
 def _narrate(event: Mapping[str, Any]) -> None:
@@ -173,7 +205,13 @@ def _narrate(event: Mapping[str, Any]) -> None:
         print(f"    ({event.get('message')})", flush=True)
 
 
-def _report(workspace: PiWorkspace, checkout: Path, store: DemoStore, model: ScriptedModel) -> int:
+def _report(
+    install: PiInstall,
+    workspace: PiWorkspace,
+    checkout: Path,
+    store: DemoStore,
+    model: ScriptedModel,
+) -> int:
     session = newest_session(store.config)
     if session is None or session[1] is None:
         return _fail("foredeck recorded nothing", workspace)
@@ -191,6 +229,8 @@ def _report(workspace: PiWorkspace, checkout: Path, store: DemoStore, model: Scr
         return _fail(f"the story did not come to its end, HTTP statuses {statuses}", workspace)
     if not _tests_pass(workspace):
         return _fail("the sample's tests do not pass", workspace)
+    if not _play_second(install, workspace, checkout, store):
+        return _fail("the second session did not come to its end", workspace)
     print(_summary(len(rows), seen[-1], plain[-1].tokens))
     return 0
 
