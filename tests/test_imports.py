@@ -14,7 +14,7 @@ ROOT = Path(foredeck.__file__).parent
 PARTS = (
     *("errors", "finding", "model", "commands", "config", "store", "sources"),
     *("derived", "search", "notes", "tasks", "worklog", "working", "context", "timeline"),
-    *("hosts", "histories", "engine", "rpc", "accounting", "replay", "cli", "xtdb"),
+    *("hosts", "histories", "accounting", "engine", "rpc", "replay", "cli", "xtdb"),
 )
 
 #: The same within `context`.

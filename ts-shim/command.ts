@@ -16,6 +16,7 @@ const VERBS: Record<string, string> = {
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
+  trace: "TEXT: at which calls the model could see a text, and where",
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",

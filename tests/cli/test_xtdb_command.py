@@ -76,6 +76,8 @@ def test_up_survives_the_terminal(home: Path, capsys: pytest.CaptureFixture[str]
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where the tests run under nohup, the shell would ignore the hangup, too, and never end.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     assert shell.stdout is not None
     up = json.loads("".join(iter(shell.stdout.readline, "\n")))

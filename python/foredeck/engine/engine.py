@@ -286,7 +286,20 @@ def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
             return tasks_command(opened, arguments)
         case "search":
             return search_command(opened, arguments)
-    raise ToolError(f"foredeck has no command {name!r}. Commands: list, name, describe, why, cost.")
+        case "trace":
+            return _trace(session, arguments)
+    names = "list, name, describe, why, cost, trace"
+    raise ToolError(f"foredeck has no command {name!r}. Commands: {names}.")
+
+
+def _trace(session: Session, text: str) -> str:
+    # Not at the top: an engine starts without what judges its calls afterwards.
+    from foredeck.accounting.trace import trace
+    from foredeck.accounting.trace_lines import text_of
+
+    if not text:
+        raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
+    return text_of(trace(session.store, session.id, text, session.branch.call))
 
 
 def _user_messages(session: Session) -> list[UserMessage]:

@@ -32,7 +32,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
     rate = calibrate(transcript)
     head = (rate.head_tokens, rate.head_tokens + options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:
-        _replay(Path(name), transcript, options, advance)
+        replay_into(Path(name), transcript, options, advance)
         with closing(open_store(options.config(Path(name)))) as store:
             calls = [
                 replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
@@ -46,9 +46,10 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
         return account_of(calls, method, map(shapes.of, prompts))
 
 
-def _replay(
+def replay_into(
     home: Path, transcript: Transcript, options: ReplayOptions, advance: Callable[[], None]
 ) -> None:
+    """Replay a recorded session on the store in `home`; `advance` is called after every call."""
     with closing(ReplayedSession(home, transcript, options)) as session:
         for call in transcript.calls:
             session.call(call)

@@ -1,0 +1,305 @@
+"""Where a text stood in each prompt of a branch: in view, announced, folded, or never seen.
+
+A prompt is not put together again for each call. The walk goes from record to record and looks
+again only at the messages that a call has brought or rendered differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
+from foredeck.context.arguments import args_display
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.intake.system import message_text
+from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.state.call_log import BranchState, CallLog
+from foredeck.hosts.pi.prompts import system_at
+from foredeck.hosts.pi.transcripts import Message
+from foredeck.model.call_changes import PartRow
+from foredeck.model.calls import CallRecord
+from foredeck.model.documents import session_object_id
+from foredeck.model.messages import load_message, unpack
+from foredeck.store.protocol import Head, Store
+
+
+def _idle() -> None:
+    """Nobody wants to know how far it is."""
+
+
+class Visibility(IntEnum):
+    """How much of a text a prompt shows; of several places the highest counts."""
+
+    NEVER_SEEN = 0
+    COMPACTED = 1
+    """Left out with the chat around it: a summary stands in its place."""
+    FOLDED = 2
+    ANNOUNCED = 3
+    """Its content is folded, but a line of foredeck's names the text: a digest, a summary."""
+    IN_VIEW = 4
+
+    @property
+    def label(self) -> str:
+        """As it is printed: `in view`."""
+        return self.name.lower().replace("_", " ")
+
+
+class Place(NamedTuple):
+    """One message that holds the text."""
+
+    visibility: Visibility
+    message: int | None
+    """Its number in the host's list, from 1; None for the system prompt, or a message of ours."""
+    what: str
+    """What it is: `result of read src/a.py`."""
+    handle: int | None = None
+    """Of the object whose content it carries."""
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the text stands in content that was folded."""
+        return self.visibility in (Visibility.FOLDED, Visibility.ANNOUNCED)
+
+
+@dataclass(slots=True)
+class Span:
+    """Calls in a row whose prompts show the text alike.
+
+    The fields from `reason` on are of text that is folded or announced.
+    """
+
+    first: int
+    last: int
+    visibility: Visibility
+    places: list[Place] = field(default_factory=list)
+    """Where it stands in the prompt of the first of them, the most visible first."""
+    calls: int = 1
+    reason: str | None = None
+    """Why the prompt was rewritten at the first call, where it was (`Decision.reason`)."""
+    policy: str = ""
+    given_up: int | None = None
+    """Since which call the policy would have folded the newest of the folded messages."""
+    tokens: int = 0
+    """How many tokens that message has."""
+    cost: float = 0.0
+    """What keeping it would have cost over these calls, read from the cache: in tokens of
+    uncached input."""
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the text stood in the chat, but its content was folded."""
+        return self.visibility in (Visibility.FOLDED, Visibility.ANNOUNCED)
+
+
+@dataclass(slots=True)
+class Trace:
+    """A text through the calls of one branch."""
+
+    session: str
+    text: str
+    calls: int
+    """How many calls the branch has."""
+    spans: list[Span]
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "session": self.session,
+            "text": self.text,
+            "calls": self.calls,
+            "spans": [_span_json(span) for span in self.spans],
+        }
+
+
+def trace(
+    store: Store, session: str, text: str, last: str | None, advance: Callable[[], None] = _idle
+) -> Trace:
+    """Where `text` stood in the prompts of a session's branch, up to the call record `last`.
+
+    `advance` is called after every call. Raises `Missing` or `Corrupt` where something stored is
+    gone or altered.
+    """
+    chain = CallLog().chain(last, lambda id: _record(store, id))
+    head = store.head(session_object_id(session))
+    walk = _Walk(store, text, "" if head is None else str(head.fields.get("cwd") or ""))
+    spans: list[Span] = []
+    for record in chain:
+        found = walk.go_on(record)
+        newest = spans[-1] if spans else None
+        if newest is not None and newest.visibility == found.visibility:
+            newest.last, newest.calls = found.last, newest.calls + 1
+            newest.cost += found.cost
+        else:
+            spans.append(found)
+        advance()
+    return Trace(session, text, len(chain), spans)
+
+
+class _Walk:
+    """Replays a branch call by call, and keeps where the text stands."""
+
+    def __init__(self, store: Store, text: str, cwd: str) -> None:
+        self._store = store
+        self._text = text
+        self._cwd = cwd
+        self._state = BranchState()
+        self._messages: list[Message] = []
+        self._ordinals: list[int] = []
+        """Of the calls so far."""
+        self._held: dict[int, Place] = {}
+        """By message: what it shows of the text."""
+        self._calls: dict[str, str] = {}
+        """What each tool call was, by its id."""
+        self._systems: dict[str, bool] = {}
+
+    def go_on(self, record: CallRecord) -> Span:
+        """The next call, as a span of its own."""
+        given_up = self._state.collapsible.copy()
+        self._state.apply(record)
+        self._ordinals.append(record.ordinal)
+        self._take(record)
+        places = sorted(self._places(record), key=lambda place: -place.visibility)
+        visibility = places[0].visibility if places else Visibility.NEVER_SEEN
+        span = Span(record.ordinal, record.ordinal, visibility, places, policy=record.policy)
+        if span.is_folded:
+            span.reason = record.decision.reason
+            newest = max((i for i, p in self._held.items() if p.is_folded), default=None)
+            since = (at for ref, at in given_up.items() if ref.message == newest)
+            span.given_up = next((self._ordinals[at - 1] for at in since), None)
+            span.tokens = self._tokens(newest, record)
+            span.cost = span.tokens * record.model.read
+        return span
+
+    def _take(self, record: CallRecord) -> None:
+        """Look at what the call has brought, and what it has rendered differently."""
+        del self._messages[record.kept :]
+        self._held = {index: p for index, p in self._held.items() if index < record.kept}
+        first = len(self._messages)
+        self._messages += [load_message(key.address, self._store.blob) for key in record.keys]
+        for message in self._messages[first:]:
+            self._note_calls(message)
+        again: set[int] = set(record.stored_rows)
+        if record.is_host:
+            again.update(range(record.decision.edited or 0, first))
+        for index in sorted(again | set(range(first, len(self._messages)))):
+            self._look(index)
+
+    def _look(self, index: int) -> None:
+        self._held.pop(index, None)
+        message = self._messages[index]
+        held = is_sent(message) and self._stands_in(texts_of(message))
+        stored = self._state.stored_rows.get(index)
+        row = None if stored is None else PartRow.from_row(stored)
+        visibility = self._shown(message, row, held)
+        if visibility > Visibility.NEVER_SEEN:
+            handle = None if row is None else row.subject
+            self._held[index] = Place(visibility, index + 1, self._named(message), handle)
+
+    def _shown(self, message: Message, row: PartRow | None, held: bool) -> Visibility:
+        """What a message shows of the text, given how it was rendered."""
+        hidden = Visibility.FOLDED if held else Visibility.NEVER_SEEN
+        if row is None or row.packed is None:
+            if row is not None and row.form == "dropped":
+                return hidden
+            return Visibility.IN_VIEW if held else hidden
+        blocks = Part.from_row(row, self._store.blob).blocks or []
+        own = blocks_of(message)
+        kept = [own[block["keep"]] for block in blocks if "keep" in block and own]
+        if self._stands_in(texts_of({"content": kept})):
+            return Visibility.IN_VIEW
+        ours = [block for block in blocks if "keep" not in block]
+        if not self._stands_in(texts_of({"content": ours})):
+            return hidden
+        shows = row.form in SHOWING or (row.form == "folded" and not held) or row.form == "note"
+        return Visibility.IN_VIEW if shows else Visibility.ANNOUNCED
+
+    def _places(self, record: CallRecord) -> Iterator[Place]:
+        if self._in_system(record):
+            yield Place(Visibility.IN_VIEW, None, "the system prompt")
+        for ours in self._state.inserts.values():
+            blocks = [b for each in unpack(ours, self._store.blob) for b in each.get("blocks", ())]
+            if self._stands_in(texts_of({"content": blocks})):
+                yield Place(Visibility.ANNOUNCED, None, "a message of foredeck's")
+        for index in sorted(self._held, reverse=True):
+            place = self._held[index]
+            compacted = index in self._state.drops
+            yield place._replace(visibility=Visibility.COMPACTED) if compacted else place
+
+    def _in_system(self, record: CallRecord) -> bool:
+        ref = record.system
+        if ref is None:
+            return False
+        if ref.content_hash not in self._systems:
+            head = self._store.head(record.id)
+            system = [] if head is None else system_at(self._store, head)[0]
+            self._systems[ref.content_hash] = self._stands_in(map(message_text, system))
+        return self._systems[ref.content_hash]
+
+    def _stands_in(self, texts: Iterable[str]) -> bool:
+        return any(self._text in text for text in texts)
+
+    def _tokens(self, index: int | None, record: CallRecord) -> int:
+        """How many tokens a message has, by the rate of the call."""
+        if index is None:
+            return 0
+        chars = sum(map(len, texts_of(self._messages[index])))
+        return round(chars / (record.stats.rate or CHARS_PER_TOKEN))
+
+    def _note_calls(self, message: Message) -> None:
+        for block in blocks_of(message):
+            if block.get("type") == "toolCall":
+                arguments = block.get("arguments")
+                shown = args_display(arguments, self._cwd) if isinstance(arguments, Mapping) else ""
+                self._calls[str(block.get("id"))] = f"{block.get('name')} {shown}".strip()
+
+    def _named(self, message: Message) -> str:
+        """What a message is, in a few words."""
+        match message.get("role"):
+            case "toolResult":
+                asked = self._calls.get(str(message.get("toolCallId")))
+                return f"result of {asked or message.get('toolName')}"
+            case "assistant":
+                calls = [b for b in blocks_of(message) if b.get("type") == "toolCall"]
+                holds = [b for b in calls if self._stands_in(texts_of({"content": [b]}))]
+                if holds:
+                    return f"arguments of {self._calls[str(holds[0].get('id'))]}"
+                return "the model's own words"
+            case "user":
+                return "the user's message"
+        return f"a message of the kind {message.get('role')}"
+
+
+def _record(store: Store, id: str) -> CallRecord | None:
+    head: Head | None = store.head(id)
+    return None if head is None else CallRecord(head.fields)
+
+
+def _span_json(span: Span) -> dict[str, Any]:
+    folded = {
+        "reason": span.reason,
+        "given_up_at": span.given_up,
+        "policy": span.policy,
+        "tokens": span.tokens,
+        "keeping_cost": round(span.cost, 1),
+    }
+    return {
+        "first": span.first,
+        "last": span.last,
+        "calls": span.calls,
+        "state": span.visibility.label,
+        "places": [_place_json(place) for place in span.places],
+        **(folded if span.is_folded else {}),
+    }
+
+
+def _place_json(place: Place) -> dict[str, Any]:
+    handle = None if place.handle is None else f"@{place.handle}"
+    return {
+        "state": place.visibility.label,
+        "message": place.message,
+        "what": place.what,
+        "handle": handle,
+    }

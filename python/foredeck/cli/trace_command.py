@@ -1,0 +1,111 @@
+"""`foredeck trace`: at which calls the model could see a text, and where it was otherwise."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.accounting.trace import Trace
+    from foredeck.store.protocol import Store
+
+
+def _run(args: Namespace) -> int:
+    if not args.text.strip():
+        raise NotFound("there is nothing to look for: give a name, a path or any other text.")
+    path = Path(args.session)
+    found = _recorded(args, path) if path.is_file() else _stored(args)
+    if args.json:
+        print_json(found.to_json())
+    else:
+        _print(found)
+    return 0
+
+
+def _stored(args: Namespace) -> Trace:
+    from foredeck.cli.find import find_session
+
+    with opened_store(args) as store:
+        return _trace(store, find_session(store, args.session), args)
+
+
+def _recorded(args: Namespace, path: Path) -> Trace:
+    """Of a session file of Pi, which is replayed on a private store."""
+    from foredeck.hosts.pi.transcripts import load_transcript
+    from foredeck.replay.options import ReplayOptions
+    from foredeck.replay.recorded_account import replay_into
+    from foredeck.store.opening import open_store
+
+    config = resolve_config(args).config
+    options = ReplayOptions(layout=config.layout, policy=config.policy, settings=tuple(args.set))
+    transcript = load_transcript(path)
+    with tempfile.TemporaryDirectory(prefix="foredeck-trace-", ignore_cleanup_errors=True) as name:
+        with Progress("replaying") as progress:
+            replay_into(Path(name), transcript, options, progress.advance)
+        with closing(open_store(options.config(Path(name)))) as store:
+            return _trace(store, transcript.id, args)
+
+
+def _trace(store: Store, session: str, args: Namespace) -> Trace:
+    from foredeck.accounting.trace import trace
+    from foredeck.model.records import call_id
+
+    calls = len(store.query("call", {"session": session}))
+    if calls == 0:
+        raise NotFound(f"session {session} has made no call yet.")
+    if args.call is not None and args.call > calls:
+        raise NotFound(f"session {session} has no call {args.call}; its calls: 1 to {calls}.")
+    with Progress("reading calls") as progress:
+        last = call_id(session, args.call or calls)
+        return trace(store, session, args.text, last, progress.advance)
+
+
+def _print(found: Trace) -> None:
+    from foredeck.accounting.trace_lines import rows_of
+
+    rows = [tuple(printable(cell).replace("\n", " ") for cell in row) for row in rows_of(found)]
+    print(f"{printable(found.text)!r} in session {found.session}, {counted(found.calls, 'call')}")
+    print()
+    print(table([("calls", "state", "where"), *rows]))
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TEXT", help="a name, a path, or any text, as it is spelt")
+    parser.add_argument(
+        "session",
+        metavar="SESSION|FILE",
+        help="a stored session: its id, the start of one, or its name; or a session file of Pi "
+        "(*.jsonl), which is replayed for this",
+    )
+    parser.add_argument(
+        "--call",
+        metavar="N",
+        type=positive,
+        help="follow the branch that ends with this call (default: the last)",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Say of each call whether the model could see a text: in view (and where), announced (its\n"
+        "content was folded, but a digest or summary named it), folded (why, since when, and what\n"
+        "keeping it would have cost), compacted with the chat around it, or never seen. It tells\n"
+        "why an agent did something again, or missed it. Costs are in tokens of uncached input.\n"
+        'JSON: {"session", "text", "calls", "spans": [{"first", "last", "calls", "state",\n'
+        '"places"}]}.'
+    ),
+    example="foredeck trace parse_config 0199",
+    configure=_configure,
+    run=_run,
+)

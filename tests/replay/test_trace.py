@@ -1,0 +1,126 @@
+"""Where a text stood in each prompt: against the prompts themselves, and as it is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.accounting.shapes import is_sent, texts_of
+from foredeck.accounting.trace import Visibility, trace
+from foredeck.accounting.trace_lines import rows_of, text_of
+from foredeck.cli.main import main
+from foredeck.context.intake.system import message_text
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.hosts.pi.transcripts import load_transcript
+from foredeck.model.records import call_id
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.recorded_account import replay_into
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Store
+from replay.recordings import SOURCE, Recording, text
+
+PAUSE_MS = 3_600_000
+LOG = "".join(f"step {n}: checked module_{n} in {n * 7} ms\n" for n in range(400))
+
+
+def recorded() -> Recording:
+    """A file and a log that fold over a pause; the log is asked back, and the file named."""
+    recording = Recording()
+    recording.user("Look at the source.")
+    recording.run("toolu_1", "read", SOURCE, path="src/values.ts")
+    recording.run("toolu_2", "bash", LOG, command="make check")
+    recording.assistant(text("There are 79 values."))
+    for number in range(8):
+        recording.user(f"And number {number}?", wait_ms=PAUSE_MS)
+        recording.run(f"toolu_t{number}", "bash", f"nothing {number}\n", command=f"true {number}")
+        recording.assistant(text("Nothing."))
+    recording.user("What did the log say of module_77?", wait_ms=PAUSE_MS)
+    recording.run("toolu_3", "bash", "step 77: checked module_77\n", command="make check | grep 77")
+    recording.assistant(text("It was checked."))
+    return recording
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state folder of the session, with its recorded file beside it."""
+    folder = tmp_path_factory.mktemp("trace")
+    recording = recorded()
+    path = recording.write(folder / "session.jsonl")
+    replay_into(folder / "home", load_transcript(path), ReplayOptions(), lambda: None)
+    return folder
+
+
+@pytest.fixture
+def store(replayed: Path) -> Iterator[Store]:
+    with closing(open_store(ReplayOptions().config(replayed / "home"))) as opened:
+        yield opened
+
+
+def visible(store: Store, call: int, wanted: str) -> bool:
+    """Whether a text stands anywhere in the prompt that the store gives back."""
+    prompt = prompt_at(store, Recording.id, call)
+    texts = [message_text(message) for message in prompt.system]
+    texts += [t for message in prompt.messages if is_sent(message) for t in texts_of(message)]
+    return any(wanted in each for each in texts)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["value12 ", "module_77", "module_311", "src/values.ts", "And number 3", "nowhere"]
+)
+def test_it_agrees_with_the_prompts(store: Store, wanted: str) -> None:
+    calls = len(store.query("call", {"session": Recording.id}))
+    found = trace(store, Recording.id, wanted, call_id(Recording.id, calls))
+    assert found.calls == calls == sum(span.calls for span in found.spans)
+    for span in found.spans:
+        shows = span.visibility in (Visibility.IN_VIEW, Visibility.ANNOUNCED)
+        for call in range(span.first, span.last + 1):
+            assert visible(store, call, wanted) == shows, (call, span)
+
+
+def test_what_folded_and_came_back(store: Store) -> None:
+    calls = len(store.query("call", {"session": Recording.id}))
+    found = trace(store, Recording.id, "module_77", call_id(Recording.id, calls))
+    states = [span.visibility for span in found.spans]
+    assert states[:2] == [Visibility.NEVER_SEEN, Visibility.IN_VIEW]
+    assert states[2] in (Visibility.FOLDED, Visibility.ANNOUNCED)
+    assert states[-1] == Visibility.IN_VIEW
+    folded = found.spans[2]
+    assert folded.reason == "cold"
+    assert folded.tokens == pytest.approx(len(LOG) / 4, rel=0.3)
+    assert folded.cost == pytest.approx(folded.tokens * 0.1 * folded.calls)
+    assert "result of bash make check (@" in text_of(found)
+    assert "the provider's cache had expired" in text_of(found)
+
+
+def test_a_call_before_its_text(store: Store) -> None:
+    found = trace(store, Recording.id, "module_77", call_id(Recording.id, 1))
+    assert [(span.first, span.last, span.visibility) for span in found.spans] == [
+        (1, 1, Visibility.NEVER_SEEN)
+    ]
+    assert rows_of(found) == [("1", "never seen", "")]
+
+
+def test_the_command(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = ["--home", str(replayed / "home")]
+    assert main(["trace", "module_77", Recording.id[:6], *home, "--json"]) == 0
+    stored = json.loads(capsys.readouterr().out)
+    assert main(["trace", "module_77", str(replayed / "session.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == stored
+    assert stored["spans"][2]["reason"] == "cold"
+    assert main(["trace", "module_77", Recording.id[:6], *home]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0].startswith("'module_77' in session ")
+    assert "in view" in printed
+
+
+def test_what_it_refuses(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = ["--home", str(replayed / "home")]
+    assert main(["trace", " ", Recording.id, *home]) == 4
+    assert main(["trace", "x", Recording.id, "--call", "999", *home]) == 4
+    said = capsys.readouterr().err
+    assert "nothing to look for" in said
+    assert "has no call 999" in said
