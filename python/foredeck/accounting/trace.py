@@ -47,7 +47,7 @@ class Visibility(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-class Place(NamedTuple):
+class Occurrence(NamedTuple):
     """One message that holds the text."""
 
     visibility: Visibility
@@ -74,7 +74,7 @@ class Span:
     first: int
     last: int
     visibility: Visibility
-    places: list[Place] = field(default_factory=list)
+    places: list[Occurrence] = field(default_factory=list)
     """Where it stands in the prompt of the first of them, the most visible first."""
     calls: int = 1
     reason: str | None = None
@@ -149,7 +149,7 @@ class _Walk:
         self._messages: list[Message] = []
         self._ordinals: list[int] = []
         """Of the calls so far."""
-        self._held: dict[int, Place] = {}
+        self._held: dict[int, Occurrence] = {}
         """By message: what it shows of the text."""
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
@@ -196,7 +196,7 @@ class _Walk:
         visibility = self._shown(message, row, held)
         if visibility > Visibility.NEVER_SEEN:
             handle = None if row is None else row.subject
-            self._held[index] = Place(visibility, index + 1, self._named(message), handle)
+            self._held[index] = Occurrence(visibility, index + 1, self._named(message), handle)
 
     def _shown(self, message: Message, row: PartRow | None, held: bool) -> Visibility:
         """What a message shows of the text, given how it was rendered."""
@@ -216,13 +216,13 @@ class _Walk:
         shows = row.form in SHOWING or (row.form == "folded" and not held) or row.form == "note"
         return Visibility.IN_VIEW if shows else Visibility.ANNOUNCED
 
-    def _places(self, record: CallRecord) -> Iterator[Place]:
+    def _places(self, record: CallRecord) -> Iterator[Occurrence]:
         if self._in_system(record):
-            yield Place(Visibility.IN_VIEW, None, "the system prompt")
+            yield Occurrence(Visibility.IN_VIEW, None, "the system prompt")
         for ours in self._state.inserts.values():
             blocks = [b for each in unpack(ours, self._store.blob) for b in each.get("blocks", ())]
             if self._stands_in(texts_of({"content": blocks})):
-                yield Place(Visibility.ANNOUNCED, None, "a message of foredeck's")
+                yield Occurrence(Visibility.ANNOUNCED, None, "a message of foredeck's")
         for index in sorted(self._held, reverse=True):
             place = self._held[index]
             compacted = index in self._state.drops
@@ -295,7 +295,7 @@ def _span_json(span: Span) -> dict[str, Any]:
     }
 
 
-def _place_json(place: Place) -> dict[str, Any]:
+def _place_json(place: Occurrence) -> dict[str, Any]:
     handle = None if place.handle is None else f"@{place.handle}"
     return {
         "state": place.visibility.label,

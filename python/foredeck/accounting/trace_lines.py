@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from foredeck.accounting.trace import Place, Span, Trace
+from foredeck.accounting.trace import Occurrence, Span, Trace
 from foredeck.context.tools.reasons import REASONS
 
 SHOWN = 3
@@ -36,7 +36,7 @@ def _where(span: Span) -> str:
     return f"{named}; and {more} more" if more > 0 else named
 
 
-def _place(place: Place) -> str:
+def _place(place: Occurrence) -> str:
     handle = "" if place.handle is None else f" (@{place.handle})"
     at = "" if place.message is None else f"message {place.message}: "
     return f"{at}{place.what}{handle}"
