@@ -116,6 +116,12 @@ def test_a_form_that_worked_answers_the_same_failure(
         pytest.param("x -q || true", "unknown option -q", "x -v", id="a failure reckoned with"),
         pytest.param("x -q", "unknown option -q", "y -v", id="another program"),
         pytest.param(
+            "go test ./cli/session -run TestA",
+            "stat /src/cli/cli/session: directory not found",
+            "go test -run TestA",
+            id="whatever is in this folder",
+        ),
+        pytest.param(
             "gh api repos/o/r/comments/1",
             "gh: Not Found (HTTP 404)",
             "gh api repos/o/r/reviews",

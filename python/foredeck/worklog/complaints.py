@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 SEARCHED_CHARS = 6000
 """At the beginning and at the end of an output: complaints stand there."""
+LINE_CHARS = 400
+"""A longer line is data."""
 QUIET_CHARS = 1500
 """An output that is longer than this is no complaint, unless the command is known to have
 failed."""
@@ -111,10 +113,10 @@ def complaint(output: str, *, failed: bool) -> Complaint | None:
         return None
     if len(output) > 2 * SEARCHED_CHARS:
         output = f"{output[:SEARCHED_CHARS]}\n{output[-SEARCHED_CHARS:]}"
-    if not any(word in output for word in _WORDS):
-        return None
-    for line in output.split("\n"):
-        found = _ANY.search(line) if len(line) < 400 else None
+    words = [word for word in _WORDS if word in output]
+    for line in output.split("\n") if words else ():
+        is_short = len(line) < LINE_CHARS and any(word in line for word in words)
+        found = _ANY.search(line) if is_short else None
         is_said = failed or _SPOKEN.match(line)
         if found is not None and is_said and not _CODE.match(line):
             return Complaint(_key(line), line.strip(), str(found.lastgroup))

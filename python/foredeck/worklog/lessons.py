@@ -212,9 +212,15 @@ def _is_cure(said: Complaint, wrong: Act, right: Act) -> bool:
     if _HELP.search(right.text) or _PROVIDED_FOR.search(right.text):
         return False
     lost, added = _objects(wrong, said) - right.terms, _objects(right, said) - wrong.terms
+    if said.kind == "path" and _names_place(wrong) and not _names_place(right):
+        return False  # it worked on what happened to be there
     if said.kind in _SAME_OBJECTS:
         return not lost and not added
     return said.kind not in _KEPT_OBJECTS or not lost
+
+
+def _names_place(act: Act) -> bool:
+    return bool(act.folder) or any("/" in word for word in act.words[1:])
 
 
 def _objects(act: Act, said: Complaint) -> frozenset[str]:

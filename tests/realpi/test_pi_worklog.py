@@ -1,0 +1,70 @@
+"""What one session learned and did, in the next one through the real Pi."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from foredeck_bench.scripted import call
+from harness import Pi
+from observed import answered, assert_stable, messages, results
+
+COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Say hello'"
+
+
+def today() -> str:
+    """As the line says it."""
+    now = datetime.now(UTC)
+    return f"{now.day} {now:%B}"
+
+
+def test_a_later_session_is_told_what_worked_and_what_is_done(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text("hello\n")
+    pi.serve(
+        [
+            call("bash", command="git init -q"),
+            call("bash", command="cat --nope a.txt"),
+            call("bash", command="cat a.txt"),
+            call("edit", path="a.txt", edits=[{"oldText": "hello", "newText": "hello all"}]),
+            call("bash", command=COMMIT),
+            "done",
+        ]
+    )
+    day = today()
+    assert pi.print("say hello", foredeck=True).code == 0
+
+    (pi.repo / "b.txt").write_text("more\n")
+    model = pi.serve(
+        [
+            call("bash", command="cat --nope b.txt"),
+            call("bash", command="cat --nope b.txt"),
+            "done",
+        ]
+    )
+    assert pi.print("go on", foredeck=True).code == 0
+
+    assert model.violations == []
+    head = messages(model.requests[0])[0]["content"][0]["text"]
+    assert f'{day}: committed "Say hello" (a.txt)' in head or day != today()
+    first, second = results(model.requests[-1])
+    line, _, said = first.partition("\n")
+    assert line == f"[foredeck] worked on {day} as: cat a.txt" or day != today()
+    assert said.startswith("cat: unrecognized option '--nope'")
+    assert second == said  # named once
+    assert_stable(answered(model))
+
+
+def test_a_page_goes_from_session_to_session(pi: Pi) -> None:
+    tasks = {"FOREDECK_TOOLS__TASKS": "on"}
+    pi.serve(["hello"])
+    assert pi.print("begin", foredeck=True, environment=tasks).code == 0
+    page = {"section": "Current Work", "content": "- Blocker: CI is red"}
+    pi.serve([call("task-mutate", action="update_context", **page), "kept"])
+    ended = pi.print("keep that", foredeck=True, environment=tasks)
+    assert ended.code == 0
+
+    model = pi.serve(["CI is red"])
+    assert pi.print("what blocks us?", foredeck=True).code == 0
+
+    assert model.violations == []
+    head = messages(model.requests[0])[0]["content"][0]["text"]
+    assert "[foredeck] working memory:\n## Current Work\n- Blocker: CI is red" in head
