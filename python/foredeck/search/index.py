@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from foredeck.search.query import Term, any_of
+from foredeck.search.query import Term
 from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate
 
 CANDIDATES = 600
 """Matches with the best BM25 that are ranked; a hit on a later page needs no better one."""
-COUNTED = 10_000
+COUNTED = 1_000
 """Up to which number matches are counted."""
 
-_KIND = """CASE WHEN type.text = 'file' AND NOT e.newest THEN 'older'
-    WHEN type.text IN ('file', 'compaction') THEN type.text ELSE lower(role.text) END"""
-_CANDIDATES = f"""
-SELECT m.id, m.score, {_KIND}, e.session, e.time_ms FROM (
-    SELECT content.rowid AS id, -bm25(content, {", ".join(map(str, COLUMN_WEIGHTS))}) AS score
-    %s WHERE content MATCH ? %s ORDER BY score DESC, content.rowid DESC LIMIT ?
-) m JOIN entry e ON e.id = m.id
-JOIN name type ON type.id = e.type JOIN name role ON role.id = e.role"""
+_SAMPLED = 4000
+"""Up to which number entries with a term are counted."""
+
+_SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
+_CANDIDATES = """
+SELECT m.id, m.score, e.type, e.role, e.newest, e.session, e.time_ms FROM (
+    SELECT content.rowid AS id, {score} AS score
+    {tables} WHERE content MATCH ? {where} ORDER BY {order} LIMIT ?
+) m JOIN entry e ON e.id = m.id"""
 _ENTRIES = """
 SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
     path.text, e.message, e.turn, e.time_ms, e.newest
@@ -67,14 +68,39 @@ class IndexedText:
     newest: int
 
 
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """How a query is looked for.
+
+    match     as FTS5 is asked
+    looked    the terms in it
+    left_out  those that are too common
+    oldest    the first entry that may match
+    scored    whether matches are scored by BM25; else the newest are taken
+    """
+
+    match: str
+    looked: tuple[Term, ...]
+    left_out: tuple[Term, ...] = ()
+    oldest: int = 0
+    scored: bool = True
+
+
 @dataclass(slots=True)
 class _Where:
     """A condition in SQL, put together."""
 
+    joined: bool = False
     clauses: list[str] = field(default_factory=list)
     values: list[object] = field(default_factory=list)
 
     def add(self, clause: str, *values: object) -> None:
+        """Ask something of a row of `entry`, which is then looked up for each match."""
+        self.joined = True
+        self.add_plain(clause, *values)
+
+    def add_plain(self, clause: str, *values: object) -> None:
+        """Ask something of the row of `content` itself."""
         self.clauses.append(f" AND {clause}")
         self.values.extend(values)
 
@@ -84,9 +110,7 @@ class _Where:
 
     @property
     def tables(self) -> str:
-        # A row of `entry` for each match is only looked up where something is asked of it.
-        joined = " JOIN entry e ON e.id = content.rowid" if self.clauses else ""
-        return f"FROM content{joined}"
+        return "FROM content" + (" JOIN entry e ON e.id = content.rowid" if self.joined else "")
 
 
 class SearchIndex:
@@ -94,22 +118,58 @@ class SearchIndex:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+        self._names: dict[int, str] = {}
 
-    def count(self, terms: Sequence[Term], filters: Filters, most: int = COUNTED) -> int:
-        """How many entries match, `most` where there are more."""
-        where = _where(filters)
-        statement = f"SELECT 1 {where.tables} WHERE content MATCH ? {where.sql} LIMIT ?"
-        return self._number(
-            f"SELECT count(*) FROM ({statement})", any_of(terms), *where.values, most
-        )
+    def count(self, plan: SearchPlan, filters: Filters) -> int:
+        """How many entries match, `COUNTED` where there are more."""
+        where = _where(filters, plan)
+        statement = f"SELECT 1 {where.tables} WHERE content MATCH ? {where.sql} LIMIT {COUNTED}"
+        return self._number(f"SELECT count(*) FROM ({statement})", plan.match, *where.values)
 
-    def candidates(self, terms: Sequence[Term], filters: Filters) -> list[Candidate]:
-        """The entries with the best BM25, as many as are ranked."""
-        where = _where(filters)
+    def candidates(self, plan: SearchPlan, filters: Filters) -> list[Candidate]:
+        """The entries with the best BM25, as many as are ranked; the newest where there is no time
+        to score them, all with a score of 1."""
+        where = _where(filters, plan)
+        score = _SCORE if plan.scored else "1.0"
+        order = "score DESC, content.rowid DESC" if plan.scored else "content.rowid DESC"
         rows = self._db.execute(
-            _CANDIDATES % (where.tables, where.sql), (any_of(terms), *where.values, CANDIDATES)
+            _CANDIDATES.format(score=score, tables=where.tables, where=where.sql, order=order),
+            (plan.match, *where.values, CANDIDATES),
         )
-        return [Candidate(*row) for row in rows]
+        return [
+            Candidate(id, score, self._kind(type, role, newest), session, time_ms)
+            for id, score, type, role, newest, session, time_ms in rows
+        ]
+
+    def _kind(self, type: int, role: int, newest: int) -> str:
+        name = self._shared_name(type)
+        if name == "file" and not newest:
+            return "older"
+        return name if name in ("file", "compaction") else self._shared_name(role).lower()
+
+    def _shared_name(self, id: int) -> str:
+        if id not in self._names:
+            self._names[id] = self._db.execute(
+                "SELECT text FROM name WHERE id = ?", (id,)
+            ).fetchone()[0]
+        return self._names[id]
+
+    def holds(self, term: Term) -> bool:
+        """Whether an entry holds a term."""
+        statement = "SELECT 1 FROM content WHERE content MATCH ? LIMIT 1"
+        return self._db.execute(statement, (term.match,)).fetchone() is not None
+
+    def estimate(self, term: Term) -> int:
+        """How many entries hold a term: counted up to some thousand of the newest, from there on
+        by how close those follow each other."""
+        statement = "SELECT rowid AS id FROM content WHERE content MATCH ? ORDER BY rowid DESC"
+        count, oldest = self._db.execute(
+            f"SELECT count(*), min(id) FROM ({statement} LIMIT {_SAMPLED})", (term.match,)
+        ).fetchone()
+        if count < _SAMPLED:
+            return int(count)
+        size = self.size()
+        return round(int(count) * size / (size - int(oldest) + 1))
 
     def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:
         """Entries by id."""
@@ -170,8 +230,10 @@ class SearchIndex:
         return int(number)
 
 
-def _where(filters: Filters) -> _Where:
+def _where(filters: Filters, plan: SearchPlan) -> _Where:
     where = _Where()
+    if plan.oldest:
+        where.add_plain("content.rowid >= ?", plan.oldest)
     if filters.sessions is not None:
         marks = ", ".join("?" * len(filters.sessions))
         sessions = f"(SELECT id FROM name WHERE text IN ({marks}))"

@@ -10,24 +10,17 @@ from foredeck.errors import ForedeckError, Missing
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Filters, IndexedText, SearchIndex
 from foredeck.search.passages import passage
+from foredeck.search.planning import plan_query
 from foredeck.search.query import Term, parse_query
 from foredeck.search.ranking import Ranked, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import SearchedText, texts_of
-from foredeck.search.tokens import WORD
 from foredeck.store.protocol import Head, Store, Token
 
 BEST_PASSAGE, PASSAGE = 1200, 200
 """Characters of the best hit's passage, and of those of the others."""
 
-COMMON = 20_000
-"""A word that stands in more entries than this is looked for only where all words are as common:
-it says little, and to rank all of its entries would take a second."""
-
 LeaveOut = Callable[[IndexedText], bool]
-
-_PIECES = 12
-"""How many identifiers that contain a piece are looked for in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,57 +66,27 @@ def search(
     counts in the total.
     """
     filters = filters or Filters()
-    looked, left_out = terms_to_look_for(index, parse_query(query))
-    if not looked:
+    plan = plan_query(index, parse_query(query), filters)
+    if plan is None:
         return SearchResult(0)
-    ranked = rank(index.candidates(looked, filters))
-    total = index.count(looked, filters)
+    ranked = rank(index.candidates(plan, filters))
     chosen = _first_of_objects(index, ranked, limit, leave_out)
     texts = _Texts(store, [entry for _, entry in chosen])
     hits = []
     for number, (one, entry) in enumerate(chosen):
-        words = tuple(term.text for term in looked if index.matching(term, [one.id]))
+        words = tuple(term.text for term in plan.looked if index.matching(term, [one.id]))
         width = PASSAGE if number else BEST_PASSAGE
-        snippet = passage(texts.of(entry), _words(looked), width)
+        snippet = passage(texts.of(entry), _words(plan.looked), width)
         sessions = index.sessions_that_met(entry.document) if entry.session is None else []
         session = entry.session or next(reversed(sessions), None)
         hits.append(SearchHit(entry, texts.object_of(entry), session, one, words, snippet))
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
-    return SearchResult(total, hits, tuple(looked), tuple(left_out))
+    return SearchResult(index.count(plan, filters), hits, plan.looked, plan.left_out)
 
 
 def _words(terms: Iterable[Term]) -> list[str]:
     return [word for term in terms for word in term.words]
-
-
-def terms_to_look_for(index: SearchIndex, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-    """The terms to look for, and those left out as too common.
-
-    What stands nowhere as it was typed is looked for as the beginning of a word, then as a piece
-    of an identifier or path.
-    """
-    counts: dict[Term, int] = {}
-    for term in terms:
-        for looked in _spelt(index, term):
-            counts[looked] = index.count([looked], Filters(), COMMON)
-    rare = [term for term, count in counts.items() if count < COMMON]
-    if rare and index.size() > COMMON:
-        return rare, [term for term in counts if term not in rare]
-    return list(counts), []
-
-
-def _spelt(index: SearchIndex, term: Term) -> list[Term]:
-    if term.prefix or index.count([term], Filters(), 1):
-        return [term]
-    begun = replace(term, prefix=True)
-    if index.count([begun], Filters(), 1):
-        return [begun]
-    if len(term.words) > 1 or len(term.words[0]) < 3:
-        return []
-    names = index.identifiers_with(term.words[0], _PIECES)
-    spelt = (tuple(word.lower() for word in WORD.findall(name)) for name in names)
-    return [Term(words) for words in dict.fromkeys(spelt) if words]
 
 
 def _first_of_objects(

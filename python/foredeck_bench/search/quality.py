@@ -22,9 +22,10 @@ from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.planning import plan_query
 from foredeck.search.query import parse_query
 from foredeck.search.ranking import rank
-from foredeck.search.searching import search, terms_to_look_for
+from foredeck.search.searching import search
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
 from foredeck.search.tokens import WORD
 from foredeck.store.protocol import Head, LocalStore
@@ -78,8 +79,8 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
 
 def session_order(index: SearchIndex, query: str) -> list[str]:
     """The sessions with hits for a query, in the order of their best one."""
-    looked, _ = terms_to_look_for(index, parse_query(query))
-    ranked = rank(index.candidates(looked, Filters())) if looked else []
+    plan = plan_query(index, parse_query(query), Filters())
+    ranked = [] if plan is None else rank(index.candidates(plan, Filters()))
     entries = index.entries(one.id for one in ranked)
     found = (entries[one.id].session for one in ranked)
     return list(dict.fromkeys(session for session in found if session is not None))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 import tempfile
 import time
@@ -18,11 +19,12 @@ from typing import Any
 
 import foredeck
 from foredeck.derived.file import open_layer_file
+from foredeck.derived.follower import BATCH
 from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.planning import plan_query
 from foredeck.search.query import parse_query
 from foredeck.search.ranking import rank
 from foredeck.search.schema import create_tables
-from foredeck.search.searching import terms_to_look_for
 from foredeck.search.texts import SearchedText
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
@@ -31,8 +33,8 @@ from foredeck_bench.figures import quantile
 from foredeck_bench.process_usage import peak_mb_of
 
 CHARS = 1200
-BATCH = 1000
 QUERIES = 200
+_NAME = re.compile(r"\w+(?:[./]\w+)*")
 
 
 def measure_scale(messages: int, advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
@@ -127,13 +129,13 @@ def _ask(
     the store reads."""
     times, cpu_times = [], []
     for _ in range(QUERIES):
-        words = [word for word in chance.choice(lines).split() if len(word) > 3]
+        words = [word for word in _NAME.findall(chance.choice(lines)) if len(word) > 3]
         query = " ".join(chance.sample(words, min(len(words), chance.randint(2, 4))))
         start, cpu_start = time.perf_counter(), time.process_time()
-        looked, _left_out = terms_to_look_for(index, parse_query(query))
-        if looked:
-            rank(index.candidates(looked, Filters()))
-            index.count(looked, Filters())
+        plan = plan_query(index, parse_query(query), Filters())
+        if plan is not None:
+            rank(index.candidates(plan, Filters()))
+            index.count(plan, Filters())
         times.append(1000 * (time.perf_counter() - start))
         cpu_times.append(1000 * (time.process_time() - cpu_start))
     return times, cpu_times
