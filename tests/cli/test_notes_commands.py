@@ -179,6 +179,16 @@ def test_graph_backlinks_and_expand(vault: Path, capsys: Out) -> None:
     assert [item["content"] for item in metadata] == [None, None]
 
 
+def test_a_field_of_references_is_expanded(vault: Path, capsys: Out) -> None:
+    asked(capsys, "index", str(vault))
+    found = asked(capsys, "expand", "Tides", "--field", "frontmatter.parent")["objects"]
+    assert (names(found), [item["distance"] for item in found]) == (["sea.md"], [0])
+    assert found[0]["content"].startswith("# Sea")
+    further = asked(capsys, "expand", "Tides", "--field", "frontmatter", "--depth", "1")["objects"]
+    assert names(further) == ["sea.md", "tides.md"]
+    assert asked(capsys, "expand", "Tides", "--field", "nothing")["objects"] == []
+
+
 def test_an_ambiguous_name_is_refused_with_its_candidates(vault: Path, capsys: Out) -> None:
     asked(capsys, "index", str(vault))
     assert main(["graph", "Log"]) == 4

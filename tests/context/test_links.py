@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from context.conftest import NewHost
 from context.scenes import ask
 from context.working import Work
 from foredeck.errors import ToolError
+from foredeck.notes.live import live_graph
 
 SEA = "---\ntags: [sea]\n---\n# Sea\n[[Tides]] and [[nowhere]], [[Log]]\n## Deep\n![[chart.png]]\n"
 TIDES = (
@@ -142,3 +144,34 @@ def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
     said = activate("notes/ocean.md", show="links")
     assert "notes/tides.md" in said
     assert "notes/ocean.md" in activate("@5", show="links")
+
+
+def test_a_store_that_is_not_read_yet_is_asked_again(work: Work, activate: Activate) -> None:
+    state, home = work.host.state, work.host.home
+    state.open_graph = partial(live_graph, state.store, home, patience_s=-1)
+    assert refused(activate, "@3", show="links") == (
+        "References are still being read for the first time: ask again."
+    )
+    while (said := attempt(activate)) is None:
+        pass  # what was read is kept, so that it comes to an end
+    assert "Refers to:" in said
+    state.open_graph = None
+    assert refused(activate, "@3", show="links") == "References cannot be looked up here."
+    assert refused(activate, "[[Sea]]").startswith("No object is called 'Sea'.")
+
+
+def attempt(activate: Activate) -> str | None:
+    try:
+        return activate("@3", show="links")
+    except ToolError:
+        return None
+
+
+def test_other_tools_take_titles_of_what_the_session_has_met(work: Work) -> None:
+    work.host.tool("p", "pin", id="[[Sea]]")
+    assert 3 in work.host.state.branch.sets.pinned
+    work.host.tool("d", "deactivate", id="Tides")
+    assert 5 not in work.host.state.branch.sets.active
+    work.file("notes/far.md", "# Far")
+    with pytest.raises(ToolError, match="No object is called 'Far'"):
+        work.host.tool("u", "unpin", id="Far")
