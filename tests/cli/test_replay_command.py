@@ -82,6 +82,25 @@ def test_a_facility_that_does_not_exist_is_refused(
     assert "there is no 'graph'; there are context, search, tasks" in capsys.readouterr().err
 
 
+def test_a_head_of_some_length_is_compared_with_none(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(session), "--head", "200", "--head", "1200", "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)["table"]
+    mean = {row["row"]: row["mean_tokens"] for row in table}
+    none = mean["anchored, adaptive"]
+    assert 150 < mean["anchored, adaptive, head 200"] - none < 250
+    assert 900 < mean["anchored, adaptive, head 1,200"] - none < 1500
+
+
+def test_what_the_definitions_cost_is_said(
+    session: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(session), "--tools", "none", "--head", "200"]) == 0
+    said = "Definitions of foredeck's tools, in every prompt: 0 tokens.\n"
+    assert said in capsys.readouterr().out
+
+
 def test_a_session_with_an_error_is_exit_code_1(
     session: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,7 @@ from foredeck.hosts.protocol import (
     OutcomeParams,
     ToolCallParams,
     ToolObservedParams,
+    ZoneParams,
 )
 from foredeck.model.calls import CallRecord
 from foredeck.replay.edit_book import EditBook
@@ -89,6 +90,7 @@ class Host(SimulatedHost):
         self.now_ms = START_MS
         self.warmed_ms: int | None = None
         """When Pi's cache warmer last sent the newest request once more."""
+        self.zone: ZoneParams | None = None
         self.past = Past()
         self.sections: list[HeadSection] | None = []
         """What writes into the block before the chat; None for what does so in earnest."""
@@ -290,7 +292,11 @@ class Host(SimulatedHost):
 
     def request(self, time_ms: int) -> AssembleParams:
         """The parameters of `context/assemble`, with when the cache was warmed."""
-        return super().request(time_ms).model_copy(update={"warmed_ms": self.warmed_ms})
+        return (
+            super()
+            .request(time_ms)
+            .model_copy(update={"warmed_ms": self.warmed_ms, "zone": self.zone})
+        )
 
     def _ask(self) -> int:
         """Ask, and take in the answer; returns the call's number."""

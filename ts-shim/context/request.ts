@@ -47,6 +47,7 @@ export class RequestBuilder {
       model: describeModel(ctx),
       time_ms: Date.now(),
       warmed_ms: warmedAt(ctx.sessionManager),
+      zone: timeZone(),
     };
     return {
       params,
@@ -90,6 +91,13 @@ export function describeModel(ctx: ExtensionContext): Record<string, unknown> | 
   // Pi asks providers for the long retention where its environment says so.
   const retention = process.env.PI_CACHE_RETENTION === "long" ? { retention: "long" } : {};
   return { ...Object.fromEntries(fields.map((field) => [field, model[field]])), ...retention };
+}
+
+/** The time zone of this machine, as the protocol describes it. */
+function timeZone(): Record<string, unknown> {
+  // A runtime without time zone data has no name for it.
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+  return { name, offset_minutes: -Math.round(new Date().getTimezoneOffset()) };
 }
 
 /** The definitions of the active tools: `{name, description, parameters}`, in Pi's order. */

@@ -26,7 +26,7 @@ class PlotError(ForedeckError):
 def _run(args: Namespace) -> int:
     from foredeck.hosts.pi.transcripts import find_transcripts
     from foredeck.replay.options import ReplayOptions
-    from foredeck.replay.rivals import rivals
+    from foredeck.replay.rivals import rivals, with_heads
     from foredeck.replay.run import replay
 
     if args.plot is not None:
@@ -48,18 +48,21 @@ def _run(args: Namespace) -> int:
         cache=args.cache,
         prices=args.prices,
     )
+    others = rivals(options) if compared else []
+    if args.head:
+        others = with_heads(options, args.head)
     with Progress("replaying", total=len(paths)) as progress:
         result = replay(
             paths,
             options,
             keep=args.keep,
             progress=lambda _number, _total, name: progress.advance(note=name),
-            others=rivals(options) if compared else (),
+            others=others,
         )
     if args.json:
         print_json(result)
     else:
-        _print_text(result, args.cache)
+        _print_text(result, args.cache, tools)
     if args.plot is not None:
         _plot(args.plot, result, args.cache)
     total = result["total"]
@@ -86,7 +89,7 @@ def _plot(file: Path, result: dict[str, Any], cache: str) -> None:
         raise PlotError(f"{file} cannot be written: {error.strerror or error}.") from error
 
 
-def _print_text(result: dict[str, Any], cache: str) -> None:
+def _print_text(result: dict[str, Any], cache: str, tools: tuple[Facility, ...]) -> None:
     sessions, total = result["sessions"], result["total"]
     head = ("session", "calls", "tools", "plain", "foredeck", "share", "peak", "folded", "rebases")
     rows = [head, *map(_row, sessions)]
@@ -103,7 +106,17 @@ def _print_text(result: dict[str, Any], cache: str) -> None:
     for session in sessions:
         for trouble in _troubles(session):
             print(coloured(f"{session['file']}: {trouble}", "red"))
+    print(_definitions(tools))
     print(_verdict(total))
+
+
+def _definitions(tools: tuple[Facility, ...]) -> str:
+    from foredeck.context.cache.economics import definition_chars
+
+    each = [f"{facility} {definition_chars([facility]) // 4}" for facility in tools]
+    total = definition_chars(tools) // 4
+    which = f" ({', '.join(each)})" if each else ""
+    return f"Definitions of foredeck's tools, in every prompt: {total} tokens{which}."
 
 
 def _row(session: dict[str, Any]) -> tuple[str, ...]:
@@ -210,6 +223,15 @@ def _configure(parser: ArgumentParser) -> None:
         type=_facilities,
         help="the facilities whose tools are declared with every prompt, and paid for: "
         f"{', '.join(FACILITY_TOOLS)}, or none (default: {','.join(DEFAULT_FACILITIES)})",
+    )
+    parser.add_argument(
+        "--head",
+        metavar="TOKENS",
+        type=positive,
+        action="append",
+        default=[],
+        help="compare with a made-up head of this length before every chat, instead of with other "
+        "layouts and policies; may be repeated",
     )
     parser.add_argument(
         "--ttl",

@@ -262,6 +262,13 @@ class HeadBudgetSection(Section):
         description="Most tokens that it grows to, each time that the whole prompt is written "
         "again at no cost and `rebase.guard` allows it. Never more than a fiftieth of the window.",
     )
+    pause_minutes: int = Field(
+        30,
+        ge=0,
+        le=10_000,
+        description="After how many minutes without a message the next one of yours carries date, "
+        "time and time zone, in a line of its own; 0 for never.",
+    )
     pool: tuple[PoolKind, ...] = Field(
         ("notes",),
         description="What of the project it names, as far as the chat does not show it: `notes`, "

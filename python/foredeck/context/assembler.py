@@ -21,6 +21,7 @@ from foredeck.context.intake.alignment import align
 from foredeck.context.intake.notices import attach_notices
 from foredeck.context.intake.observing import observe_lost
 from foredeck.context.intake.our_messages import insert_pools, repair_list
+from foredeck.context.intake.pauses import attach_time
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import MessageIntake
@@ -82,6 +83,8 @@ class Assembler:
         fit_window(call, basis)
         if call.first_new < len(call.items):
             attach_worked_lines(self.session, call.context, call.first_new)
+            pause = self.settings.pause_minutes
+            attach_time(call.context, call.first_new, request.zone, pause)
             attach_notices(self.session, call.context)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
@@ -41,6 +42,14 @@ def not_text(name: str, chars: int) -> str:
         f"{name} is not text: {chars:,} characters that stand for its bytes are left out. "
         "Use bash (file, xxd, iconv) to see what is in it."
     )
+
+
+def time_now(at: datetime, zone: str) -> str:
+    """On a message that came after a pause; `zone` is the name that the host has for it."""
+    # Days in English, whatever the locale of the process is.
+    day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[at.weekday()]
+    name = f"{on_one_line(zone)}, " if zone else ""
+    return f"[foredeck] Now {day} {at:%Y-%m-%d %H:%M} ({name}{at.tzname()})."
 
 
 def difference(ordinal: int, version: int, diff: str) -> str:

@@ -32,6 +32,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
         summary_chars=config.compaction.summary_tokens * LIMIT_CHARS_PER_TOKEN,
         pastes=config.pastes.objects,
         definition_chars=definition_chars(config.tools.declared(tasks=False)),
+        pause_minutes=config.head.pause_minutes,
         head=HeadBudget(config.head.tokens, config.head.max_tokens),
     )
 

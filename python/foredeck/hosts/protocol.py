@@ -90,6 +90,13 @@ class OutcomeParams(Params):
     reason: str | None = None
 
 
+class ZoneParams(Params):
+    """The time zone of the host's clock, and how far ahead of UTC it is now."""
+
+    name: str = Field(max_length=100)
+    offset_minutes: int = Field(ge=-1440, lt=1440)
+
+
 class AssembleParams(SessionParams):
     """`context/assemble`: the new tail of the host's messages."""
 
@@ -104,6 +111,7 @@ class AssembleParams(SessionParams):
     time_ms: Milliseconds
     warmed_ms: Milliseconds | None = None
     """When the host last sent the newest request once more to keep the provider's cache warm."""
+    zone: ZoneParams | None = None
     outcomes: list[OutcomeParams] = []
 
     @model_validator(mode="after")

@@ -36,6 +36,9 @@ class ReplayOptions:
     tools: tuple[Facility, ...] = DEFAULT_FACILITIES
     """The facilities whose tools are declared, and paid for with every prompt."""
 
+    head: int = 0
+    """Tokens of a made-up block before the chat; 0 for what there is in earnest."""
+
     ttl_s: float = DEFAULT_TTL_S
     """Seconds after which the provider's cache is taken to have expired."""
     cache: str = "ideal"
@@ -63,8 +66,11 @@ class ReplayOptions:
         """The configuration of an engine on the store in `home`. Raises `ConfigError`."""
         cache = "markers" if self.cache == "anthropic" else "prefix"
         own = (f"layout={self.layout}", f"policy={self.policy}", f"rebase.cache={cache}")
-        flags = (*own, *self._tools(), *self.settings, f"home={home}")
+        flags = (*own, *self._tools(), *self._head(), *self.settings, f"home={home}")
         return load_config(flags=flags, environ={}, user_file=Path(os.devnull)).config
+
+    def _head(self) -> Iterable[str]:
+        return (f"head.tokens={self.head}", f"head.max_tokens={self.head}") if self.head else ()
 
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:

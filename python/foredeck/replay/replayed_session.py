@@ -7,9 +7,11 @@ from typing import Any
 
 from foredeck.accounting.prices import load_cost
 from foredeck.engine.engine import Engine
+from foredeck.engine.facilities import make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.model.call_values import Decision
+from foredeck.replay.filled_head import filled_head
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
@@ -73,7 +75,8 @@ class ReplayedSession:
         config = self._options.config(self._home)
         # With no local copy in front of it, so that a replay shows what a database gives back.
         store = store_kind(config.store).open_whole(config)
-        self.engine = Engine(config, recorded=recorded_source, store=store)
+        facilities = filled_head if self._options.head else make_facilities
+        self.engine = Engine(config, recorded=recorded_source, store=store, facilities=facilities)
         self.engine.open_session(self._host.opening(self._transcript.cwd))
         return self.engine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from foredeck.replay.options import ReplayOptions
@@ -41,3 +42,9 @@ def rivals(options: ReplayOptions) -> list[ReplayOptions]:
         ),
         bare,
     ]
+
+
+def with_heads(options: ReplayOptions, heads: Sequence[int]) -> list[ReplayOptions]:
+    """The same once more for each length of a head, in tokens."""
+    plain = replace(options, prompts=None, store="sqlite")
+    return [replace(plain, head=n, name=f"{options.label}, head {n:,}") for n in heads]

@@ -40,6 +40,8 @@ class AssemblySettings:
     """Whether long texts of the user's become objects at once."""
     definition_chars: int = definition_chars(DEFAULT_FACILITIES)
     """Of the definitions of our tools, for a host that does not say which tools it declares."""
+    pause_minutes: int = 30
+    """After how long a silence the user's message says what time it is; 0 for never."""
     head: HeadBudget = field(default_factory=HeadBudget)
 
 

@@ -55,6 +55,16 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Zone:
+    """The time zone of the host's clock."""
+
+    name: str
+    """`Europe/Berlin`; empty where the host has none."""
+    offset_minutes: int
+    """How far ahead of UTC it is at the time of the request."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a model call that the host has made, or wanted to."""
 
@@ -88,6 +98,8 @@ class Request:
     """Definitions of the active tools, by the same rule."""
     warmed_ms: int = 0
     """When the host last sent the newest request once more to keep the cache warm, if it did."""
+    zone: Zone | None = None
+    """None where the host has not told."""
 
     @property
     def wire(self) -> Wire:

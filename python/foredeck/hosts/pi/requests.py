@@ -11,7 +11,7 @@ from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
 from foredeck.context.messages.items import Block, Item
-from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request
+from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.hosts.pi.system import sections_as_text
 from foredeck.hosts.protocol import (
@@ -35,6 +35,7 @@ def to_request(
 
     `stored`: addresses of messages that need not be. A resumed session sends thousands of them.
     """
+    zone = params.zone
     return Request(
         keep=params.keep,
         items=[
@@ -47,6 +48,7 @@ def to_request(
         system=None if params.system is None else sections_as_text(params.system),
         tools=params.tools,
         warmed_ms=int(params.warmed_ms or 0),
+        zone=None if zone is None else Zone(zone.name, zone.offset_minutes),
     )
 
 
