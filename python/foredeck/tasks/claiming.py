@@ -53,6 +53,11 @@ def is_own(task: Task, actor: Actor) -> bool:
     return task.status == "in_progress" and task.assignee == actor.assignee
 
 
+def holds(task: Task, actor: Actor, now_ms: int) -> bool:
+    """Whether this one has a claim of the task that has not ended: nobody else may claim it."""
+    return is_own(task, actor) and task.is_held(now_ms)
+
+
 def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
     """Why a task cannot be claimed, and what to do instead; None where it can."""
     name = board.names.name(task.id)

@@ -142,7 +142,7 @@ class TaskWork:
             document.claimed_ms, document.lease_ms = now, self.actor.lease_ms(now)
 
         try:
-            task = self._writer.change(id, edit, needs_database=True)
+            task = self._writer.change(id, edit, is_claim=True)
         except StoreUnavailable:
             return self._claim_provisionally(id)
         if self.actor.session is not None and pending_claim(self._store, self.actor.session):

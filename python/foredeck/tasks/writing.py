@@ -11,11 +11,16 @@ from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, LocalStore, Token
 from foredeck.tasks.board import Board
-from foredeck.tasks.claiming import Actor
+from foredeck.tasks.claiming import Actor, holds
 from foredeck.tasks.task import Task
 
 _ATTEMPTS = 20
 """As often as others may be faster: each time one of them has made a change."""
+
+_AWAY = (
+    "The database is away: until it is back, make new tasks, and change only those that you have "
+    "claimed."
+)
 
 Edit = Callable[[TaskDocument, Task], None]
 """Changes a task's next version. Given with it: the task as it is. Raises `ToolError`."""
@@ -37,18 +42,22 @@ class TaskWriter:
 
     def new(self, document: TaskDocument) -> Task:
         """Store a task that is not there yet."""
-        self._put(document, {document.id: None}, needs_database=False)
+        self._put(document, {document.id: None}, can_wait=True)
         return self._reread(document.id)
 
     def change(
-        self, id: str, edit: Edit, *, together: tuple[str, ...] = (), needs_database: bool = False
+        self, id: str, edit: Edit, *, together: tuple[str, ...] = (), is_claim: bool = False
     ) -> Task:
         """Store the next version of a task, as `edit` makes it.
 
         Where somebody was faster, `edit` is asked again with what they made of it; it must look at
         the task that it is given, and at nothing that it knew before. `together`: tasks that must
-        not have changed either. `needs_database`: rather raise `StoreUnavailable` than write to
-        this machine alone.
+        not have changed either.
+
+        While a database that others share is away, only what nobody else may change is written to
+        this machine alone: new tasks, and those that the actor holds. For all else `ToolError` is
+        raised, and `StoreUnavailable` for a claim (`is_claim`). Written here and delivered later,
+        it could undo what another machine has been granted meanwhile.
         """
         for _ in range(_ATTEMPTS):
             task = self._reread(id)
@@ -57,7 +66,12 @@ class TaskWriter:
             expect: dict[str, Token | None] = {id: task.token}
             expect |= {other: self._reread(other).token for other in together}
             try:
-                self._put(document, expect, needs_database=needs_database)
+                can_wait = not is_claim and holds(task, self.actor, self.clock())
+                self._put(document, expect, can_wait=can_wait)
+            except StoreUnavailable:
+                if is_claim or not self.store.is_shared:
+                    raise
+                raise ToolError(_AWAY) from None
             except Conflict:
                 self.board.refresh()
                 continue
@@ -77,17 +91,17 @@ class TaskWriter:
         return Provenance(origin=self.actor.origin, generator=self.actor.generator)
 
     def _put(
-        self, document: TaskDocument, expect: dict[str, Token | None], *, needs_database: bool
+        self, document: TaskDocument, expect: dict[str, Token | None], *, can_wait: bool
     ) -> None:
         batch = Batch(puts=[document.seal()], expect=expect)
+        self.away = False
         try:
             self.store.commit_for_all(batch)
-            self.away = False
         except StoreUnavailable:
-            if needs_database or not self.store.is_shared:
+            if not (can_wait and self.store.is_shared):
                 raise
-            self.away = True
             self.store.commit(batch)
+            self.away = True
         self.board.refresh()
 
     def _reread(self, id: str) -> Task:
