@@ -98,6 +98,7 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
         heads = _by_label(store, text)
     else:
         heads = _by_path(store, text) or _by_prefix(store, text) or _by_tail(store, text)
+        heads = heads or _tasks_called(store, text)
     if session is not None and len(heads) > 1:
         heads = [head for head in heads if _ordinal(store, head.id, session)] or heads
     if len(heads) == 1:
@@ -164,7 +165,22 @@ def _by_label(store: Store, text: str) -> list[Head]:
 def _by_prefix(store: Store, text: str) -> list[Head]:
     if len(text) < MIN_PREFIX:
         return []
-    return [head for type in OBJECT_TYPES for head in store.query(type) if head.id.startswith(text)]
+    return [
+        head
+        for type in (*OBJECT_TYPES, "task")
+        for head in store.query(type)
+        if head.id.startswith(text)
+    ]
+
+
+def _tasks_called(store: Store, text: str) -> list[Head]:
+    """Tasks of any project whose name begins so."""
+    from foredeck.tasks.names import MARK, SHORTEST, key_of
+
+    start = text.removeprefix(MARK)
+    if not text.startswith(MARK) or len(start) < SHORTEST:
+        return []
+    return [head for head in store.query("task") if key_of(head.id).startswith(start)]
 
 
 def _by_tail(store: Store, text: str) -> list[Head]:

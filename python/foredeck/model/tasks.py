@@ -74,6 +74,8 @@ class TaskDocument(Document):
     labels: list[str] = Field(default_factory=list)
     dependencies: list[TaskDependency] = Field(default_factory=list)
     links: list[TaskLink] = Field(default_factory=list)
+    created_by: str | None = None
+    """The session, or the person, that made it."""
     created_ms: int
     updated_ms: int
     closed_ms: int | None = None

@@ -22,6 +22,9 @@ from foredeck.store.registry import store_kind
 from foredeck.store.session_cache import drop_cached
 
 CHUNK = 500
+_OF_ONE_SESSION = frozenset(
+    {"session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +173,20 @@ def _is_alone(store: Store, head: Head, sessions: Collection[str]) -> bool:
     owner = (
         fields.get("session") or fields.get("session_id") or (reference and session_of(reference))
     )
-    if head.type in ("session", "chat", "system_prompt", "turn", "member", "call", "compaction"):
+    if head.type in _OF_ONE_SESSION:
         return owner is None or owner in sessions or store.head(session_object_id(owner)) is None
+    if head.type == "task":
+        return all(_names_only(version, sessions) for version in store.history(head.id))
     # A session lists an object once: not more are read than it takes to find somebody else.
     members = store.query("member", {"object": head.id}, limit=len(sessions) + 1)
     return len(members) <= len(sessions) and all(m.fields["session"] in sessions for m in members)
+
+
+def _names_only(version: Head, sessions: Collection[str]) -> bool:
+    """Whether nobody but these sessions has had to do with a version of a task."""
+    fields = version.fields
+    by = fields["provenance"]["origin"], fields.get("session") or fields["provenance"]["origin"]
+    return all(name in sessions for name in by)
 
 
 def _nicknames(store: Store, objects: set[str]) -> Iterator[str]:

@@ -121,6 +121,7 @@ class TaskWork:
             labels=list(new.labels),
             dependencies=dependencies,
             metadata=new.metadata,
+            created_by=self.actor.origin,
             created_ms=now,
             updated_ms=now,
             provenance=self._writer.provenance(),

@@ -16,7 +16,7 @@ from foredeck.model.user_objects import user_object_id
 
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
-    *("user", "working"),
+    *("user", "working", "claim"),
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -36,7 +36,7 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["id"] == system_prompt_id(session))
         case "toolcall":
             return bool(fields["chat_ref"] == chat_id(session))
-        case "turn" | "member" | "call" | "compaction" | "working":
+        case "turn" | "member" | "call" | "compaction" | "working" | "claim":
             return bool(fields["session"] == session)
     return False
 
@@ -63,6 +63,10 @@ class Ownership:
             self.foreign[id] = type
         if type == "member":
             self._objects.add(fields["object"])
+        elif type == "task" and self.session in (fields.get("created_by"), fields.get("session")):
+            self._objects.add(id)
+        elif type == "turn" and fields.get("task"):
+            self._objects.add(fields["task"])
         elif type == "call" and fields["parent"] is not None:
             self._parents.add(fields["parent"])
         elif type == "nickname" and fields["object"] is not None:

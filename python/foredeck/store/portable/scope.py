@@ -16,9 +16,9 @@ from foredeck.store.protocol import Head, Store, Token
 
 OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
-    "working",
+    *("working", "task"),
 )
-RANK = (*OBJECTS, "nickname", "turn", "member", "call")
+RANK = (*OBJECTS, "nickname", "claim", "turn", "member", "call")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
@@ -28,7 +28,8 @@ def documents_of(store: Store, session: str) -> list[str]:
         raise UnknownSession(f"no session {session!r} in this store")
     own = [session_object_id(session), chat_id(session), system_prompt_id(session)]
     calls = store.query("call", {"session": session})
-    records = [*store.query("turn", {"session": session}), *calls]
+    turns = store.query("turn", {"session": session})
+    records = [*turns, *calls, *store.query("claim", {"session": session})]
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
     compactions = store.query("compaction", {"session": session})
@@ -37,9 +38,18 @@ def documents_of(store: Store, session: str) -> list[str]:
         *own,
         *(head.id for head in (*records, *members, *toolcalls, *compactions, *pages)),
         *(head.fields["object"] for head in members),
+        *_tasks(store, session, turns),
         *_ancestors(store, calls),
     ]
     return list(dict.fromkeys(ids))
+
+
+def _tasks(store: Store, session: str, turns: Iterable[Head]) -> Iterator[str]:
+    """Tasks that a session has made, has claimed, or worked on."""
+    yield from (task for turn in turns if isinstance(task := turn.fields.get("task"), str))
+    for head in store.query("task"):
+        if session in (head.fields.get("created_by"), head.fields.get("session")):
+            yield head.id
 
 
 def _ancestors(store: Store, calls: Iterable[Head]) -> Iterator[str]:

@@ -1,0 +1,89 @@
+"""Tasks of a session that is exported, or forgotten: those that are its alone go with it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from context.driver import Host
+from context.scenes import ask
+from foredeck.cli.main import main
+from foredeck.store.sqlite.adapter import open_sqlite
+from foredeck.tasks.names import MARK, SHORTEST, key_of
+
+
+def host(home: Path, session: str) -> Host:
+    (home.parent / "repo").mkdir(exist_ok=True)
+    host = Host(home, session=session, cwd=str(home.parent / "repo"), disk=True)
+    host.sections = None
+    ask(host, "Plan.")
+    return host
+
+
+def mutate(host: Host, **input: str) -> str:
+    text: str = host.tool("t", "task-mutate", **input)["content"][0]["text"]
+    return text
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The first session has planned three tasks and closed one; the second has closed another."""
+    home = tmp_path / "home"
+    first = host(home, "first")
+    names = [
+        mutate(first, action="create", title=title, description=f"About {title}.").split()[1]
+        for title in ("Mine", "Done", "Ours")
+    ]
+    mutate(first, action="claim", id=names[1])
+    mutate(first, action="close", id=names[1], summary="It is done.")
+    first.close()
+    second = host(home, "second")
+    mutate(second, action="close", id=names[2], summary="We did it.")
+    second.close()
+    return home
+
+
+def titles(home: Path) -> list[str]:
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        return sorted(head.fields["title"] for head in store.query("task"))
+
+
+def test_what_only_the_session_has_had_to_do_with_goes_with_it(home: Path) -> None:
+    assert titles(home) == ["Done", "Mine", "Ours"]
+    assert main(["forget", "first", "--home", str(home), "--yes"]) == 0
+    assert titles(home) == ["Ours"]
+
+
+def test_what_another_session_has_made_stays(home: Path) -> None:
+    assert main(["forget", "second", "--home", str(home), "--yes"]) == 0
+    assert titles(home) == ["Done", "Mine", "Ours"]
+
+
+@pytest.mark.parametrize("more", [[], ["--as-new"]])
+def test_an_exported_session_brings_its_tasks(home: Path, tmp_path: Path, more: list[str]) -> None:
+    file, other = str(tmp_path / "first.jsonl"), tmp_path / "other"
+    assert main(["export", "first", file, "--home", str(home)]) == 0
+    assert main(["import", file, *more, "--home", str(other)]) == 0
+    assert titles(other) == ["Done", "Mine", "Ours"]
+    with (
+        closing(open_sqlite(home / "foredeck.db")) as here,
+        closing(open_sqlite(other / "foredeck.db")) as there,
+    ):
+        for head in here.query("task"):
+            assert there.history(head.id) == here.history(head.id)
+    assert main(["import", file, "--home", str(home)]) == 0
+
+
+def test_its_name_is_enough_for_every_command(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(open_sqlite(home / "foredeck.db")) as store:
+        id = store.query("task", {"title": "Done"})[0].id
+    name = MARK + key_of(id)[:SHORTEST]
+    assert main(["cat", name, "--home", str(home)]) == 0
+    assert capsys.readouterr().out.strip() == "About Done."
+    assert main(["history", name, "--home", str(home), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["versions"]) == 3
