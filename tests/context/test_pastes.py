@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from context.conftest import NewHost
 from context.driver import Host
-from context.messages import lines, user
+from context.messages import assistant, image, lines, text, user
+from context.playing import fresh_host
+from context.restored import check_restored
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
+from context.strategies import WINDOWS, Script, Step, sound_scripts
+from context.test_properties import BOUNDED, LAYOUTS, play
 from foredeck.context.tools.listing import describe_session
 from foredeck.context.tools.reasons import why
 from foredeck.model.canonical import hash_text
@@ -133,7 +139,7 @@ def test_pinned_it_stays_and_deactivated_it_goes(new_host: NewHost) -> None:
 
 
 def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) -> None:
-    host = new_host(**EAGER)
+    host = new_host(policy="adaptive", **EAGER)
     ask(host, LOG)
     for number in range(9):
         sent = bash(host, f"c{number}")
@@ -142,6 +148,11 @@ def test_the_current_turn_is_never_touched_and_why_says_so(new_host: NewHost) ->
     name = f"@{host.state.index.by_object[ID]}"
     told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
     assert told.startswith(f"{name} is active; its content stands in message 1 of ")
+    assert told.endswith("Policy adaptive keeps it, last used 9 calls ago.")
+    finish(host)
+    ask(host, "Something else.")
+    told = why(host.state, name, opened.assembler.policy, opened.assembler.uses)
+    assert "It was folded at call " in told
 
 
 def test_the_same_text_is_one_object_in_every_session(new_host: NewHost) -> None:
@@ -162,3 +173,22 @@ def test_a_large_one_is_cut_under_its_own_handle(new_host: NewHost) -> None:
     sent = ask(host, huge)
     name = f"@{host.state.index.by_object[user_object_id(hash_text(huge))]}"
     assert f'activate "{name} chars ' in sent.text(0)
+
+
+@LAYOUTS
+@settings(BOUNDED, max_examples=15)
+@given(
+    script=sound_scripts(),
+    window=WINDOWS,
+    policy=st.sampled_from(FOLDING),
+    places=st.lists(st.integers(0, 8), min_size=1, max_size=3),
+    pasted=st.sampled_from([[text(LOG)], [text("See:"), text(LOG), image()], [text(LOG)] * 2]),
+)
+def test_pasted_anywhere_it_keeps_every_rule(
+    layout: str, script: Script, window: int, policy: str, places: list[int], pasted: Any
+) -> None:
+    for place in places:
+        script = [*script[:place], Step([assistant("So?"), user(pasted)]), *script[place:]]
+    with fresh_host(layout=layout, policy=policy, **EAGER) as host:
+        host.set_window(window)
+        play(host, script, lambda host, _: check_restored(host))

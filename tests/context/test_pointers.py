@@ -85,6 +85,8 @@ def test_what_git_does_not_have_says_so_and_stores_nothing(host: Host) -> None:
         host.tool("a1", "activate", id="git:HEAD:b.md")
     with pytest.raises(ToolError, match="git knows no 'gone'"):
         host.tool("a2", "activate", id="git:gone:a.md")
+    with pytest.raises(ToolError, match=r"A file as of a commit goes by git:HEAD~1:a\.md\."):
+        host.tool("a3", "activate", id="HEAD~1:a.md")
     assert host.store.query("file") == []
 
 

@@ -32,6 +32,7 @@ _SLICE = re.compile(
 _LINK = re.compile(r"^!?\[\[(?P<inner>[^\[\]|]+)(?:\|[^\[\]]*)?\]\](?P<rest>.*)$")
 _FIELD = re.compile(r"^(?P<name>.+?)::(?P<field>[\w.\[\] -]+)$")
 _SECTION = re.compile(r"^(?P<name>[^#]+?)\s*#(?P<section>.+)$")
+_AS_GIT_SHOWS = re.compile(r"[\w./~^@{}-]+:[^:\s]+")
 CANDIDATES = 5
 MIN_PREFIX = 6
 
@@ -186,6 +187,8 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
         return meet(session, head)
     near = _nearest(named, name)
     hint = f" Nearest: {_list(session, near)}." if near else " Handles look like @12."
+    if not near and _AS_GIT_SHOWS.fullmatch(name):
+        hint = f" A file as of a commit goes by git:{name}."
     raise ToolError(f"No object is called {name!r}.{hint}")
 
 

@@ -77,7 +77,8 @@ def _rule(session: Session, ordinal: int, policy: Policy, uses: Uses) -> str:
 def _used(policy: Policy, uses: Uses, holder: int) -> str:
     if policy.use_rule is None:
         return ""
-    return f", last used {uses.age(PieceRef(holder))} calls ago"
+    refs = [ref for ref in uses.foldable if ref.message == holder] or [PieceRef(holder)]
+    return f", last used {uses.age(refs[0])} calls ago"
 
 
 def _gone(session: Session, ordinal: int) -> str:
@@ -86,7 +87,7 @@ def _gone(session: Session, ordinal: int) -> str:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(session.log.chain(session.branch.call, session.load_record)):
         for row in record.parts:
-            if row.subject == ordinal and row.form == "reference":
+            if row.subject == ordinal and row.form in ("reference", "folded"):
                 at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."
     return f"It was never in this branch's prompt. activate @{ordinal} brings it in."
