@@ -18,8 +18,9 @@ from foredeck.context.cache.economics import (
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 
 TOOLS = Path(__file__).parents[1] / "ts-shim" / "tools.json"
-MOST_TOKENS = 330
-"""Of what every session declares; the task tools come on top where a project has tasks."""
+MOST_TOKENS = 310
+"""Of what every session declares; the task tools come on top where a project has tasks. With more,
+a recorded session of seven calls costs over 2,000 tokens more than with plain Pi alone."""
 CHARS_PER_TOKEN = 4
 """As the replay estimates for English and JSON."""
 
@@ -59,7 +60,7 @@ def test_a_facilitys_tools_stand_together_in_the_order_in_which_they_are_declare
     ]
 
 
-def test_what_every_session_declares_takes_no_more_than_330_tokens(
+def test_what_every_session_declares_takes_no_more_than_310_tokens(
     specs: list[dict[str, Any]],
 ) -> None:
     chars = chars_of(spec for spec in specs if spec["facility"] in DEFAULT_FACILITIES)

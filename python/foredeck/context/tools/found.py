@@ -16,7 +16,10 @@ LINE_CHARS = 120
 NOT_UP_TO_DATE = (
     "The index is still being made: what is not found may be there. Ask again in a while."
 )
-NARROWER = f"activate brings one in full. Narrower: type ({', '.join(TYPES)}), tool, path, since."
+NARROWER = (
+    "activate brings one in full. More: limit. Narrower: "
+    f"type ({', '.join(TYPES)}), tool, path, since."
+)
 
 
 def describe(found: SearchResult, handles: Sequence[str], in_view: int) -> str:
