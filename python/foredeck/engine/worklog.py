@@ -10,6 +10,7 @@ from typing import cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
+from foredeck.derived.file import reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
@@ -59,6 +60,11 @@ def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWo
     with Follower(store, load_layer("worklog"), home) as follower:
         with suppress(_TimeIsUpError):
             follower.catch_up(_until(time.monotonic() + PATIENCE_S))
+        return _of_project(follower, session, filesystems)
+
+
+def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap) -> EarlierWork:
+    with reported(follower.path):
         known = folders(follower.db)
         wanted = {session.cwd}
         if session.is_live:  # a replay must not look at the disk
