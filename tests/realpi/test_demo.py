@@ -19,6 +19,8 @@ from foredeck.xtdb.node.process import start, stop
 from foredeck.xtdb.node.runtime import Runtime
 from foredeck.xtdb.node.supervise import own_node_folder
 from foredeck_bench.demo.run import copy_sample
+from foredeck_bench.demo.second import PLAN
+from foredeck_bench.demo.story import TESTS
 from foredeck_bench.demo.table import plain_calls
 from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from foredeck_bench.scripted.processes import with_environment
@@ -86,6 +88,8 @@ def test_the_demo_tells_its_story(
     assert "stocktake/pricing.py" in found
     assert "is closed" in found, "what the first session has done is not claimed again"
     assert "1 ready, 0 blocked" in found
+    assert f'closed the task "{PLAN[0]}"' in on_sqlite.stdout
+    assert f"[foredeck] worked before as: {TESTS}\n" in on_sqlite.stdout
 
 
 @pytest.fixture

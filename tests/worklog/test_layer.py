@@ -116,6 +116,26 @@ def test_a_closed_task_is_done_until_it_is_opened_again(stored: Searched) -> Non
         assert [thing.what for thing in done] == (["Write it"] if is_done else [])
 
 
+def test_a_task_that_a_person_closed_is_its_projects(stored: Searched) -> None:
+    Talk(stored.store, "s")
+    task = TaskDocument(
+        id="t1",
+        project="p",
+        title="Write it",
+        status="closed",
+        close_reason="completed",
+        created_ms=START_MS,
+        updated_ms=START_MS,
+        provenance=TEST,
+    )
+    stored.store.commit(Batch(puts=[task.seal()]))
+
+    with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
+        follower.catch_up()
+        assert [thing.what for thing in done_by(follower.db, [], "p")] == ["Write it"]
+        assert done_by(follower.db, ["s"], "another") == []
+
+
 def test_sessions_are_kept_apart(stored: Searched) -> None:
     play(stored, "one", [0])
     play(stored, "two", [1, 4])
@@ -156,6 +176,8 @@ def test_commits(command: str, output: str, expected: str | None) -> None:
         ("ok  \tx/a\t0.3s\nFAIL\tx/b\t0.1s", None),
         ("test result: ok. 3 passed; 0 failed; 0 ignored", None),
         ("Found 0 errors", None),
+        ("...\n-----\nRan 3 tests in 0.001s\n\nOK (skipped=1)", "Ran 3 tests, OK (skipped=1)"),
+        ("..F\n-----\nRan 3 tests in 0.001s\n\nFAILED (failures=1)", None),
     ],
 )
 def test_passing_runs(output: str, expected: str | None) -> None:

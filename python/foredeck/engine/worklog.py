@@ -15,7 +15,7 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
-from foredeck.sources.projects import folders_of_project
+from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.protocol import Advance, LocalStore
 from foredeck.worklog.memory import BranchLessons, EarlierWork
 from foredeck.worklog.reading import done_by, folders, lessons_of
@@ -66,11 +66,13 @@ def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWo
 def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap) -> EarlierWork:
     with reported(follower.path):
         known = folders(follower.db)
-        wanted = {session.cwd}
+        wanted, project = {session.cwd}, None
         if session.is_live:  # a replay must not look at the disk
+            project = project_of(session.cwd, filesystems).id
             wanted.update(folders_of_project(session.cwd, sorted({*known.values()}), filesystems))
         others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id != session.id]
-        return EarlierWork(lessons_of(follower.db, others), done_by(follower.db, others))
+        done = done_by(follower.db, others, project, but=session.id)
+        return EarlierWork(lessons_of(follower.db, others), done)
 
 
 def _until(end: float) -> Advance:

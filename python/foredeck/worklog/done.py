@@ -37,6 +37,7 @@ _PASSED = re.compile(
     r"\b\d+ pass(?:ed|ing)\b|test result: ok|OK \(\d+|\b\d+ packages? ok\b|(?:#|ℹ) pass \d"
     r"|\b\d+ examples?, 0 failures"
 )
+_UNITTEST = re.compile(r"^(Ran [1-9]\d* tests?) in [\d.]+s\n\n(OK.*)$", re.MULTILINE)
 _NOT_PASSED = re.compile(
     r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|FAIL|(?:#|ℹ) fail [1-9]"
 )
@@ -113,6 +114,8 @@ def _commit_of(command: str, output: str) -> str | None:
 
 def _passed(output: str) -> str | None:
     """The summary of a test run in which nothing failed."""
+    if (ran := _UNITTEST.search(output)) is not None:
+        return f"{ran[1]}, {ran[2]}"
     for fact in test_facts(ToolOutput.of(output).body):
         if _PASSED.search(fact) and not _NOT_PASSED.search(fact):
             return _cut(fact, COMMAND_CHARS)

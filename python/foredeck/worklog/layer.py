@@ -35,7 +35,8 @@ _STATEMENTS = (
     "CREATE TABLE edited (session TEXT PRIMARY KEY, files TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE done (
         id INTEGER PRIMARY KEY, session TEXT NOT NULL, time_ms INTEGER NOT NULL,
-        kind TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, files TEXT NOT NULL)""",
+        kind TEXT NOT NULL, what TEXT NOT NULL, how TEXT NOT NULL, files TEXT NOT NULL,
+        project TEXT)""",
     "CREATE INDEX done_session ON done (session, id)",
     """CREATE TABLE lesson (
         id INTEGER PRIMARY KEY, session TEXT NOT NULL, time_ms INTEGER NOT NULL,
@@ -44,14 +45,17 @@ _STATEMENTS = (
     "CREATE INDEX lesson_session ON lesson (session, id)",
 )
 
-_ADD_DONE = "INSERT INTO done (session, time_ms, kind, what, how, files) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD_DONE = (
+    "INSERT INTO done (session, time_ms, kind, what, how, files, project)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class WorklogLayer:
     """See `derived.layer.Layer`."""
 
     name = "worklog"
-    version = 2
+    version = 3
 
     def create(self, db: sqlite3.Connection) -> None:
         """See `Layer.create`."""
@@ -114,7 +118,8 @@ def _take_task(db: sqlite3.Connection, head: Head) -> None:
         time_ms = fields.get("closed_ms") or head.time_ms
         title, session = str(fields.get("title") or ""), str(fields.get("session") or "")
         done = DoneThing("task", " ".join(title.split()), head.id, (), session, time_ms)
-        db.execute(_ADD_DONE, _done_row(done))
+        # People close tasks, too, in no session at all: a task knows its project.
+        db.execute(_ADD_DONE, (*_done_row(done), fields.get("project")))
 
 
 class _Call:
@@ -185,7 +190,7 @@ class _Call:
                 (self._session, _encodable(run)),
             )
         if done is not None and done.kind != "task":  # tasks tell of themselves
-            self._db.execute(_ADD_DONE, _done_row(done))
+            self._db.execute(_ADD_DONE, (*_done_row(done), None))
 
 
 def _lesson_row(lesson: Lesson) -> tuple[object, ...]:

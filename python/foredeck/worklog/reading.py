@@ -38,12 +38,17 @@ def lessons_of(db: sqlite3.Connection, sessions: Sequence[str]) -> list[Lesson]:
     ]
 
 
-def done_by(db: sqlite3.Connection, sessions: Sequence[str]) -> list[DoneThing]:
-    """What these sessions finished last, the oldest of it first."""
+def done_by(
+    db: sqlite3.Connection, sessions: Sequence[str], project: str | None = None, but: str = ""
+) -> list[DoneThing]:
+    """What these sessions finished last, the oldest of it first; and what was finished in a
+    project (by its id) by anybody but the session `but`."""
     rows = db.execute(
         "SELECT kind, what, how, files, session, time_ms FROM done"
-        " WHERE session IN (SELECT value FROM json_each(?)) ORDER BY time_ms DESC, id DESC LIMIT ?",
-        (json.dumps(list(sessions)), MOST_DONE),
+        " WHERE session IN (SELECT value FROM json_each(?))"
+        " OR (project = ? AND (session = '' OR session != ?))"
+        " ORDER BY time_ms DESC, id DESC LIMIT ?",
+        (json.dumps(list(sessions)), project, but, MOST_DONE),
     ).fetchall()
     return [
         DoneThing(kind, what, how, tuple(json.loads(files)), session, time_ms)

@@ -18,7 +18,7 @@ from typing import Any
 
 from foredeck.errors import ForedeckError
 from foredeck.model.own_tools import OWN_TOOLS
-from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script
+from foredeck_bench.demo.second import PROMPT, conclude, narrator, plan, second_script, told
 from foredeck_bench.demo.store import DemoStore, demo_store
 from foredeck_bench.demo.story import TESTS, story
 from foredeck_bench.demo.table import (
@@ -190,6 +190,9 @@ def _play_second(
             print(f"> {PROMPT}", flush=True)
             pi.prompt(PROMPT)
     workspace.leftovers()
+    print("\nWhat it was told beside that:\n")
+    for line in told(model):
+        print(f"    {line[:120]}")
     print()
     return model.steps_left == 0 and not model.violations
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from foredeck_bench.scripted import Text, ToolCall
+from foredeck_bench.demo.story import TESTS
+from foredeck_bench.scripted import ScriptedModel, Text, ToolCall
 from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.steps import Script
 
@@ -38,6 +39,9 @@ def second_script() -> Script:
         ],
         _claim_again,
         ToolCall("task-query", {"action": "ready"}),
+        ToolCall("bash", {"command": f"{TESTS} --fast"}),
+        ToolCall("bash", {"command": TESTS}),
+        ToolCall("bash", {"command": f"{TESTS} --fast tests.test_pricing"}),
         Text("The tiers are mended already; only the changelog entry is left."),
     ]
 
@@ -46,6 +50,16 @@ def _claim_again(request: ModelRequest) -> ToolCall:
     """What a model without a memory would do: begin the finished task."""
     *_, listed = request.results.values()
     return ToolCall("task-mutate", {"action": "claim", "id": _NAME.findall(listed)[0]})
+
+
+def told(model: ScriptedModel) -> Iterator[str]:
+    """What foredeck said to the model by itself: the block before the chat, and lines of its own
+    on results."""
+    bodies = [recorded.request for recorded in model.requests if not recorded.side]
+    before = bodies[0].body["messages"][0]["content"][0]["text"]
+    yield from before.split("\n") if before.startswith("[foredeck]") else ()
+    for result in bodies[-1].results.values():
+        yield from (line for line in result.split("\n") if line.startswith("[foredeck] worked"))
 
 
 def narrator(tell: Callable[[str], None]) -> Callable[[Mapping[str, Any]], None]:
