@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.scenes import ask
 from context.working import Work
+from foredeck.context.state.nicknames import give_nickname
 from foredeck.errors import ToolError
 from foredeck.notes.live import live_graph
 
@@ -102,6 +103,14 @@ def test_metadata_brings_an_object_into_the_pool_without_its_content(
     assert "notes/unread.md" in said
     sets = work.host.state.branch.sets
     assert (ordinal in sets.pool, ordinal in sets.active) == (True, False)
+
+
+def test_metadata_has_the_nickname(work: Work, activate: Activate) -> None:
+    state = work.host.state
+    head = state.store.head(state.index.entries[3].object)
+    assert head is not None
+    assert give_nickname(state.store, head, "ocean")
+    assert activate("ocean", show="metadata").endswith(" chars=84 name=ocean")
 
 
 def test_links_say_what_is_linked_without_any_content(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from foredeck.context import wording
 from foredeck.context.quoting import on_one_line
+from foredeck.context.rendering.render_context import described as fields_of_line
 from foredeck.context.state.graph import asked_graph, name_of_node
 from foredeck.context.state.handles import Wanted
 from foredeck.context.state.index import Entry
@@ -75,12 +76,8 @@ def _name(wanted: Wanted) -> str:
 
 
 def _metadata(session: Session, entry: Entry) -> str:
-    """One line on an object, as lists of objects have it, with the title and tags of a note."""
-    head = session.workspace.head(entry.object)
-    fields = {} if head is None else {**head.fields, "type": head.type}
-    if entry.type == "file":
-        fields["path"] = session.name_of(entry)
-    return wording.object_line(entry.ordinal, fields)
+    """One line on an object, as lists of objects have it."""
+    return wording.object_line(entry.ordinal, fields_of_line(session, entry.ordinal))
 
 
 def _linked(session: Session, graph: Graph, wanted: Wanted) -> str:
