@@ -170,3 +170,14 @@ def test_the_head_names_the_active_task(desk: Desk, snapshot: SnapshotAssertion)
     assert desk.first.section.text(500) == snapshot
     assert desk.first.section.text(10) == ""
     assert len(desk.first.section.text(100)) <= 100
+
+
+def test_what_a_person_changes_in_a_session_is_a_humans_doing(desk: Desk) -> None:
+    text = desk.first.user_mutate.run({"action": "create", "title": "Ask for it"})
+    task = desk.first.work.find(text.split()[1])
+    assert task.generator == "human"
+    desk.first.user_mutate.run({"action": "claim", "id": task.id})
+    assert desk.first.active.id() == task.id
+    desk.first.mutate.run({"action": "close", "id": task.id, "summary": "Done."})
+    generators = [h.fields["provenance"]["generator"] for h in desk.stores[0].history(task.id)]
+    assert generators == ["human", "human", "agent"]

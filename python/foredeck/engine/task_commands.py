@@ -43,11 +43,11 @@ def tasks_command(opened: OpenedSession, arguments: str) -> str:
         case "show":
             return tasks.query.run({"action": "show", "id": rest, "full": True})
         case "new":
-            return tasks.mutate.run({"action": "create", "title": rest})
+            return tasks.user_mutate.run({"action": "create", "title": rest})
         case "claim":
-            return tasks.mutate.run({"action": "claim", "id": rest})
+            return tasks.user_mutate.run({"action": "claim", "id": rest})
         case "close":
-            return tasks.mutate.run({"action": "close", **_closing(rest)})
+            return tasks.user_mutate.run({"action": "close", **_closing(rest)})
     raise ToolError(f"There is no /tasks {verb}: it is list, new, claim, close, show, on or off.")
 
 

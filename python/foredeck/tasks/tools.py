@@ -13,14 +13,22 @@ from foredeck.tasks.mutate import ResolveLink, TaskMutate, UpdateContext
 from foredeck.tasks.query import SearchMessages, TaskQuery
 from foredeck.tasks.work import TaskWork
 
+USER = "user"
+"""The name of whoever sits at a session."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionTasks:
-    """What a session has of its project's tasks: the tools and the head's section have `name`s."""
+    """What a session has of its project's tasks.
+
+    `query`, `mutate` and `section` are the agent's; `user_mutate` is for the person who sits at
+    the session: what they change is a human's doing, and what they claim the session has.
+    """
 
     work: TaskWork
     query: TaskQuery
     mutate: TaskMutate
+    user_mutate: TaskMutate
     active: ActiveTask
     section: ActiveTaskSection
 
@@ -41,11 +49,13 @@ def session_tasks(
     messages. Reads no task but the session's own until a tool is used.
     """
     work = TaskWork(store, project, Actor(session), clock)
+    by_user = TaskWork(store, project, Actor(session, USER), clock, work.board)
     active = ActiveTask(store, session, clock)
     return SessionTasks(
         work,
         TaskQuery(work, search_messages),
         TaskMutate(work, resolve_link, update_context, active.set),
+        TaskMutate(by_user, resolve_link, update_context, active.set),
         active,
         ActiveTaskSection(active, work.board.known_name),
     )
