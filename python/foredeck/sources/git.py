@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -30,6 +30,7 @@ MAX_LISTED_BYTES = 4 * 1024 * 1024
 """So much of the names in a commit is searched for near ones."""
 
 _SCP = re.compile(r"(?:[^@/]+@)?([\w.-]{2,}):(?!//)(.+)")
+_BLAME_HEADER = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
 _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -83,6 +84,15 @@ class Repository:
             "provenance": Provenance(origin="git", generator="system"),
         }
         return FileDocument.model_validate(fields).seal()
+
+    def commits_of(self, name: str) -> dict[int, str]:
+        """By line of a file of the folder, from 1, the commit that has it as it is on the disk.
+
+        Lines that are in no commit yet are left out. Raises `ToolError` where git does not know
+        the file, is not there, or takes too long.
+        """
+        blamed = self._run("-c", "core.fsmonitor=false", "blame", "--porcelain", "--", name)
+        return dict(_blamed(blamed.decode(errors="replace")))
 
     def _check(self) -> None:
         done = self._try("rev-parse", "--git-dir")
@@ -174,6 +184,14 @@ class Repository:
             ) from error
         except (OSError, ValueError) as error:
             raise ToolError(f"git cannot be run in {self.folder}: {error}.") from error
+
+
+def _blamed(porcelain: str) -> Iterator[tuple[int, str]]:
+    """Numbers and commits: a line of the file begins with a tab, its header with the commit."""
+    for line in porcelain.split("\n"):
+        header = _BLAME_HEADER.match(line)
+        if header is not None and header["commit"].strip("0"):
+            yield int(header["line"]), header["commit"]
 
 
 def shared_name(url: str) -> str:

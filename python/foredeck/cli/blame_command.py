@@ -1,0 +1,201 @@
+"""`foredeck blame`: which prompt wrote each line of a file."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.output import coloured, print_json, printable, table, when
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NoContent, NotFound, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.cli.find import Found
+    from foredeck.store.protocol import Head, Store
+    from foredeck.timeline.blame import Author, BlamedLine
+
+SHOWN_ID = 13
+"""So much of a session's id tells it from those begun in other milliseconds."""
+
+_LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.cli.find import find_object
+    from foredeck.timeline.blame import blame
+
+    name, first, last = _asked(args.file)
+    with opened_store(args) as store:
+        found = find_object(store, name)
+        versions = _versions(store, found)
+        lines = blame(store, versions, _unstored(found, versions))
+    commits = _commits(found, len(lines))
+    shown = lines[first - 1 : last]
+    if not shown:
+        raise NotFound(f"{found.name} has {len(lines)} lines, no line {first}.")
+    if args.prompt:
+        return _show_prompt(args, found, shown[0])
+    if args.json:
+        described = [_line_json(line, commits) for line in shown]
+        print_json({"object": found.id, "path": found.path, "lines": described})
+    else:
+        print(table([*_rows(shown, commits)]))
+    return 0
+
+
+def _asked(text: str) -> tuple[str, int, int | None]:
+    """The file and the lines, from 1, that `FILE:LINE-LINE` names."""
+    match = None if Path(text).exists() else _LINES.fullmatch(text)
+    if match is None:
+        return text, 1, None
+    first = int(match["first"])
+    last = int(match["last"] or first)
+    if first < 1 or last < first:
+        raise NotFound(f"{match['first']}-{last} are no lines: they count from 1.")
+    return match["file"], first, last
+
+
+def _versions(store: Store, found: Found) -> list[Head]:
+    """All of a file's versions up to now, under its former names too."""
+    from foredeck.cli.renames import stretches
+
+    if found.head.type != "file":
+        raise NoContent(f"{found.name} is a {found.head.type}: only files have lines to blame.")
+    fields = found.head.fields
+    if moved := fields.get("moved_to"):
+        raise NoContent(f"{found.name} was renamed: `foredeck blame {_path(store, moved)}`.")
+    if fields.get("text_hash") is None:
+        state = fields.get("state")
+        raise NoContent(f"{found.name} has no text now ({state}); `foredeck history` lists it.")
+    versions: list[Head] = []
+    for stretch in stretches(store, found):
+        versions += [version.head for version in stretch.versions]
+        if stretch.found.id == found.id:
+            break
+    return versions
+
+
+def _path(store: Store, object: str) -> str:
+    from foredeck.model.sources import path_of
+
+    head = store.head(object)
+    return (head and path_of(head.fields)) or object
+
+
+def _unstored(found: Found, versions: Sequence[Head]) -> str | None:
+    """What stands on the disk, where that is text and no stored version."""
+    from foredeck.model.canonical import sha256_hex
+    from foredeck.sources.classify import decode
+
+    path = Path(found.path or "")
+    if not path.is_file():
+        return None
+    raw = path.read_bytes()
+    if sha256_hex(raw) == versions[-1].fields.get("source_hash"):
+        return None
+    return decode(raw)
+
+
+def _commits(found: Found, count: int) -> dict[int, str]:
+    """By line, the commit that took it in, where git knows the file as it is on the disk."""
+    from foredeck.errors import ToolError
+    from foredeck.sources.git import Repository
+
+    path = Path(found.path or "")
+    if not path.is_file():
+        return {}
+    try:
+        commits = Repository(str(path.parent), "").commits_of(path.name)
+    except ToolError:
+        return {}
+    return commits if max(commits, default=0) <= count else {}
+
+
+def _show_prompt(args: Namespace, found: Found, line: BlamedLine) -> int:
+    from foredeck.cli.show_command import COMMAND as SHOW
+
+    author = line.author
+    if author.session is None or author.call is None:
+        raise NotFound(f"line {line.number} of {found.name} is {_who(author)}: it has no prompt.")
+    shown = Namespace(**{**vars(args), "session": author.session, "call": author.call})
+    shown.at, shown.sets, shown.branches = None, False, False
+    return SHOW.run(shown)
+
+
+def _rows(lines: Sequence[BlamedLine], commits: dict[int, str]) -> Iterator[tuple[str, ...]]:
+    """One row for each line; who wrote it stands at the first of several in a row."""
+    with_commits, width = bool(commits), len(str(lines[-1].number))
+    head = ("who", "when", *(["commit"] if with_commits else []), "line")
+    yield head
+    for (author, commit), group in groupby(
+        lines, key=lambda line: (line.author, commits.get(line.number, ""))
+    ):
+        who, at = _who(author), when(author.time_ms) if author.time_ms else "-"
+        for position, line in enumerate(group):
+            named = (who, at, *([commit[:10]] if with_commits else []))
+            shown = named if position == 0 else ("",) * len(named)
+            number = coloured(f"{line.number:>{width}}", "dim")
+            yield (*shown, f"{number} {printable(line.text)}")
+
+
+def _who(author: Author) -> str:
+    if author.by != "agent":
+        return "there before" if author.first else "a person"
+    if author.session is None:
+        return "an agent"
+    call = "a call" if author.call is None else f"call {author.call}"
+    by = f" ({author.model})" if author.model else ""
+    return f"{author.session[:SHOWN_ID]} {call} {author.tool}{by}"
+
+
+def _line_json(line: BlamedLine, commits: dict[int, str]) -> dict[str, Any]:
+    author = line.author
+    return {
+        "line": line.number,
+        "text": line.text,
+        "by": author.by,
+        "first_version": author.first,
+        "time_ms": author.time_ms or None,
+        "session": author.session,
+        "call": author.call,
+        "tool": author.tool,
+        "tool_call": author.tool_call,
+        "model": author.model,
+        "commit": commits.get(line.number),
+    }
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE[:LINE[-LINE]]",
+        help="a file as any command finds it (a path or the end of one, a nickname, an id, "
+        "SESSION:@12), and which lines of it (default: all)",
+    )
+    parser.add_argument(
+        "--prompt",
+        action="store_true",
+        help="print the exact prompt that the (first) line was written from",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Say of each line of a file which model call of which session wrote it, with which tool\n"
+        "and model; or that no agent did: a person, or a program. It follows the file through\n"
+        "renames, and names the commit that took a line in where git knows one. What stands on\n"
+        'the disk and is not stored yet counts as a person\'s. JSON: {"object", "path",\n'
+        '"lines": [{"line", "text", "by", "session", "call", "time_ms", "tool", "tool_call",\n'
+        '"model", "commit"}]}.'
+    ),
+    example="foredeck blame src/config.py:40-60",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,163 @@
+"""Who wrote each line of a file: which tool call of which session, or somebody else.
+
+A version and the tool call that made it are stored in one transaction, so the transaction names
+the call. What no tool of an agent's made was found on the disk: a person wrote it, or a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.documents import FileDocument, chat_id
+from foredeck.store.protocol import Head, Store, Token
+from foredeck.timeline.origins import line_origins, lines_of
+
+AGENT = "agent"
+PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who brought a version about.
+
+    `by`: `agent`, or `person` for all that no agent did. The fields of the call are None where it
+    was not seen, or where no agent wrote.
+    """
+
+    by: str
+    time_ms: int
+    """When the call was made, or the version was found."""
+    session: str | None = None
+    call: int | None = None
+    """Number of the model call in its session."""
+    tool: str | None = None
+    tool_call: str | None = None
+    """Id of the tool call's object."""
+    model: str | None = None
+    first: bool = False
+    """The oldest version known: its lines may be older than what was seen of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedLine:
+    """A line, its number from 1, and who wrote it."""
+
+    number: int
+    text: str
+    author: Author
+
+
+def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> list[BlamedLine]:
+    """The lines of a file, given its versions in the order of time, across renames.
+
+    `newest`: what stands on the disk, where that is not stored yet. Empty for a file without text.
+    """
+    shown = [head for head in versions if head.fields.get("text_hash")]
+    authors = _Authors(store, {head.id for head in shown})
+    texts = _texts(store, shown)
+    if newest is not None:
+        texts = _and(texts, newest)
+    last = newest if newest is not None else _text(store, shown[-1]) if shown else ""
+    origins = line_origins(texts)
+    known: dict[int, Author] = {}
+    for number in sorted(set(origins)):
+        if number < len(shown):
+            known[number] = authors.of(shown[number], first=number == 0)
+        else:
+            known[number] = Author(PERSON, 0)
+    return [
+        BlamedLine(number, text, known[origin])
+        for number, (text, origin) in enumerate(zip(lines_of(last), origins, strict=True), start=1)
+    ]
+
+
+def _and(texts: Iterable[str], newest: str) -> Iterable[str]:
+    yield from texts
+    yield newest
+
+
+def _texts(store: Store, versions: Sequence[Head]) -> Iterable[str]:
+    for head in versions:
+        yield _text(store, head)
+
+
+def _text(store: Store, head: Head) -> str:
+    document = store.get(head.id, FileDocument, head.token)
+    return "" if document is None or document.content is None else document.content
+
+
+class _Authors:
+    """Finds the tool call behind a version, among those of the sessions that met the file."""
+
+    def __init__(self, store: Store, objects: set[str]) -> None:
+        self._store = store
+        self._objects = objects
+        self._calls: dict[str, _Calls] = {}
+
+    def of(self, head: Head, *, first: bool) -> Author:
+        """Who made a version."""
+        tool_call = self._by_transaction.get(head.token)
+        origin = head.fields.get("provenance") or {}
+        if tool_call is None or origin.get("generator") != "agent":
+            by = AGENT if origin.get("generator") == "agent" else PERSON
+            return Author(by, head.time_ms, first=first)
+        session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
+        if session not in self._calls:
+            self._calls[session] = _Calls(self._store, session)
+        record = self._calls[session].behind(tool_call)
+        return Author(
+            AGENT,
+            head.time_ms if record is None else record.time_ms,
+            session,
+            None if record is None else record.ordinal,
+            tool_call.fields.get("tool"),
+            tool_call.id,
+            None if record is None else record.model.name or None,
+            first,
+        )
+
+    @cached_property
+    def _by_transaction(self) -> dict[Token, Head]:
+        """Tool calls that touched the file, by the transaction that stored them first."""
+        members = [m for id in self._objects for m in self._store.query("member", {"object": id})]
+        found: dict[Token, Head] = {}
+        for session in sorted({str(member.fields["session"]) for member in members}):
+            for head in self._store.query("toolcall", {"chat_ref": chat_id(session)}):
+                if self._objects.isdisjoint(head.fields.get("file_refs") or ()):
+                    continue
+                # A later version only corrects its place in the chat.
+                for version in self._store.history(head.id):
+                    found.setdefault(version.token, head)
+        return found
+
+
+class _Calls:
+    """The model calls of a session, by the answers that they got."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        records = in_order(head.fields for head in store.query("call", {"session": session}))
+        self._by_id = {record.id: record for record in records}
+        self._by_answer = dict(self._answers(records))
+
+    def behind(self, tool_call: Head) -> CallRecord | None:
+        """The call whose answer asked for a tool call; None where it was not seen."""
+        turn = self._store.head(str(tool_call.fields.get("turn_ref")))
+        if turn is None:
+            return None
+        if (answered := turn.fields.get("answers")) in self._by_id:
+            return self._by_id[answered]
+        return self._by_answer.get(str(turn.fields.get("assistant")))
+
+    def _answers(self, records: Iterable[CallRecord]) -> Mapping[str, CallRecord]:
+        """The first message after a call's list is its answer."""
+        found: dict[str, CallRecord] = {}
+        for record in records:
+            parent = self._by_id.get(record.parent or "")
+            address = next(record.addresses, None)
+            if parent is not None and address is not None and record.kept == parent.length:
+                found.setdefault(address, parent)
+        return found

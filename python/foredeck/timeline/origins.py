@@ -1,0 +1,101 @@
+"""Which version of a text each of its lines came with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+
+NEAR = 200
+"""So many lines around a change are searched for where the texts are equal again."""
+
+ANCHOR = 3
+"""So many equal lines in a row tell that place: a single one, such as a brace, stands anywhere."""
+
+EXACT_LINES = 2000
+"""In stretches of more lines than that, frequent lines are not compared: it would take too long."""
+
+
+def line_origins(texts: Iterable[str]) -> list[int]:
+    """Of each line of the last text, the number of the text, from 0, that brought it.
+
+    The texts are consumed one after the other; two of them are held at a time.
+    """
+    before: str | None = None
+    origins: list[int] = []
+    for number, text in enumerate(texts):
+        if before is None:
+            origins = [number] * len(lines_of(text))
+        elif text != before:
+            origins = _carried(before, text, origins, number)
+        before = text
+    return origins
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text; a final line feed ends the last one and begins none."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _carried(old: str, new: str, origins: list[int], number: int) -> list[int]:
+    """The origins of the lines of `new`, given those of `old`."""
+    olds, news = lines_of(old), lines_of(new)
+    found = [number] * len(news)
+    for at, into, size in _matches(olds, news):
+        found[into : into + size] = origins[at : at + size]
+    return found
+
+
+def _matches(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Runs of equal lines: where each begins in the old text, in the new one, and how long it is.
+
+    Most versions differ in a few places. So equal lines are walked over in strides, and where they
+    end, the next place is looked for nearby; only what lies between is compared line by line.
+    """
+    at = into = 0
+    while at < len(olds) and into < len(news):
+        size = _equal(olds, at, news, into)
+        yield at, into, size
+        at, into = at + size, into + size
+        next_at, next_into = _resumed(olds, at, news, into)
+        yield from _compared(olds, at, next_at, news, into, next_into)
+        at, into = next_at, next_into
+
+
+def _equal(olds: list[str], at: int, news: list[str], into: int) -> int:
+    """How many lines are equal from here on."""
+    most = min(len(olds) - at, len(news) - into)
+    size, stride = 0, 1
+    while stride:
+        stride = min(stride, most - size)
+        start, end = at + size, at + size + stride
+        if olds[start:end] == news[into + size : into + size + stride]:
+            size, stride = size + stride, stride * 2
+        else:
+            stride //= 2
+    return size
+
+
+def _resumed(olds: list[str], at: int, news: list[str], into: int) -> tuple[int, int]:
+    """The nearest place from which some lines are equal again; the ends where none is near."""
+    places: dict[str, list[int]] = {}
+    for position in range(into, min(into + NEAR, len(news))):
+        places.setdefault(news[position], []).append(position)
+    found = [
+        (start + position, start, position)
+        for start in range(at, min(at + NEAR, len(olds)))
+        for position in places.get(olds[start], ())
+        if olds[start : start + ANCHOR] == news[position : position + ANCHOR]
+    ]
+    return min(found)[1:] if found else (len(olds), len(news))
+
+
+def _compared(
+    olds: list[str], at: int, end: int, news: list[str], into: int, new_end: int
+) -> Iterator[tuple[int, int, int]]:
+    """The same as `_matches`, of two stretches, line by line."""
+    if at == end or into == new_end:
+        return
+    is_long = end - at + new_end - into > EXACT_LINES
+    matcher = SequenceMatcher(None, olds[at:end], news[into:new_end], autojunk=is_long)
+    for block in matcher.get_matching_blocks():
+        yield at + block.a, into + block.b, block.size

@@ -1,0 +1,68 @@
+"""Which prompt wrote a line: sessions, a person, a rename and commits on one file."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from foredeck_bench.scripted import call
+from harness import Asked, Pi
+
+PLAN = "# Plan\n\nfirst\nsecond\nthird\n" + "".join(f"step {n} of many\n" for n in range(20))
+"""Long enough for git to know it again under another name."""
+
+
+def git(pi: Pi, *arguments: str) -> str:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=pi.repo, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_lines_are_put_down_to_their_prompts(pi: Pi, asked: Asked) -> None:
+    git(pi, "init", "-q")
+    pi.serve(["hello", call("write", path="plan.md", content=PLAN), "done"])
+    assert pi.print("hello", foredeck=True).code == 0
+    assert pi.print("write the plan", "--continue", foredeck=True).code == 0
+    plan = pi.repo / "plan.md"
+    git(pi, "add", "plan.md")
+    git(pi, "commit", "-qm", "Plan")
+    commit = git(pi, "rev-parse", "HEAD")
+    plan.write_text(PLAN.replace("second", "2nd, by hand"))
+    pi.serve(
+        [
+            call("read", path="plan.md"),
+            call("bash", command="mv plan.md road.md"),
+            call("edit", path="road.md", edits=[{"oldText": "third", "newText": "3rd"}]),
+            "done",
+        ]
+    )
+    assert pi.print("rename and edit", foredeck=True).code == 0
+    road = pi.repo / "road.md"
+    road.write_text(road.read_text() + "appended by hand\n")
+
+    said = json.loads(asked("blame", str(road), "--json"))
+    lines = {line["text"]: line for line in said["lines"]}
+    first, second = lines["first"], lines["2nd, by hand"]
+    third, last = lines["3rd"], lines["appended by hand"]
+    assert (first["by"], first["tool"], first["call"]) == ("agent", "write", 2)
+    assert (second["by"], last["by"]) == ("person", "person")
+    assert (third["by"], third["tool"], third["call"]) == ("agent", "edit", 3)
+    assert third["session"] != first["session"]
+    assert third["model"]
+    assert all(line["commit"] is None for line in said["lines"])
+
+    git(pi, "add", "-A")
+    git(pi, "commit", "-qm", "Road")
+    lines = {
+        line["text"]: line for line in json.loads(asked("blame", str(road), "--json"))["lines"]
+    }
+    assert lines["3rd"]["commit"] == git(pi, "rev-parse", "HEAD")
+    assert lines["first"]["commit"] == commit
+
+    prompt = asked("blame", f"{road}:3", "--prompt")
+    assert "call 2 of" in prompt.splitlines()[0]
+    assert "write the plan" in prompt
+    printed = asked("blame", f"{road}:3-5")
+    assert [line.split(" ")[-1] for line in printed.splitlines()[1:]] == ["first", "hand", "3rd"]
