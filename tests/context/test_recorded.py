@@ -22,7 +22,7 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
-from foredeck.context.intake import notices
+from foredeck.context.intake import notices, pauses, worked
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
@@ -48,6 +48,7 @@ USERS = (
     layout,
     listing,
     notices,
+    pauses,
     pieces,
     pools,
     refresh,
@@ -57,6 +58,7 @@ USERS = (
     tools,
     transcript,
     wording,
+    worked,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -18,6 +19,8 @@ from foredeck.context.tools.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
 FILE = {"type": "file", "path": "/repo/a.py", "char_count": 120, "state": "text"}
+
+NOON = datetime(2026, 5, 3, 12, 0, tzinfo=timezone(timedelta(hours=2), "CEST"))
 
 SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "handle": [((12,), {}), ((12, 3), {})],
@@ -38,6 +41,8 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, {}), {"chars": 5}),
     ],
     "folded_argument": [((12, 4120), {})],
+    "time_now": [((NOON, "Europe/Zurich"), {}), ((NOON, ""), {})],
+    "worked_line": [(("npm test -- --run", "before"), {}), (("odd\nname", "on 3 May"), {})],
     "folded_paste": [((12, 4120, (20, 90)), {}), ((12, 4120, None), {})],
     "pasted": [((12,), {})],
     "folded_answer": [((12, 7, 4120), {})],
