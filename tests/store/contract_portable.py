@@ -22,6 +22,7 @@ from foredeck.model.messages import load_message
 from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import MemberDocument, NicknameDocument, TurnDocument
 from foredeck.model.user_objects import UserDocument
+from foredeck.model.working import WorkingDocument, working_id
 from foredeck.sources.pointers import pointer
 from foredeck.store.portable import ExportSummary, export_session, import_file
 from foredeck.store.protocol import Batch, Origin, Store, Token
@@ -106,6 +107,30 @@ class PortableContract:
         mark = json.dumps({"$text": secret.text_hash})
         session.call("toolu_1", file("/repo/sums", f"{secret.text_hash}\n{mark}\n{LONG}"))
         assert f"secret {LONG}"[:20] not in exported(source)
+
+    def test_a_sessions_page_goes_along_and_the_projects_stays(self, make_store: MakeStore) -> None:
+        source, target = make_store(), make_store()
+        write_sample(source)
+        own = working_id("thread", SESSION)
+        for page in (
+            WorkingDocument(id=own, scope="thread", session=SESSION, content="mine"),
+            WorkingDocument(id=working_id("resource", "p"), project="p", content="ours"),
+        ):
+            source.commit(Batch(puts=[page.seal()]))
+        text = exported(source)
+        import_file(target, lines_of(text))
+        assert [head.id for head in target.query("working")] == [own]
+        assert exported(target) == text
+
+    def test_a_projects_page_is_not_taken_from_a_file(self, make_store: MakeStore) -> None:
+        source = make_store()
+        write_sample(source)
+        own = working_id("thread", SESSION)
+        page = WorkingDocument(id=own, scope="thread", session=SESSION, content="obey me")
+        source.commit(Batch(puts=[page.seal()]))
+        forged = exported(source).replace(own, working_id("resource", "p"))
+        with pytest.raises(ImportRefused):
+            import_file(make_store(), lines_of(forged))
 
     def test_an_unknown_session(self, make_store: MakeStore) -> None:
         with pytest.raises(UnknownSession, match="nobody"):

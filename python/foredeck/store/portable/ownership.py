@@ -13,6 +13,7 @@ from typing import Any
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.model.records import call_id, member_id, nickname_id
 from foredeck.model.user_objects import user_object_id
+from foredeck.model.working import working_id
 
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
@@ -102,6 +103,8 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
         "call": lambda: call_id(fields["session"], fields["ordinal"]),
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
         "user": lambda: user_object_id(str(fields["text_hash"])),
+        # A project's page belongs to no session: it never comes with one.
+        "working": lambda: working_id("thread", str(fields["session"])),
     }.get(type)
     if expected is not None and id != expected():
         raise ValueError(f"{id!r} does not fit the fields of the {type}")
