@@ -17,6 +17,7 @@ const VERBS: Record<string, string> = {
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
   trace: "TEXT: at which calls the model could see a text, and where",
+  rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",

@@ -9,6 +9,7 @@ from typing import Any
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.protocol import (
+    AssembleParams,
     SessionOpenParams,
     ToolObservedParams,
     ToolPrepareParams,
@@ -22,11 +23,19 @@ class Agent:
     """One session; `settings` as in the configuration. Files are not watched."""
 
     def __init__(self, home: Path, cwd: Path, session: str = "s", **settings: Any) -> None:
+        self.home = home
         self.cwd = cwd
         self.session = session
         self.engine = Engine(Config(home=home, **settings))
         self.open()
         self._calls = 0
+        self.notices: list[str] = []
+        """What the user was told with the answers."""
+        self._messages: list[dict[str, Any]] = []
+        self._asked: list[int] = []
+        """By call: how many messages it had."""
+        self._made: list[tuple[str, str, dict[str, Any], str]] = []
+        """Tool calls since the last answer, with what they showed."""
 
     def open(self) -> None:
         """Open the session, or open it again."""
@@ -40,10 +49,39 @@ class Agent:
             )
         )
 
-    def answer(self) -> None:
-        """The model has read what came back, and answers anew."""
-        assert self.engine.opened is not None
-        self.engine.opened.guard.forget()
+    def answer(self) -> int:
+        """The model has read what came back, and answers anew; the ordinal of that call."""
+        if self._messages:
+            calls = [
+                {"type": "toolCall", "id": id, "name": tool, "arguments": arguments}
+                for id, tool, arguments, _ in self._made
+            ]
+            self._say("assistant", content=[*calls, {"type": "text", "text": "Hm."}])
+        for id, tool, _, text in self._made:
+            content = [{"type": "text", "text": text}]
+            self._say("toolResult", toolCallId=id, toolName=tool, content=content, isError=False)
+        self._made.clear()
+        self._say("user", content="Go on.")
+        self._asked.append(len(self._messages))
+        answer = self.engine.assemble(
+            AssembleParams(
+                session=self.session,
+                keep=0,
+                messages=self._messages,
+                entries=[None] * len(self._messages),
+                time_ms=1,
+            )
+        )
+        self.notices += [notice["text"] for notice in answer["notices"]]
+        return answer["call"]
+
+    def back_to(self, call: int) -> None:
+        """`/tree`: go back to where that call was made, to have it answered otherwise."""
+        del self._messages[self._asked[call - 1] :]
+        self._made.clear()
+
+    def _say(self, role: str, **fields: Any) -> None:
+        self._messages.append({"role": role, **fields, "timestamp": len(self._messages)})
 
     def prepare(self, tool: str, **arguments: Any) -> tuple[str, ToolPrepareResult]:
         """Ask whether a call may run; its id, and the answer."""
@@ -59,11 +97,16 @@ class Agent:
         self._observed(f"{self.session}-{self._calls}", "read", {"path": path}, text)
 
     def run(self, tool: str, **arguments: Any) -> ToolPrepareResult:
-        """A whole call; what has been answered before it ran, if it did."""
+        """A whole call and the next answer; what has been said before it ran, if it did."""
+        verdict = self.call(tool, **arguments)
+        self.answer()
+        return verdict
+
+    def call(self, tool: str, **arguments: Any) -> ToolPrepareResult:
+        """A whole call; what has been said before it ran, if it did."""
         id, verdict = self.prepare(tool, **arguments)
         if "block" not in verdict:
             self.finish(id, tool, **arguments)
-        self.answer()
         return verdict
 
     def finish(self, id: str, tool: str, **arguments: Any) -> None:
@@ -96,6 +139,7 @@ class Agent:
         return "done"
 
     def _observed(self, id: str, tool: str, arguments: dict[str, Any], text: str) -> None:
+        self._made.append((id, tool, arguments, text))
         content = [{"type": "text", "text": text}]
         self.engine.observe(
             ToolObservedParams(

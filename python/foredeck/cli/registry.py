@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "history": "list the versions of an object",
     "cat": "print the content of an object, as it is or was",
     "diff": "show what changed between two versions of an object",
+    "restore": "bring the files of a session back to what they were at a call",
     "search": "find messages, tool calls, files and summaries by the words in them",
     "reindex": "make the index of `foredeck search` again from the store",
     "name": "give an object a nickname",

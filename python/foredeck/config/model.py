@@ -84,6 +84,11 @@ class Config(Section):
         description="Longest time that a tool which may write files waits for the engine before it "
         "runs, in milliseconds.",
     )
+    rewind: bool = Field(
+        True,
+        description="Whether what tools do to files is kept, so that it can be taken back "
+        "([time-machine.md](time-machine.md)).",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What the engine writes to its log (stderr)."
     )

@@ -100,7 +100,7 @@ class CurrentSession:
     def end_tools(self) -> None:
         """A prompt is being assembled: no tool runs."""
         if self.opened is not None:
-            self.opened.guard.forget()
+            self.opened.end_tools()
 
     def follow(self) -> None:
         """Watch the files that the session has met since the last time."""

@@ -64,12 +64,17 @@ from foredeck.hosts.protocol import (
     UserMessage,
 )
 from foredeck.model.call_values import Decision
+from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.protocol import Notify, Store, silent
+from foredeck.timeline.rewind_command import offer, rewind_command
 
 log = logging.getLogger(__name__)
+
+COMMANDS = "list, name, describe, why, cost, rewind, trace"
+"""What may follow `/foredeck`, for who mistypes it."""
 
 
 class Engine:
@@ -104,12 +109,13 @@ class Engine:
     def initialize(self, params: InitializeParams) -> InitializeResult:
         """Say who we are; the versions of the protocol have been compared already."""
         del params
+        asks = self._config.rewind or self._config.guard != "off"
         return {
             "protocol": PROTOCOL_VERSION,
             "engine": __version__,
             "store": self._config.store,
             "deadline_ms": self._config.deadline_ms,
-            "prepare_ms": 0 if self._config.guard == "off" else self._config.prepare_ms,
+            "prepare_ms": self._config.prepare_ms if asks else 0,
             "warnings": self._store.warnings,
         }
 
@@ -146,13 +152,26 @@ class Engine:
             self._current.catch_up(after_user=ends_with_user(params))
             # After catching up: the model reads what was refused with this very prompt.
             self._current.end_tools()
+            before = self._newest_call()
             session, answer = self._assemble(params)
+            self._offer_to_rewind(before)
             self._current.follow()
             # After the call: what the tools reported is in this prompt. Where the disk differs,
             # the next prompt has a notice of it.
             if stale := session.pending.take_stale():
                 self._current.reconcile(stale)
             return self._result(session, answer)
+
+    def _newest_call(self) -> CallRecord | None:
+        return self.opened.session.newest_record if self.opened is not None else None
+
+    def _offer_to_rewind(self, before: CallRecord | None) -> None:
+        """A chat that goes on from an earlier place has files from a later one."""
+        opened = self.opened
+        if opened is None or opened.keeper is None:
+            return
+        if (text := offer(opened.session, before)) is not None:
+            opened.session.pending.user_messages.append(text)
 
     def _assemble(self, params: AssembleParams) -> tuple[Session, Answer]:
         try:
@@ -212,6 +231,9 @@ class Engine:
         """A tool that may write files is about to run: whether it may, and what it may write."""
         with self._current.use(params.session) as opened:
             verdict = opened.guard.prepare(params.id, params.tool, params.input)
+            if verdict.block is None and opened.keeper is not None:
+                known = opened.guard.known_files
+                opened.keeper.begin(params.id, params.tool, params.input, known)
             if params.tool not in WRITERS:
                 opened.watch.hold_all(params.id)
         answer: ToolPrepareResult = {}
@@ -230,6 +252,8 @@ class Engine:
     def observe(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
         with self._current.use(params.session) as opened:
+            if opened.keeper is not None:
+                opened.keeper.end(params.id)
             changed = opened.guard.changed_by(params.id, params.tool)
             event = to_tool_event(params, opened.session.cwd, changed)
             blocks, output = to_blocks(params), full_output(event.details)
@@ -241,6 +265,9 @@ class Engine:
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
+            if params.name == "rewind":
+                home = self._config.home
+                return {"text": rewind_command(opened.session, home, params.args.strip())}
             text = _run_command(opened, params.name, params.args.strip())
             answer: CommandResult = {"text": text}
             return with_tasks(answer, opened) if params.name == "tasks" else answer
@@ -288,8 +315,7 @@ def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
             return search_command(opened, arguments)
         case "trace":
             return _trace(session, arguments)
-    names = "list, name, describe, why, cost, trace"
-    raise ToolError(f"foredeck has no command {name!r}. Commands: {names}.")
+    raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
 
 
 def _trace(session: Session, text: str) -> str:

@@ -28,6 +28,7 @@ from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.projects import Project, project_of
 from foredeck.store.protocol import Notify, Store
 from foredeck.timeline.guard import NoGuard, ToolGuard
+from foredeck.timeline.keeping import ChangeKeeper
 from foredeck.timeline.locks import PathLocks
 
 MakeSource = Callable[[Store, str], FileSource]
@@ -45,6 +46,7 @@ class OpenedSession:
         make: MakeFacilities = make_facilities,
         switches: Switches | None = None,
         guard: ToolGuard | NoGuard | None = None,
+        keeper: ChangeKeeper | None = None,
     ) -> None:
         self._config = config
         self.session = session
@@ -53,6 +55,8 @@ class OpenedSession:
         self.switches = switches
         """What the project's next session declares; None in a replay, which has no next."""
         self.guard = guard or NoGuard()
+        self.keeper = keeper
+        """Keeps what tools change; None where nothing is kept."""
         self._assembler: Assembler | None = None
 
     @property
@@ -85,6 +89,12 @@ class OpenedSession:
         look_again(self.session, files, patience_s)
         self.watch.follow()
         self.watch.remind()
+
+    def end_tools(self) -> None:
+        """A prompt is being assembled: no tool runs."""
+        self.guard.forget()
+        if self.keeper is not None:
+            self.keeper.forget()
 
     def _files(self) -> list[str]:
         entries = self.session.index.entries.values()
@@ -136,8 +146,12 @@ class SessionOpener:
         recall_work(self._config, session, filesystems)
         watch = self._watch(session, filesystems, reconcile)
         switches = self._switches(store, filesystems)
-        guard = self._guard(session, filesystems)
-        return OpenedSession(self._config, session, watch, self._make_facilities, switches, guard)
+        guard, keeper = self._guard(session, filesystems), None
+        if self._config.rewind and session.is_live:
+            keeper = ChangeKeeper(session, filesystems)
+        return OpenedSession(
+            self._config, session, watch, self._make_facilities, switches, guard, keeper
+        )
 
     def _switches(self, store: Store, filesystems: FilesystemMap) -> Switches | None:
         if self._recorded is not None:
@@ -166,7 +180,7 @@ class SessionOpener:
         )
 
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:
-        if self._config.guard == "off" or not session.is_live:
+        if not session.is_live:
             return NoGuard()
         return ToolGuard(session, filesystems, self._locks, self._config.guard)
 

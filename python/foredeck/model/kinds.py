@@ -12,6 +12,7 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
+from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import (
     ForgottenDocument,
@@ -36,6 +37,7 @@ KINDS: dict[str, type[Document]] = {
     "member": MemberDocument,
     "nickname": NicknameDocument,
     "call": CallDocument,
+    "change": FileChangeDocument,
     "forgotten": ForgottenDocument,
     "task": TaskDocument,
     "claim": ClaimDocument,

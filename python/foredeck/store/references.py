@@ -40,6 +40,10 @@ def references(type: str, fields: Mapping[str, Any]) -> References:
         found.messages.update(_addresses(type, fields))
         found.possible.update(text for text in _strings(body) if is_digest(text))
         found.possible -= found.messages | found.needed
+    if type == "change":
+        states = [state for path in fields.get("paths") or () for state in path.values()]
+        digests = [state.get("digest") for state in states if isinstance(state, dict)]
+        found.needed.update(str(digest) for digest in digests if is_digest(digest))
     if type == "toolcall":
         extras = [*(fields.get("images") or ()), fields.get("full_output")]
         found.needed.update(digest for digest in extras if is_digest(digest))

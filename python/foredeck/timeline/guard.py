@@ -70,6 +70,10 @@ class NoGuard:
         del call_id, tool
         return []
 
+    def known_files(self) -> list[str]:
+        """See `ToolGuard`."""
+        return []
+
     def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
         """See `ToolGuard`."""
 
@@ -96,6 +100,8 @@ class ToolGuard:
     def prepare(self, call_id: str, tool: str, arguments: Mapping[str, Any]) -> Verdict:
         """A tool is about to run, which may write files."""
         path = path_argument(arguments)
+        if self._mode == "off":
+            return Verdict()
         if tool not in WRITERS:
             self._take_in_changes()
             self._windows.begin(call_id)
@@ -183,6 +189,10 @@ class ToolGuard:
         if ordinal is None:
             return sighting.path
         return f"@{ordinal} {self._session.name_of(index.entries[ordinal])}"
+
+    def known_files(self) -> list[str]:
+        """See `ToolWindows.known`."""
+        return self._windows.known()
 
     def changed_by(self, call_id: str, tool: str) -> list[str]:
         """A tool has ended: the files of the session that have changed while it ran."""

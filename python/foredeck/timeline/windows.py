@@ -8,10 +8,11 @@ A command does not say what it writes. So the files' time stamps are compared be
 from __future__ import annotations
 
 import os
+import time
 
 from foredeck.context.state.session import Session
 from foredeck.model.sources import filesystem_source
-from foredeck.sources.classify import Fingerprint, fingerprint
+from foredeck.sources.classify import RACY_NS, Fingerprint, fingerprint
 from foredeck.sources.filesystem import FilesystemMap
 
 MAX_FILES = 500
@@ -38,13 +39,17 @@ class ToolWindows:
         """Whether nothing has touched the file since the engine's last look."""
         return local in self._stamps and stamp(local) == self._stamps[local]
 
+    def known(self) -> list[str]:
+        """Local paths of the files that the session has met, the newest first."""
+        return self._files()
+
     def suspects(self) -> list[str]:
         """Files that have changed since the last look, or have not been looked at yet."""
         return [path for path in self._files() if not self.is_as_looked(path)]
 
     def begin(self, call_id: str) -> None:
-        """A tool is about to run. What has changed before must have been taken in by now."""
-        self._began[call_id] = {path: stamp(path) for path in self._files()}
+        """A tool is about to run. What has changed before must have been looked at by now."""
+        self._began[call_id] = dict(self._stamps)
 
     def end(self, call_id: str) -> list[str]:
         """The files that have changed while the tool ran."""
@@ -76,6 +81,11 @@ class ToolWindows:
             source = None if head is None else filesystem_source(head.fields)
             self._paths[ordinal] = None if source is None else self._filesystems.local_path(source)
         return self._paths[ordinal]
+
+
+def is_fresh(seen: Fingerprint) -> bool:
+    """Whether a file was changed so shortly ago that it may change again within the same tick."""
+    return time.time_ns() - max(seen[3], seen[4]) < RACY_NS
 
 
 def stamp(local: str) -> Fingerprint | None:

@@ -18,7 +18,7 @@ OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
     *("working", "task"),
 )
-RANK = (*OBJECTS, "nickname", "claim", "turn", "member", "call")
+RANK = (*OBJECTS, "nickname", "claim", "turn", "member", "call", "change")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
@@ -32,11 +32,12 @@ def documents_of(store: Store, session: str) -> list[str]:
     records = [*turns, *calls, *store.query("claim", {"session": session})]
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    changes = store.query("change", {"session": session})
     compactions = store.query("compaction", {"session": session})
     pages = store.query("working", {"session": session})
     ids = [
         *own,
-        *(head.id for head in (*records, *members, *toolcalls, *compactions, *pages)),
+        *(head.id for head in (*records, *members, *toolcalls, *compactions, *pages, *changes)),
         *(head.fields["object"] for head in members),
         *_tasks(store, session, turns),
         *_ancestors(store, calls),

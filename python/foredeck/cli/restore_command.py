@@ -1,0 +1,147 @@
+"""`foredeck restore`: the files of a session as they were at one of its calls."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store
+
+if TYPE_CHECKING:
+    from foredeck.store.protocol import Store
+    from foredeck.timeline.rewinding import RewindPlan, Rewound
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.cli.find import find_session
+    from foredeck.timeline import rewinding
+
+    home = resolve_config(args).config.home
+    with opened_store(args) as store:
+        session = find_session(store, args.session)
+        cwd = _folder_of(store, session)
+        steps = rewinding.interrupted(home, session)
+        if steps is not None and not args.dry_run:
+            return _tell(args, rewinding.go_on(store, home, session, steps), cwd, went_on=True)
+        plan = _plan(store, session, args)
+        if args.dry_run:
+            return _show(args, store, plan, cwd)
+        if args.to is not None:
+            args.to.mkdir(parents=True, exist_ok=True)
+            return _tell(args, rewinding.copy_to(store, plan.files, cwd, args.to), cwd)
+        done = rewinding.apply(store, home, session, plan.files, overwrite=args.overwrite)
+        return _tell(args, done, cwd)
+
+
+def _folder_of(store: Store, session: str) -> str:
+    import os
+
+    from foredeck.model.documents import session_object_id
+
+    head = store.head(session_object_id(session))
+    return os.path.realpath(str(head.fields.get("cwd") or "/") if head else "/")
+
+
+def _plan(store: Store, session: str, args: Namespace) -> RewindPlan:
+    from foredeck.timeline import rewinding
+    from foredeck.timeline.states import own_path
+
+    if args.undo:
+        plan = rewinding.plan_for_undo(store, session)
+    else:
+        plan = rewinding.plan_for_call(store, session, args.call)
+    if not args.path:
+        return plan
+    wanted = {own_path(str(path)) for path in args.path}
+    known = {file.path for file in plan.files}
+    if missing := sorted(wanted - known):
+        names = ", ".join(missing)
+        raise rewinding.CannotRewind(f"The tools of session {session} have not changed {names}.")
+    return rewinding.RewindPlan([file for file in plan.files if file.path in wanted])
+
+
+def _show(args: Namespace, store: Store, plan: RewindPlan, cwd: str) -> int:
+    from foredeck.timeline.rewind_text import changes, preview
+
+    if args.json:
+        print_json(
+            {"files": [_described(file) for file in plan.files], "uncovered": plan.uncovered}
+        )
+    else:
+        print(
+            "\n\n".join(filter(None, (preview(plan, cwd), args.diff and changes(store, plan, cwd))))
+        )
+    return 0
+
+
+def _described(file: Any) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "action": file.action,
+        "changed_by_others": file.foreign,
+        "changed_by_others_in_between": file.between,
+    }
+
+
+def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) -> int:
+    from foredeck.timeline.rewind_text import report
+
+    if args.json:
+        fields = {"done": result.done, "skipped": result.skipped, "failed": result.failed}
+        print_json({**fields, "went_on": went_on})
+    else:
+        if went_on:
+            print("A rewinding that was interrupted has been finished; ask again for another one.")
+        print(report(result, cwd))
+        if result.skipped:
+            print("--overwrite brings these back, too; what is there now is kept.")
+    return 1 if result.skipped or result.failed else 0
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="a session, or the start of its id")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "--call",
+        metavar="N",
+        type=positive,
+        help="bring files to what they were when call N was made; one more than the last call "
+        "stands for the newest state",
+    )
+    what.add_argument("--undo", action="store_true", help="take the newest restoring back")
+    parser.add_argument(
+        "--path", metavar="PATH", type=Path, action="append", help="only this file; may be repeated"
+    )
+    parser.add_argument(
+        "--to", metavar="FOLDER", type=Path, help="write them into this folder, and touch nothing"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would happen to each file, and do nothing"
+    )
+    parser.add_argument("--diff", action="store_true", help="with --dry-run: print the differences")
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="also files that a person or another session has changed since",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Bring the files that a session's tools have changed to what they were at one of its\n"
+        "calls: bytes, permissions and links, also outside the working folder. What somebody else\n"
+        "has changed since is named, and left as it is without --overwrite. What is there before\n"
+        "is kept: --undo takes it back. Where a restore was interrupted, the next one finishes it\n"
+        "first. Exit code 1 where a file was left as it is or could not be brought back.\n"
+        "/foredeck rewind does the same inside Pi."
+    ),
+    example="foredeck restore SESSION --call 7 --dry-run",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,256 @@
+# Paths are strings here: not always UTF-8.
+# ruff: noqa: PTH112
+# ruff: noqa: PTH112
+"""Keeping what it takes to rewind: each path that a tool changes, before and after."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.state.session import Session
+from foredeck.errors import Conflict
+from foredeck.model.file_changes import (
+    MISSING,
+    FileChangeDocument,
+    PathChange,
+    PathState,
+    change_id,
+)
+from foredeck.model.messages import put_blob
+from foredeck.sources import FilesystemMap, ToolEvent, path_argument, touched_paths
+from foredeck.sources.classify import Fingerprint
+from foredeck.sources.toolpaths import GUESSES, WRITERS
+from foredeck.store.protocol import Batch, Store
+from foredeck.timeline.states import Captured, capture, own_path
+from foredeck.timeline.windows import is_fresh, stamp
+
+GUESSED_BYTES = 2 * 1024 * 1024
+"""A larger file that a command only might change is not read before it runs."""
+KNOWN_BYTES = 32 * 1024 * 1024
+"""Of all files together whose bytes are held in memory between commands."""
+BUDGET_S = 0.03
+"""How long a command waits for what was there before it: its host lets it run after 50 ms."""
+WARMING_S = 0.2
+"""How long files are read after a command, when no tool waits, so that the next need not."""
+FOLDER_FILES = 2000
+"""In the working folder; of a larger one only what is known or named is looked at."""
+PASSED_OVER = frozenset({".git", ".hg", ".svn", ".venv", "node_modules", "__pycache__"})
+"""Folders that programs keep for themselves."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A command that runs: what was there before it."""
+
+    before: dict[str, Captured] = field(default_factory=dict)
+    unread: dict[str, Fingerprint | None] = field(default_factory=dict)
+    """Files that were not read in time, or are too large: only that they change is noticed."""
+    whole: bool = False
+    """Whether the working folder was looked through: what is new in it was not there."""
+    written: set[str] = field(default_factory=set)
+    """Paths of writes that run beside it."""
+
+
+class ChangeKeeper:
+    """Stores the changes of one session's tools."""
+
+    def __init__(self, session: Session, filesystems: FilesystemMap) -> None:
+        self._session = session
+        self._filesystems = filesystems
+        self._writes: dict[str, FileChangeDocument] = {}
+        self._commands: dict[str, _Running] = {}
+        self._next: int | None = None
+        self._looks: dict[str, tuple[Fingerprint, Captured]] = {}
+        """The last look at each path before a command, for as long as its time stamp stays."""
+        self._held = 0
+        """Bytes of all these."""
+
+    def begin(
+        self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
+    ) -> None:
+        """A tool is about to run. `known`: local paths of the session's files.
+
+        What a `write` or `edit` names is stored before this returns.
+        """
+        path = path_argument(arguments)
+        if tool in WRITERS:
+            if path is not None:
+                self._begin_write(call_id, tool, path)
+            return
+        running = _Running(written={c.path for d in self._writes.values() for c in d.paths})
+        end = time.monotonic() + BUDGET_S
+        folder, running.whole = files_below(self._cwd, FOLDER_FILES)
+        places = dict.fromkeys([*self._guessed(tool, arguments), *known(), *folder])
+        for local in places:
+            seen, found = self._look(local, end)
+            if found is None:
+                running.unread[local] = seen
+            else:
+                running.before[local] = found
+        self._commands[call_id] = running
+
+    @property
+    def _cwd(self) -> str:
+        """The working folder, as it is called on this machine."""
+        place = self._filesystems.locate(self._session.cwd, self._session.cwd)
+        return place.local or self._session.cwd
+
+    def _look(self, local: str, end: float) -> tuple[Fingerprint | None, Captured | None]:
+        """What is at a path, read again only where its time stamp is another or too fresh; None
+        where there is no time for that, or where it is too large."""
+        seen, last = stamp(local), self._looks.get(local)
+        if seen is not None and last is not None and last[0] == seen and not is_fresh(seen):
+            return last
+        size = 0 if seen is None else seen[2]
+        if size > min(GUESSED_BYTES, KNOWN_BYTES - self._held) or time.monotonic() > end:
+            return seen, None
+        found = capture(local)
+        self._remember(local, seen, found)
+        return seen, found
+
+    def _remember(self, local: str, seen: Fingerprint | None, found: Captured) -> None:
+        _, last = self._looks.pop(local, (None, None))
+        self._held -= 0 if last is None else len(last.data or b"")
+        if seen is not None and found.state.kind == "file":
+            self._looks[local] = (seen, found)
+            self._held += len(found.data or b"")
+
+    def _begin_write(self, call_id: str, tool: str, path: str) -> None:
+        blobs: dict[str, bytes] = {}
+        changes = []
+        for local in self._places(path):
+            found = capture(local)
+            changes.append(PathChange(path=local, before=_kept(found, blobs)))
+        if changes:
+            document = self._store_new(call_id, tool, changes, [], blobs)
+            self._writes[call_id] = document
+            for running in self._commands.values():
+                running.written.update(change.path for change in changes)
+
+    def end(self, call_id: str) -> None:
+        """A tool has ended; what it has changed is stored before this returns."""
+        blobs: dict[str, bytes] = {}
+        document = self._writes.pop(call_id, None)
+        running = self._commands.pop(call_id, None)
+        if document is not None:
+            document.paths = [
+                change.model_copy(update={"after": _kept(capture(change.path), blobs)})
+                for change in document.paths
+            ]
+            self._session.store.commit(Batch([document.seal()], blobs))
+        elif running is not None:
+            changes, uncovered = self._changed_by_command(running, blobs)
+            if changes or uncovered:
+                self._store_new(call_id, "bash", changes, uncovered, blobs)
+
+    def _changed_by_command(
+        self, running: _Running, blobs: dict[str, bytes]
+    ) -> tuple[list[PathChange], list[str]]:
+        after, end = dict.fromkeys([*running.before, *running.unread]), time.monotonic() + WARMING_S
+        if running.whole:
+            after |= dict.fromkeys(files_below(self._cwd, FOLDER_FILES)[0])
+        changes, uncovered = [], []
+        for path in after:
+            if path in running.written:
+                continue
+            if path in running.unread:
+                if stamp(path) != running.unread[path]:
+                    uncovered.append(path)
+                continue
+            before = running.before.get(path, Captured(MISSING))
+            _, found = self._look(path, end)
+            found = found or capture(path)
+            if found.state != before.state and not _are_folders(before.state, found.state):
+                kept = _kept(before, blobs), _kept(found, blobs)
+                changes.append(PathChange(path=path, before=kept[0], after=kept[1]))
+        return changes, sorted(uncovered)
+
+    def forget(self) -> None:
+        """No tool runs. What one that was stopped has done to its files is stored."""
+        for call_id in [*self._writes, *self._commands]:
+            self.end(call_id)
+
+    def _store_new(
+        self,
+        call_id: str,
+        tool: str,
+        changes: list[PathChange],
+        uncovered: list[str],
+        blobs: dict[str, bytes],
+    ) -> FileChangeDocument:
+        """Store a change under the next ordinal, which a rewinding may take at the same time."""
+        session = self._session
+        while True:
+            self._next = self._next or next_ordinal(session.store, session.id)
+            document = FileChangeDocument(
+                id=change_id(session.id, self._next),
+                session=session.id,
+                ordinal=self._next,
+                tool=tool,
+                tool_call=call_id,
+                call=session.branch.call,
+                paths=changes,
+                uncovered=uncovered,
+            )
+            try:
+                session.store.commit(Batch([document.seal()], blobs, {document.id: None}))
+            except Conflict:
+                self._next = None
+            else:
+                self._next += 1
+                return document
+
+    def _places(self, path: str) -> list[str]:
+        """The path itself, and where it leads if it is a link; none outside this machine."""
+        place = self._filesystems.locate(path, self._session.cwd)
+        if place.local is None:
+            return []
+        named = self._filesystems.locate(path, self._session.cwd, follow=False).local
+        return list(dict.fromkeys([own_path(named or place.local), place.local]))
+
+    def _guessed(self, tool: str, arguments: Mapping[str, Any]) -> list[str]:
+        """Paths that a command names, there or not: it may make them."""
+        event = ToolEvent(tool, arguments, "", cwd=self._session.cwd)
+        found = (self._places(touch.path) for touch in touched_paths(event, GUESSES))
+        return [local for places in found for local in places if not os.path.isdir(local)]
+
+
+def next_ordinal(store: Store, session: str) -> int:
+    """The number of a session's next change."""
+    stored = store.query("change", {"session": session})
+    return max((head.fields["ordinal"] for head in stored), default=0) + 1
+
+
+def _are_folders(before: PathState, after: PathState) -> bool:
+    """Whether no file was or is there: folders are made and removed with their files."""
+    return {before.kind, after.kind} <= {"missing", "other"}
+
+
+def _kept(found: Captured, blobs: dict[str, bytes]) -> PathState:
+    if found.data is not None:
+        put_blob(found.data, blobs)
+    return found.state
+
+
+def files_below(folder: str, limit: int) -> tuple[list[str], bool]:
+    """Files and links in a folder and those below it; whether these are all."""
+    found: list[str] = []
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in PASSED_OVER:
+                            folders.append(entry.path)
+                    else:
+                        found.append(entry.path)
+        except OSError:
+            continue
+        if len(found) + len(folders) > limit:
+            return [], False
+    return sorted(found), True

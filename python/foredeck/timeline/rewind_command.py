@@ -1,0 +1,127 @@
+"""`/foredeck rewind`: the files of the session at work, as they were at a call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from foredeck.context.state.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.calls import CallRecord
+from foredeck.timeline import rewinding
+from foredeck.timeline.rewind_text import (
+    changes,
+    needs_consent,
+    preview,
+    report,
+    where_it_stands,
+)
+from foredeck.timeline.rewinding import CannotRewind, RewindPlan
+
+USAGE = (
+    "/foredeck rewind          the calls whose tools have changed files\n"
+    "/foredeck rewind N        what would happen to each file; N diff: the differences\n"
+    "/foredeck rewind N yes    bring the files to what they were when call N was made\n"
+    "/foredeck rewind N yes all  also those that somebody else has changed since\n"
+    "/foredeck rewind undo     the same, for taking the newest rewinding back"
+)
+
+
+def rewind_command(session: Session, home: Path, arguments: str) -> str:
+    """Do what was typed; what the user reads. Raises `ToolError` with what to type instead."""
+    words = arguments.split()
+    try:
+        if words == ["continue"]:
+            return _continue(session, home)
+        if (steps := rewinding.interrupted(home, session.id)) is not None:
+            return f"{where_it_stands(steps)}\n/foredeck rewind continue brings back the others."
+        if not words:
+            return _listing(session)
+        return _rewind(session, home, words[0], words[1:])
+    except CannotRewind as error:
+        raise ToolError(str(error)) from error
+
+
+def _rewind(session: Session, home: Path, which: str, words: list[str]) -> str:
+    plan = _plan(session, which)
+    cwd = os.path.realpath(session.cwd)
+    if all(file.action == "none" for file in plan.files):
+        return preview(plan, cwd) or "No file would change."
+    if words == ["diff"]:
+        return changes(session.store, plan, cwd)
+    if not words:
+        return f"{preview(plan, cwd)}\n\n{_how_to_go_on(plan, which)}"
+    if words not in (["yes"], ["yes", "all"]):
+        raise ToolError(USAGE)
+    done = rewinding.apply(
+        session.store, home, session.id, plan.files, overwrite=words[-1] == "all"
+    )
+    text = f"{report(done, cwd)}\n/foredeck rewind undo yes takes it back."
+    if done.skipped:
+        text += f"\n/foredeck rewind {which} yes all brings back the others, too."
+    return text
+
+
+def _plan(session: Session, which: str) -> RewindPlan:
+    if which == "undo":
+        return rewinding.plan_for_undo(session.store, session.id)
+    if not (which.isascii() and which.isdecimal()):
+        raise ToolError(USAGE)
+    return rewinding.plan_for_call(session.store, session.id, int(which))
+
+
+def _how_to_go_on(plan: RewindPlan, which: str) -> str:
+    text = f"/foredeck rewind {which} yes does this; {which} diff shows the differences."
+    if needs_consent(plan):
+        text += (
+            f"\nWhat somebody else has changed stays as it is then; {which} yes all brings it "
+            "back, too, and keeps what is there now."
+        )
+    return text
+
+
+def _continue(session: Session, home: Path) -> str:
+    steps = rewinding.interrupted(home, session.id)
+    if steps is None:
+        raise ToolError("No rewinding was interrupted.")
+    return report(
+        rewinding.go_on(session.store, home, session.id, steps), os.path.realpath(session.cwd)
+    )
+
+
+def _listing(session: Session) -> str:
+    by_call: dict[str, tuple[set[str], set[str]]] = {}
+    for head in rewinding.stored_changes(session.store, [session.id]):
+        if (call := head.fields.get("call")) is not None:
+            tools, paths = by_call.setdefault(call, (set(), set()))
+            tools.add(str(head.fields["tool"]))
+            paths.update(path["path"] for path in head.fields.get("paths") or ())
+    if not by_call:
+        return "The tools of this session have changed no files."
+    lines = []
+    for call, (tools, paths) in by_call.items():
+        number, count = call.rpartition(":")[2], len(paths)
+        files = "1 file" if count == 1 else f"{count} files"
+        lines.append(f"call {number:>4}  {files:<10}{', '.join(sorted(tools))}")
+    return "\n".join([*lines, "", USAGE])
+
+
+def offer(session: Session, before: CallRecord | None) -> str | None:
+    """What the user is told where the chat has gone back and the files have not; `before`: the
+    newest call before the one that has just been made."""
+    record = session.branch_record
+    if record is None or record.parent == (None if before is None else before.id):
+        return None
+    try:
+        plan = rewinding.plan_for_call(session.store, session.id, record.ordinal)
+    except CannotRewind:
+        return None
+    # What only somebody else has changed is not what the chat has left behind.
+    count = sum(file.action != "none" and file.left != file.target for file in plan.files)
+    if not count:
+        return None
+    are = "1 file is" if count == 1 else f"{count} files are"
+    return (
+        f"The chat has gone back, the files have not: {are} not as then. "
+        f"/foredeck rewind {record.ordinal} shows what would change."
+    )

@@ -1,0 +1,271 @@
+"""Bringing a session's files back to what they were at a call.
+
+The states before are stored as a change of their own before anything is touched, so a rewinding
+can be taken back. A journal in the state folder says what was to be done, so that one that was
+interrupted goes on: each file that is there already is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck.errors import ForedeckError
+from foredeck.model.canonical import sha256_hex
+from foredeck.model.file_changes import (
+    MISSING,
+    FileChangeDocument,
+    PathChange,
+    PathState,
+    change_id,
+    changes_of,
+)
+from foredeck.model.records import call_id
+from foredeck.store.location import private_draft
+from foredeck.store.protocol import Batch, Head, Store
+from foredeck.timeline.branches import chain_to, on_branch
+from foredeck.timeline.keeping import next_ordinal
+from foredeck.timeline.rewind_plan import Event, FilePlan, plan_rewind, plan_undo
+from foredeck.timeline.states import capture, own_path, put_back
+
+REWIND = "rewind"
+CHANGED_NOW = "it was changed at this moment, by something else"
+_FOLDER = "rewinds"
+
+
+class CannotRewind(ForedeckError):
+    """There is nothing to rewind to; the text says what there is."""
+
+    exit_code = 4
+
+
+@dataclass(slots=True)
+class Rewound:
+    """What became of each path. `failed`: with the reason."""
+
+    done: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    """Changed by somebody else, and not confirmed."""
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RewindPlan:
+    """What rewinding would do. `uncovered`: files that commands have changed since, of which
+    nobody had seen what they were."""
+
+    files: list[FilePlan]
+    uncovered: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RewindStep:
+    """One path of a journal."""
+
+    path: str
+    before: PathState
+    target: PathState
+
+
+def look(path: str) -> PathState:
+    """What is at a path now."""
+    return capture(path).state
+
+
+def stored_changes(store: Store, sessions: Iterable[str]) -> list[Head]:
+    """The changes of these sessions, the oldest first."""
+    heads = [head for id in sessions for head in store.query("change", {"session": id})]
+    first = {head.id: store.history(head.id)[0].time_ms for head in heads}
+    return sorted(heads, key=lambda h: (first[h.id], h.fields["session"], h.fields["ordinal"]))
+
+
+def events_of(heads: Iterable[Head]) -> list[Event]:
+    """The changes of single paths."""
+    return [
+        Event(change.path, head.id, change.before, change.after)
+        for head in heads
+        for change in changes_of(head.fields)
+    ]
+
+
+def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
+    """What rewinding to a call does; one after the newest means the newest state of all.
+
+    Raises `CannotRewind` where the session has no such call, or has changed no files.
+    """
+    calls = len(store.query("call", {"session": session}))
+    if not 1 <= call <= calls + 1:
+        raise CannotRewind(f"There is no call {call}; calls go from 1 to {calls}.")
+    branch = chain_to(store, call_id(session, min(call, calls)))
+    sessions = dict.fromkeys([session, *(record.session for record in branch)])
+    heads = stored_changes(store, sessions)
+    if not heads:
+        raise CannotRewind(f"The tools of session {session} have changed no files.")
+    earlier = on_branch(store, branch, heads, with_last=call > calls)
+    later = [head for head in heads if head.id not in earlier]
+    uncovered = {path for head in later for path in head.fields.get("uncovered") or ()}
+    return RewindPlan(plan_rewind(events_of(heads), earlier, look), sorted(uncovered))
+
+
+def plan_for_undo(store: Store, session: str) -> RewindPlan:
+    """What taking back the newest rewinding does. Raises `CannotRewind` where there is none."""
+    heads = stored_changes(store, [session])
+    newest = next((head for head in reversed(heads) if head.fields["tool"] == REWIND), None)
+    if newest is None:
+        raise CannotRewind(f"Session {session} has not been rewound.")
+    return RewindPlan(plan_undo(events_of([newest]), look))
+
+
+def apply(
+    store: Store,
+    home: Path,
+    session: str,
+    plans: Sequence[FilePlan],
+    *,
+    overwrite: bool = False,
+    advance: Callable[[str], None] = lambda _path: None,
+) -> Rewound:
+    """Do what the plans say. With `overwrite` also to files that somebody else has changed.
+
+    `advance` is called with each path before it is touched.
+    """
+    steps, result = [], Rewound()
+    for plan in plans:
+        if plan.action == "impossible":
+            result.failed[plan.path] = why_impossible(plan)
+        elif plan.needs_consent and not overwrite:
+            result.skipped.append(plan.path)
+        elif plan.action != "none":
+            steps.append(RewindStep(plan.path, plan.present, plan.target))
+    if steps:
+        kept = _keep(store, session, steps)
+        for step in steps:
+            if step.path not in kept:
+                result.failed[step.path] = CHANGED_NOW
+        steps = [step for step in steps if step.path in kept]
+        _write_journal(home, session, steps)
+        _do(store, steps, result, advance)
+        _journal(home, session).unlink(missing_ok=True)
+    return result
+
+
+def interrupted(home: Path, session: str) -> list[RewindStep] | None:
+    """The steps of a rewinding that did not end; None where there is none."""
+    try:
+        stored = json.loads(_journal(home, session).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return [
+        RewindStep(
+            step["path"],
+            PathState.model_validate(step["before"]),
+            PathState.model_validate(step["target"]),
+        )
+        for step in stored
+    ]
+
+
+def go_on(store: Store, home: Path, session: str, steps: Sequence[RewindStep]) -> Rewound:
+    """Finish a rewinding that was interrupted. What was done is left as it is."""
+    result = Rewound()
+    _do(store, steps, result, lambda _path: None)
+    _journal(home, session).unlink(missing_ok=True)
+    return result
+
+
+def copy_to(store: Store, plans: Iterable[FilePlan], root: str, folder: Path) -> Rewound:
+    """Write the files as they were into another folder, those outside `root` below `outside`.
+
+    A file that is there already and differs is left as it is.
+    """
+    result = Rewound()
+    for plan in plans:
+        inside = os.path.relpath(plan.path, root)
+        name = inside if not inside.startswith("..") else f"outside/{plan.path.lstrip('/')}"
+        place = own_path(str(folder / name))
+        if plan.target.kind == "missing":
+            continue
+        if not plan.target.can_be_restored:
+            result.failed[plan.path] = why_impossible(plan)
+        elif look(place) not in (MISSING, plan.target):
+            result.failed[plan.path] = f"{place} is there already, and differs"
+        else:
+            _bring_back(store, RewindStep(place, MISSING, plan.target), result)
+    return result
+
+
+def why_impossible(plan: FilePlan) -> str:
+    """Why a path cannot be brought back."""
+    if plan.present.kind == "other":
+        return "something that is not a file stands in its place"
+    if plan.target.kind == "large":
+        return f"it had {plan.target.size:,} bytes then, more than is kept"
+    return "what was there then is not known"
+
+
+def _keep(store: Store, session: str, steps: Sequence[RewindStep]) -> set[str]:
+    """Store the states before as a change. Returns the paths that are still as planned."""
+    blobs: dict[str, bytes] = {}
+    changes = []
+    for step in steps:
+        found = capture(step.path)
+        if found.state == step.before:
+            if found.data is not None and found.state.digest is not None:
+                blobs[found.state.digest] = found.data
+            changes.append(PathChange(path=step.path, before=step.before, after=step.target))
+    ordinal = next_ordinal(store, session)
+    document = FileChangeDocument(
+        id=change_id(session, ordinal),
+        session=session,
+        ordinal=ordinal,
+        tool=REWIND,
+        paths=changes,
+    )
+    store.commit(Batch([document.seal()], blobs, {document.id: None}))
+    return {change.path for change in changes}
+
+
+def _do(
+    store: Store, steps: Sequence[RewindStep], result: Rewound, advance: Callable[[str], None]
+) -> None:
+    for step in steps:
+        advance(step.path)
+        present = look(step.path)
+        if present == step.target:
+            result.done.append(step.path)
+        elif present != step.before:
+            result.failed[step.path] = CHANGED_NOW
+        else:
+            _bring_back(store, step, result)
+
+
+def _bring_back(store: Store, step: RewindStep, result: Rewound) -> None:
+    try:
+        digest = step.target.digest
+        put_back(step.path, step.target, None if digest is None else store.blob(digest))
+        result.done.append(step.path)
+    except ForedeckError as error:
+        result.failed[step.path] = str(error)
+
+
+def _journal(home: Path, session: str) -> Path:
+    return home / _FOLDER / f"{sha256_hex(session.encode())[:32]}.json"
+
+
+def _write_journal(home: Path, session: str, steps: Sequence[RewindStep]) -> None:
+    path = _journal(home, session)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    body: list[dict[str, Any]] = [
+        {
+            "path": step.path,
+            "before": step.before.model_dump(),
+            "target": step.target.model_dump(),
+        }
+        for step in steps
+    ]
+    with private_draft(path) as file:
+        file.write(json.dumps(body).encode())

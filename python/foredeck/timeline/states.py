@@ -1,0 +1,117 @@
+# Paths are strings here: not always UTF-8.
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH114, PTH115, PTH118, PTH120, PTH112
+# ruff: noqa: PTH211, PTH101
+"""What is at a path, and putting something there: each atomically, never through a link."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+
+from foredeck.errors import ForedeckError
+from foredeck.model.file_changes import MISSING, PathState
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Larger files are not kept."""
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class CannotRestore(ForedeckError):
+    """A path cannot be brought back; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What is at a path, with a file's bytes."""
+
+    state: PathState
+    data: bytes | None = None
+
+
+def own_path(path: str) -> str:
+    """`path` with the links of its folder resolved, but not one that it is itself."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def capture(path: str, max_bytes: int = MAX_BYTES) -> Captured:
+    """What is at a path now. Never raises for what it may find there."""
+    try:
+        status = os.lstat(path)
+        if stat.S_ISLNK(status.st_mode):
+            return Captured(PathState(kind="link", target=os.readlink(path)))
+        if not stat.S_ISREG(status.st_mode):
+            return Captured(PathState(kind="other"))
+        if status.st_size > max_bytes:
+            return Captured(_large(status))
+        return _read(path, max_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return Captured(MISSING)
+    except (OSError, ValueError):
+        return Captured(PathState(kind="other"))
+
+
+def _read(path: str, max_bytes: int) -> Captured:
+    descriptor = os.open(path, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        return Captured(_large(status))
+    digest, mode = hashlib.sha256(data).hexdigest(), stat.S_IMODE(status.st_mode)
+    return Captured(PathState(kind="file", digest=digest, mode=mode, size=len(data)), data)
+
+
+def _large(status: os.stat_result) -> PathState:
+    # Size and time tell its states apart well enough to see that it has changed.
+    target = f"{status.st_size}:{status.st_mtime_ns}"
+    return PathState(kind="large", target=target, size=status.st_size)
+
+
+def put_back(path: str, state: PathState, data: bytes | None) -> None:
+    """Bring a path to a state; whoever looks finds the old or the new one, whole.
+
+    Raises `CannotRestore` where something stands in the way, or the folder has become a link
+    since: what lies behind that was never this path.
+    """
+    if own_path(path) != path:
+        raise CannotRestore("its folder is reached through a link by now")
+    if os.path.isdir(path) and not os.path.islink(path):
+        raise CannotRestore("a folder stands in its place")
+    try:
+        if state.kind == "missing":
+            _remove(path)
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        draft = os.path.join(os.path.dirname(path), f".foredeck-{secrets.token_hex(6)}")
+        try:
+            _make(draft, state, data)
+            os.replace(draft, path)
+        finally:
+            _remove(draft)
+    except OSError as error:
+        raise CannotRestore(error.strerror or str(error)) from error
+
+
+def _make(draft: str, state: PathState, data: bytes | None) -> None:
+    if state.kind == "link":
+        os.symlink(state.target or "", draft)
+        return
+    if state.kind != "file" or data is None:
+        raise CannotRestore("its bytes were not kept")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    os.chmod(draft, state.mode if state.mode is not None else 0o644)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
