@@ -10,6 +10,7 @@ import pytest
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.messages.wires import wire_of
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
+from foredeck.context.wording import folded_answer
 from foredeck.model.messages import MessageKey
 
 OLD, NEW, LONG = "old line\n" * 40, "new line\n" * 50, "x = 1\n" * 100
@@ -86,7 +87,11 @@ def test_a_long_text_is_a_piece_and_keeps_its_beginning_and_its_end() -> None:
     assert not pieces_of(said("context", 9000))
     item = said("assistant", 2000)
     (piece,) = pieces_of(item)
-    blocks = folded_blocks(item, {piece.slot}, label, lambda _item: (41, 7))
+
+    def shortened(_item: Item, text: str) -> str:
+        return text[:300] + folded_answer(41, 7, len(text) - 600) + text[-300:]
+
+    blocks = folded_blocks(item, {piece.slot}, label, shortened)
     assert blocks is not None
     told = blocks[0]["text"]
     assert told.startswith("beginning ")

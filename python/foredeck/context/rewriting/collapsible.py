@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from itertools import groupby
 
 from foredeck.context.messages.parts import PieceRef, recipe_chars
-from foredeck.context.policies.pieces import folded_blocks, pieces_of
+from foredeck.context.policies.pieces import Piece, folded_blocks, pieces_of
 from foredeck.context.rendering.layout import RenderContext, folded_part, is_receipt, shown_text
 from foredeck.context.rendering.savings import contains_lines
 from foredeck.sources import parse_read_range
@@ -91,11 +91,17 @@ def find_piece_savings(
     item, part = context.conversation.items[index], context.conversation.parts[index]
     if folded_blocks(item, {*slots, *part.slots}, context.label) is None:
         return {}
-    return {
-        PieceRef(index, piece.slot): piece.saving
+    found = {
+        PieceRef(index, piece.slot): piece.saving - _digest_chars(context, piece)
         for piece in pieces_of(item)
-        if piece.slot in slots and piece.saving >= context.min_saving_chars
+        if piece.slot in slots
     }
+    return {ref: chars for ref, chars in found.items() if chars >= context.min_saving_chars}
+
+
+def _digest_chars(context: RenderContext, piece: Piece) -> int:
+    """What the digest of a long text of the user's may take; of other pieces none is left."""
+    return context.digests.limit(piece.text) if piece.kind == "message" else 0
 
 
 def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int]:
