@@ -10,7 +10,9 @@ import pytest
 from context.conftest import NewHost
 from context.driver import Host
 from context.scenes import ask, finish, use
+from context.sent import message_text
 from foredeck.errors import ToolError
+from foredeck.tasks.provisional import note_claim
 
 
 @pytest.fixture
@@ -96,6 +98,25 @@ def test_a_message_is_linked_by_its_handle(host: Host) -> None:
     )
     with pytest.raises(ToolError, match="@99"):
         said(host, "task-mutate", action="link", id=name, messageId="@99 turn 3")
+
+
+def test_the_model_is_told_once_what_became_of_a_provisional_claim(host: Host) -> None:
+    ask(host, "Plan.")
+    name = planned(host)
+    assert host.state.tasks is not None
+    (id,) = (head.id for head in host.store.query("task"))
+    note_claim(host.state.store, host.session, id, "pending", 1)
+    host.state.tasks.active.set(id)
+    told: list[str] = []
+    host.state.notify = told.append
+    ask(host, "Go on.")
+    said = f"The database is back: your provisional claim of {name} holds."
+    assert told == [said]
+    assert host.state.active_task == id
+    use(host, "b1", "bash", "ok\n", command="make")
+    prompt = "\n".join(map(message_text, ask(host, "And now?").prompt))
+    assert prompt.count(f"[foredeck] {said}") == 1
+    assert told == [said]
 
 
 def test_switched_off_there_are_none(new_host: NewHost, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from foredeck.context.intake.pauses import attach_time
 from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import MessageIntake
+from foredeck.context.intake.task_news import attach_task_news
 from foredeck.context.intake.worked import attach_worked_lines
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
@@ -85,6 +86,7 @@ class Assembler:
             attach_worked_lines(self.session, call.context, call.first_new)
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
+            attach_task_news(self.session, call.context)
             attach_notices(self.session, call.context)
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)

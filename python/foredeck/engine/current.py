@@ -107,6 +107,11 @@ class CurrentSession:
         if self.opened is not None:
             self.opened.watch.follow()
 
+    def settle_claim(self) -> None:
+        """See `OpenedSession.settle_claim`."""
+        if self.opened is not None:
+            self.opened.settle_claim()
+
     def recover(self, damage: StoreDamaged) -> None:
         """Forget the session, and go on with a fresh store. Raises `damage` where that is
         not possible."""

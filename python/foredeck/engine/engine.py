@@ -100,6 +100,7 @@ class Engine:
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded, facilities)
         self._current = CurrentSession(opener, self._store)
+        self._later: CallSoon = call_soon or (lambda work: work())
 
     @property
     def opened(self) -> OpenedSession | None:
@@ -160,6 +161,8 @@ class Engine:
             # the next prompt has a notice of it.
             if stale := session.pending.take_stale():
                 self._current.reconcile(stale)
+            # While the model thinks: nobody waits for what a database says then.
+            self._later(self._current.settle_claim)
             return self._result(session, answer)
 
     def _newest_call(self) -> CallRecord | None:

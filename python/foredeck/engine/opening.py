@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -19,6 +20,7 @@ from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.engine.worklog import recall_work
+from foredeck.errors import StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
@@ -27,12 +29,15 @@ from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.projects import Project, project_of
 from foredeck.store.protocol import Notify, Store
+from foredeck.tasks.query import settle
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 from foredeck.timeline.locks import PathLocks
 
 MakeSource = Callable[[Store, str], FileSource]
 """Makes the source of files of a session that works in a folder."""
+
+log = logging.getLogger(__name__)
 
 
 class OpenedSession:
@@ -104,6 +109,19 @@ class OpenedSession:
         """Keep what the next engine would have to find again. Nobody waits for an answer now."""
         if self._assembler is not None:
             keep_uses(self._config.home, self.session.id, self._assembler.uses)
+
+    def settle_claim(self) -> None:
+        """Where the session has claimed a task while the database was away: have it decided, if
+        that is back. The user is told at once, the model with the next call."""
+        tasks = self.session.tasks
+        if tasks is None or tasks.work.news:
+            return
+        try:
+            settle(tasks.work)
+        except StoreError as error:
+            log.warning("a provisional claim is not settled yet: %s", error)
+        for line in tasks.work.news:
+            self.session.notify(line)
 
     def end_leases(self) -> None:
         """Others may claim what this session had claimed."""

@@ -91,13 +91,20 @@ class TaskQuery:
 
 def settled_line(work: TaskWork) -> str:
     """What has become of a provisional claim, if that is new; with a line end."""
+    settle(work)
+    news = "".join(f"{line}\n" for line in work.news)
+    work.news.clear()
+    return news
+
+
+def settle(work: TaskWork) -> None:
+    """Bring a provisional claim to its end, if the database is back, and note that as news."""
     settled = work.settle()
     if settled is None:
-        return ""
-    name = work.name(settled.task)
-    if settled.because is None:
-        return f"The database is back: your provisional claim of {name} holds.\n"
-    return f"The database is back: your provisional claim of {name} is lost. {settled.because}\n"
+        return
+    claim = f"The database is back: your provisional claim of {work.name(settled.task)}"
+    said = f"{claim} holds." if settled.because is None else f"{claim} is lost. {settled.because}"
+    work.news.append(said)
 
 
 def _closed_last(task: Task) -> tuple[bool, int]:

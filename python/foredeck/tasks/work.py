@@ -73,6 +73,8 @@ class TaskWork:
         self.board = board or Board(store, project)
         self.actor = actor
         self.now_ms = clock
+        self.news: list[str] = []
+        """What the agent is still to be told of, each in a line."""
         self._store = store
         self._writer = TaskWriter(store, self.board, actor, clock)
 
@@ -163,7 +165,10 @@ class TaskWork:
         """Bring a provisional claim to its end, if there is one and the database answers."""
         session = self.actor.session
         id = None if session is None else pending_claim(self._store, session)
-        if session is None or id is None or self._store.trouble or self.board.get(id) is None:
+        if session is None or id is None or self._store.trouble:
+            return None
+        self.board.refresh()
+        if self.board.get(id) is None:
             return None
         because = None
         try:
