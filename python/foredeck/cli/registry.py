@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "sessions": "list the stored sessions",
     "show": "print what the model saw at a call",
     "cost": "say what a session has cost, and why each lost cache hit was lost",
+    "report": "say on one page what a session has cost and done",
     "blame": "say which prompt wrote each line of a file",
     "trace": "say at which calls the model could see a text",
     "history": "list the versions of an object",

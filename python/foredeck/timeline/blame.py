@@ -6,13 +6,13 @@ the call. What no tool of an agent's made was found on the disk: a person wrote 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import FileDocument, chat_id
 from foredeck.store.protocol import Head, Store, Token
+from foredeck.timeline.asking import AskingCalls, by_transaction
 from foredeck.timeline.origins import line_origins, lines_of
 
 AGENT = "agent"
@@ -95,7 +95,7 @@ class _Authors:
     def __init__(self, store: Store, objects: set[str]) -> None:
         self._store = store
         self._objects = objects
-        self._calls: dict[str, _Calls] = {}
+        self._calls: dict[str, AskingCalls] = {}
 
     def of(self, head: Head, *, first: bool) -> Author:
         """Who made a version."""
@@ -106,7 +106,7 @@ class _Authors:
             return Author(by, head.time_ms, first=first)
         session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
         if session not in self._calls:
-            self._calls[session] = _Calls(self._store, session)
+            self._calls[session] = AskingCalls(self._store, session)
         record = self._calls[session].behind(tool_call)
         return Author(
             AGENT,
@@ -121,43 +121,14 @@ class _Authors:
 
     @cached_property
     def _by_transaction(self) -> dict[Token, Head]:
-        """Tool calls that touched the file, by the transaction that stored them first."""
+        """Tool calls that touched the file, by the transactions that stored them."""
         members = [m for id in self._objects for m in self._store.query("member", {"object": id})]
         found: dict[Token, Head] = {}
         for session in sorted({str(member.fields["session"]) for member in members}):
-            for head in self._store.query("toolcall", {"chat_ref": chat_id(session)}):
-                if self._objects.isdisjoint(head.fields.get("file_refs") or ()):
-                    continue
-                # A later version only corrects its place in the chat.
-                for version in self._store.history(head.id):
-                    found.setdefault(version.token, head)
-        return found
-
-
-class _Calls:
-    """The model calls of a session, by the answers that they got."""
-
-    def __init__(self, store: Store, session: str) -> None:
-        self._store = store
-        records = in_order(head.fields for head in store.query("call", {"session": session}))
-        self._by_id = {record.id: record for record in records}
-        self._by_answer = dict(self._answers(records))
-
-    def behind(self, tool_call: Head) -> CallRecord | None:
-        """The call whose answer asked for a tool call; None where it was not seen."""
-        turn = self._store.head(str(tool_call.fields.get("turn_ref")))
-        if turn is None:
-            return None
-        if (answered := turn.fields.get("answers")) in self._by_id:
-            return self._by_id[answered]
-        return self._by_answer.get(str(turn.fields.get("assistant")))
-
-    def _answers(self, records: Iterable[CallRecord]) -> Mapping[str, CallRecord]:
-        """The first message after a call's list is its answer."""
-        found: dict[str, CallRecord] = {}
-        for record in records:
-            parent = self._by_id.get(record.parent or "")
-            address = next(record.addresses, None)
-            if parent is not None and address is not None and record.kept == parent.length:
-                found.setdefault(address, parent)
+            touched = (
+                head
+                for head in self._store.query("toolcall", {"chat_ref": chat_id(session)})
+                if not self._objects.isdisjoint(head.fields.get("file_refs") or ())
+            )
+            found = by_transaction(self._store, touched) | found
         return found

@@ -1,0 +1,187 @@
+"""What a session has cost and done, from the store alone: the facts of `foredeck report`."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from foredeck.accounting.account import Account, AccountingMethod
+from foredeck.accounting.bookkeeping import stored_account
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.documents import FileDocument, chat_id, session_object_id
+from foredeck.model.sources import path_of
+from foredeck.store.protocol import Head, Store
+from foredeck.timeline.asking import AskingCalls, by_transaction
+from foredeck.timeline.origins import lines_of
+
+CONTEXT_LINES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that the session's tools have changed: what it was before the first change, against
+    what it was after the last. Changes of others in between are in the difference, too."""
+
+    path: str
+    handle: str
+    versions: int
+    """How many of its versions are the session's."""
+    added: int
+    removed: int
+    """Lines."""
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCommand:
+    """A tool call that failed."""
+
+    call: int | None
+    tool: str
+    arguments: str
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBack:
+    """Content that the model asked for again."""
+
+    what: str
+    """As it named it: `@12`, a path."""
+    times: int
+    calls: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    """One session. Costs in tokens of uncached input."""
+
+    session: str
+    folder: str
+    models: list[str]
+    first_ms: int
+    last_ms: int
+    calls: int
+    account: Account
+    files: list[ChangedFile] = field(default_factory=list)
+    failed: list[FailedCommand] = field(default_factory=list)
+    folded: int = 0
+    """How many objects were folded at some call."""
+    asked_back: list[AskedBack] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        money = self.account.money
+        return {
+            "session": self.session,
+            "folder": self.folder,
+            "models": self.models,
+            "first_ms": self.first_ms,
+            "last_ms": self.last_ms,
+            "calls": self.calls,
+            "cost": round(self.account.cost),
+            "plain_cost": round(self.account.plain_cost),
+            "money": None if money is None else [round(each, 4) for each in money],
+            "files": [asdict(changed) for changed in self.files],
+            "failed": [asdict(failed) for failed in self.failed],
+            "folded": self.folded,
+            "asked_back": [asdict(asked) for asked in self.asked_back],
+        }
+
+
+def report_of(
+    store: Store, session: str, advance: Callable[[], None] = lambda: None
+) -> SessionReport:
+    """The report of a session that has made calls; `advance` is called after each of them."""
+    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    head = store.head(session_object_id(session))
+    tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
+    handles = _handles(store, session)
+    asking = AskingCalls(store, session)
+    return SessionReport(
+        session,
+        "" if head is None else str(head.fields.get("cwd") or ""),
+        list(dict.fromkeys(record.model.name for record in records if record.model.name)),
+        records[0].time_ms,
+        records[-1].time_ms,
+        len(records),
+        stored_account(store, session, AccountingMethod(), advance),
+        list(_changed_files(store, session, tool_calls, handles)),
+        list(_failed(tool_calls, asking, handles)),
+        len({row.subject for record in records for row in record.parts if row.form == "reference"}),
+        list(_asked_back(tool_calls, asking)),
+    )
+
+
+def _handles(store: Store, session: str) -> dict[str, str]:
+    members = store.query("member", {"session": session})
+    return {member.fields["object"]: f"@{member.fields['ordinal']}" for member in members}
+
+
+def _changed_files(
+    store: Store, session: str, tool_calls: Iterable[Head], handles: dict[str, str]
+) -> Iterator[ChangedFile]:
+    made = by_transaction(store, tool_calls)
+    files = [m.fields["object"] for m in store.query("member", {"session": session})]
+    for id, head in store.heads(files).items():
+        if head.type != "file":
+            continue
+        history = store.history(id)
+        own = [
+            number
+            for number, version in enumerate(history)
+            if version.token in made and _is_agents(version)
+        ]
+        if own:
+            before = _text(store, history[own[0] - 1]) if own[0] else ""
+            path = path_of(head.fields) or id
+            yield _compared(
+                path, handles.get(id, ""), len(own), before, _text(store, history[own[-1]])
+            )
+
+
+def _is_agents(version: Head) -> bool:
+    return (version.fields.get("provenance") or {}).get("generator") == "agent"
+
+
+def _text(store: Store, version: Head) -> str:
+    document = store.get(version.id, FileDocument, version.token)
+    return "" if document is None or document.content is None else document.content
+
+
+def _compared(path: str, handle: str, versions: int, before: str, after: str) -> ChangedFile:
+    lines = list(
+        difflib.unified_diff(lines_of(before), lines_of(after), n=CONTEXT_LINES, lineterm="")
+    )[2:]
+    signs = Counter(line[:1] for line in lines)
+    return ChangedFile(path, handle, versions, signs["+"], signs["-"], "\n".join(lines))
+
+
+def _failed(
+    tool_calls: Iterable[Head], asking: AskingCalls, handles: dict[str, str]
+) -> Iterator[FailedCommand]:
+    for head in tool_calls:
+        if head.fields.get("status") == "fail":
+            shown = str(head.fields.get("args_display") or "")
+            tool = str(head.fields.get("tool"))
+            yield FailedCommand(
+                _ordinal(asking.behind(head)), tool, shown, handles.get(head.id, "")
+            )
+
+
+def _asked_back(tool_calls: Iterable[Head], asking: AskingCalls) -> Iterator[AskedBack]:
+    asked: dict[str, list[int]] = {}
+    for head in tool_calls:
+        if head.fields.get("tool") == "activate" and head.fields.get("status") == "ok":
+            what = str((head.fields.get("args") or {}).get("id") or "")
+            call = _ordinal(asking.behind(head))
+            asked.setdefault(what, []).extend([] if call is None else [call])
+    for what, calls in asked.items():
+        yield AskedBack(what, max(1, len(calls)), calls)
+
+
+def _ordinal(record: CallRecord | None) -> int | None:
+    return None if record is None else record.ordinal

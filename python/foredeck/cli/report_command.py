@@ -1,0 +1,137 @@
+"""`foredeck report`: what a session has cost and done, on one page that can be shown around."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.output import counted, print_json, printable, short_count, table, when
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, opened_store
+
+if TYPE_CHECKING:
+    from foredeck.accounting.report import ChangedFile, SessionReport
+
+DIFF_LINES = 60
+"""So many lines of each difference are printed without --full."""
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.accounting.report import report_of
+    from foredeck.cli.find import find_session
+
+    with opened_store(args) as store, Progress("reading calls") as progress:
+        session = find_session(store, args.session)
+        if not store.query("call", {"session": session}, limit=1):
+            raise NotFound(f"session {session} has made no call yet: there is nothing to report.")
+        report = report_of(store, session, progress.advance)
+    if args.json:
+        value = report.to_json()
+        print_json(value if args.full else _redacted_json(value))
+    else:
+        text = "\n\n".join(_parts(report, full=args.full))
+        print(printable(text if args.full else redacted(text)))
+    return 0
+
+
+def redacted(text: str) -> str:
+    """Without keys and tokens of the usual shapes, and without the name of the home folder."""
+    from foredeck.search.secrets import mask_secrets
+
+    home = str(Path.home())
+    shortened = text.replace(home, "~") if len(home) > 1 else text
+    return mask_secrets(shortened)
+
+
+def _redacted_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _redacted_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_redacted_json(each) for each in value]
+    return redacted(value) if isinstance(value, str) else value
+
+
+def _parts(report: SessionReport, *, full: bool) -> Iterator[str]:
+    yield _title(report)
+    yield _cost(report)
+    if report.files:
+        yield "\n\n".join(["Files changed", *(_file(each, full=full) for each in report.files)])
+    if report.failed:
+        rows = [
+            (f"call {f.call or '?'}", f.handle, f"{f.tool} {f.arguments}") for f in report.failed
+        ]
+        yield "Commands that failed\n" + table(rows)
+    yield _folded(report)
+
+
+def _title(report: SessionReport) -> str:
+    models = ", ".join(report.models) or "an unknown model"
+    return (
+        f"Session {report.session}\n{report.folder}\n{models}, "
+        f"{when(report.first_ms)} to {when(report.last_ms)}, {counted(report.calls, 'call')}"
+    )
+
+
+def _cost(report: SessionReport) -> str:
+    account = report.account
+    share = account.cost / account.plain_cost if account.plain_cost else 1.0
+    line = (
+        f"Cost: {short_count(round(account.cost))} tokens of uncached input, {share:.0%} of plain "
+        f"Pi's {short_count(round(account.plain_cost))}"
+    )
+    if account.money is not None:
+        plain, ours = account.money
+        line += f"; by the model's prices {ours:.2f} in place of {plain:.2f}"
+    return line
+
+
+def _file(changed: ChangedFile, *, full: bool) -> str:
+    lines = changed.diff.split("\n")
+    shown = lines if full else lines[:DIFF_LINES]
+    more = len(lines) - len(shown)
+    head = (
+        f"{changed.path} ({changed.handle}): +{changed.added} -{changed.removed} lines in "
+        f"{counted(changed.versions, 'version')}"
+    )
+    return "\n".join([head, *shown, *([f"({more} more lines: --full)"] if more > 0 else [])])
+
+
+def _folded(report: SessionReport) -> str:
+    lines = [f"Folded: {counted(report.folded, 'object')}"]
+    for asked in report.asked_back:
+        calls = ", ".join(map(str, asked.calls)) or "?"
+        lines.append(f"  {asked.what} was asked for again at call {calls}")
+    if not report.asked_back:
+        lines.append("  none was asked for again")
+    return "\n".join(lines)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="id of a session, or the start of one")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="with whole differences, and nothing masked",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Say on one page what a session has cost beside plain Pi, which files its tools changed\n"
+        "(with the differences), which of its commands failed, and what was folded and asked for\n"
+        "again. To be shown around: keys and tokens of the usual shapes are masked, the home\n"
+        "folder is shortened, and long differences are cut; --full leaves all as it is. What a\n"
+        "person changed between two changes of the session is in the difference, too.\n"
+        'JSON: {"session", "calls", "cost", "plain_cost", "files": [{"path", "added", "removed",\n'
+        '"diff"}], "failed", "folded", "asked_back"}.'
+    ),
+    example="foredeck report 0199",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,47 @@
+"""From a file version to the tool call that made it, and to the model call that asked for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from foredeck.model.calls import CallRecord, in_order
+from foredeck.store.protocol import Head, Store, Token
+
+
+def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
+    """Tool calls by the transactions that stored them: the first of each holds what it wrote."""
+    found: dict[Token, Head] = {}
+    for head in tool_calls:
+        # A later version only corrects its place in the chat.
+        for version in store.history(head.id):
+            found.setdefault(version.token, head)
+    return found
+
+
+class AskingCalls:
+    """The model calls of a session, by the tool calls that their answers asked for."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        records = in_order(head.fields for head in store.query("call", {"session": session}))
+        self._by_id = {record.id: record for record in records}
+        self._by_answer = dict(self._answers(records))
+
+    def behind(self, tool_call: Head) -> CallRecord | None:
+        """The call whose answer asked for a tool call; None where it was not seen."""
+        turn = self._store.head(str(tool_call.fields.get("turn_ref")))
+        if turn is None:
+            return None
+        if (answered := turn.fields.get("answers")) in self._by_id:
+            return self._by_id[answered]
+        return self._by_answer.get(str(turn.fields.get("assistant")))
+
+    def _answers(self, records: Iterable[CallRecord]) -> Mapping[str, CallRecord]:
+        """The first message after a call's list is its answer."""
+        found: dict[str, CallRecord] = {}
+        for record in records:
+            parent = self._by_id.get(record.parent or "")
+            address = next(record.addresses, None)
+            if parent is not None and address is not None and record.kept == parent.length:
+                found.setdefault(address, parent)
+        return found
