@@ -73,3 +73,25 @@ def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
     assert pi.print("what of the tides?", foredeck=True).code == 0
     assert model.violations == []
     assert results(model.requests[-1])[-1].endswith(TIDES)
+
+
+def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
+    (pi.repo / "notes" / "sub").mkdir(parents=True)
+    (pi.repo / "notes" / "tides.md").write_text(TIDES)
+    (pi.repo / "notes" / "sub" / "sea.md").write_text(SEA)
+    (pi.repo / "notes" / "no.txt").write_text("no note")
+    model = pi.serve([call("activate", id="[[Sea]]", show="links"), "done"])
+    assert pi.print("what do I know?", foredeck=True).code == 0
+    assert "\nnotes/tides.md: Tides\n" in model.requests[0].request.text
+    assert '- notes/tides.md "Tides"' in results(model.requests[-1])[-1]
+
+    # In between the user renames one, deletes nothing, and writes another.
+    (pi.repo / "notes" / "tides.md").rename(pi.repo / "notes" / "ebb.md")
+    (pi.repo / "notes" / "new.md").write_text("# Currents\n")
+    model = pi.serve([call("activate", id="[[Sea]]", show="links"), "done"])
+    assert pi.print("and now?", foredeck=True).code == 0
+    assert "notes/tides.md" not in model.requests[0].request.text
+    links = results(model.requests[-1])[-1]
+    assert '- notes/ebb.md "Tides"' in links
+    assert '- notes/new.md "Currents"' in links
+    assert model.violations == []

@@ -193,3 +193,9 @@ class NotesSection(Section):
         description="Folders whose Markdown files are notes: relative to the top of the project, "
         "or absolute. `kind:` in a file's frontmatter goes before ([notes.md](notes.md)).",
     )
+    take_in: bool = Field(
+        True,
+        description="Look at the project's folders of notes when a session opens, so that what was "
+        "written, renamed or deleted in any editor is known by its title: at most 300 files, those "
+        "changed last.",
+    )

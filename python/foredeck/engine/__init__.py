@@ -3,6 +3,7 @@
 engine       answers the requests of docs/protocol.md
 current      the session that is open; forgotten where work on it fails
 opening      makes a session ready for work: state, files, assembler
+notes        (`project_notes`) notes that were written while no agent looked
 pool         the section of the head that names what the project has
 facilities   what a session has beside its chat: sections of the head, tools of their own
 recovery     the store, and a fresh one in the place of a damaged one

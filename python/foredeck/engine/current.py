@@ -57,6 +57,7 @@ class CurrentSession:
         self.opened = opened
         with self.use(params.session):
             opened.reconcile()
+            opened.take_in_notes()
             self.follow()
         return opened
 

@@ -15,6 +15,7 @@ from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
 from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
@@ -122,6 +123,10 @@ class OpenedSession:
             log.warning("a provisional claim is not settled yet: %s", error)
         for line in tasks.work.news:
             self.session.notify(line)
+
+    def take_in_notes(self) -> None:
+        """Look at the project's folders of notes."""
+        take_in_notes(self._config, self.session)
 
     def end_leases(self) -> None:
         """Others may claim what this session had claimed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from foredeck.context.intake.notices import change_of, store_notices
 from foredeck.context.intake.renames import renamed
@@ -87,6 +88,16 @@ def look_now_at(session: Session, targets: Sequence[str]) -> None:
     except Conflict:
         return  # another engine has taken them in; the next look finds it
     _take_in(session, sightings, token)
+
+
+def take_in_unmet(session: Session, paths: Sequence[str]) -> None:
+    """Store what is in files that the store does not know. None joins the session's index.
+
+    `paths`: as the host's tools have them.
+    """
+    sightings = [session.source.sight(path, "read") for path in paths]
+    with suppress(Conflict):  # another engine takes them in
+        _store(session, sightings)
 
 
 def _look(session: Session, targets: Sequence[str]) -> list[str]:

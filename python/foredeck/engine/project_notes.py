@@ -1,0 +1,109 @@
+"""Notes of the project that somebody has written, renamed or deleted while no agent looked.
+
+A file is otherwise met by a tool that names it. Notes are written in any editor, and asked for by
+title, so the folders of notes are looked at when a session opens.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from foredeck.config import Config
+from foredeck.context.intake.reconcile import look_again, take_in_unmet
+from foredeck.context.state.session import Session
+from foredeck.errors import StoreUnavailable
+from foredeck.notes.live import live_graph
+from foredeck.notes.names import MARKDOWN
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import checkout_of
+
+log = logging.getLogger(__name__)
+
+MOST = 300
+"""Files that are looked at, those changed last. `foredeck index` takes in a larger vault."""
+
+MOST_LISTED = 5000
+"""Files that are listed. Where there are more, none is taken for deleted."""
+
+PATIENCE_S = 0.3
+"""How long the opening of a session waits for the graph, which knows the notes of before."""
+
+
+class _NoteFile(NamedTuple):
+    time: float
+    path: str
+    """As the agent names it."""
+    object: str
+
+
+def take_in_notes(config: Config, session: Session) -> None:
+    """Bring the store up to date with the project's folders of notes.
+
+    Nothing joins the session's index: a note is met when it is asked for. Costs a look for the
+    folders where there are none.
+    """
+    if not config.notes.take_in or not session.is_live:
+        return
+    filesystems = open_filesystems(config, session.cwd)
+    folders = [folder for folder in _folders(config, filesystems) if folder.local is not None]
+    if not folders:
+        return
+    files = [file for folder in folders for file in _listed(session, folder)]
+    try:
+        known = _known(config, session, folders)
+    except StoreUnavailable as error:
+        log.info("notes are not looked at: %s", error)
+        return
+    there = {file.object for file in files}
+    gone = sorted(known - there) if len(files) < MOST_LISTED else []
+    newest = sorted(files, key=lambda file: (-file.time, file.path))[:MOST]
+    look_again(session, [*gone, *(file.path for file in newest)])
+    unmet = session.store.heads(file.object for file in newest)
+    take_in_unmet(session, [file.path for file in newest if file.object not in unmet])
+
+
+class _Folder(NamedTuple):
+    """A folder of notes: as the agent names it, as its files are bound, and where it is here."""
+
+    path: str
+    bound: str
+    local: str | None
+
+
+def _folders(config: Config, filesystems: FilesystemMap) -> Iterator[_Folder]:
+    top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
+    for name in config.notes.folders:
+        place = filesystems.locate(posixpath.join(top, name))
+        local = place.local if place.local is not None and Path(place.local).is_dir() else None
+        yield _Folder(posixpath.join(top, name), place.source.path, local)
+
+
+def _listed(session: Session, folder: _Folder) -> Iterator[_NoteFile]:
+    """The Markdown files in a folder and below it."""
+    assert folder.local is not None
+    count = 0
+    for here, _, names in os.walk(folder.local):
+        for name in sorted(names):
+            if name.rpartition(".")[2].lower() not in MARKDOWN or count == MOST_LISTED:
+                continue
+            local = Path(here, name)
+            path = posixpath.join(folder.path, local.relative_to(folder.local).as_posix())
+            with suppress(OSError):  # gone since it was listed
+                changed = local.stat().st_mtime
+                yield _NoteFile(changed, path, session.source.identify(path, session.cwd)[0])
+                count += 1
+
+
+def _known(config: Config, session: Session, folders: list[_Folder]) -> set[str]:
+    """Ids of the Markdown files that the store knows to be in the folders."""
+    with live_graph(session.store, config.home, PATIENCE_S) as graph:
+        markdown = graph.markdown()
+    within = tuple(f"{folder.bound.rstrip('/')}/" for folder in folders)
+    return {node.id for node, _ in markdown if (node.path or "").startswith(within)}
