@@ -69,7 +69,7 @@ def take_in_notes(config: Config, session: Session) -> None:
     take_in_unmet(session, [file.path for file in newest if file.object not in unmet])
 
 
-class _Folder(NamedTuple):
+class _FolderOfNotes(NamedTuple):
     """A folder of notes: as the agent names it, as its files are bound, and where it is here."""
 
     path: str
@@ -77,15 +77,15 @@ class _Folder(NamedTuple):
     local: str | None
 
 
-def _folders(config: Config, filesystems: FilesystemMap) -> Iterator[_Folder]:
+def _folders(config: Config, filesystems: FilesystemMap) -> Iterator[_FolderOfNotes]:
     top = checkout_of(filesystems.cwd, filesystems) or filesystems.cwd
     for name in config.notes.folders:
         place = filesystems.locate(posixpath.join(top, name))
         local = place.local if place.local is not None and Path(place.local).is_dir() else None
-        yield _Folder(posixpath.join(top, name), place.source.path, local)
+        yield _FolderOfNotes(posixpath.join(top, name), place.source.path, local)
 
 
-def _listed(session: Session, folder: _Folder) -> Iterator[_NoteFile]:
+def _listed(session: Session, folder: _FolderOfNotes) -> Iterator[_NoteFile]:
     """The Markdown files in a folder and below it."""
     assert folder.local is not None
     count = 0
@@ -101,7 +101,7 @@ def _listed(session: Session, folder: _Folder) -> Iterator[_NoteFile]:
                 count += 1
 
 
-def _known(config: Config, session: Session, folders: list[_Folder]) -> set[str]:
+def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> set[str]:
     """Ids of the Markdown files that the store knows to be in the folders."""
     with live_graph(session.store, config.home, PATIENCE_S) as graph:
         markdown = graph.markdown()
