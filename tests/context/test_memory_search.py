@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -137,3 +138,36 @@ def test_an_index_that_is_behind_is_said_to_be(host: Host, monkeypatch: pytest.M
 def test_filters_narrow(host: Host) -> None:
     assert "@" not in found(host, query="LoginSchema", since="2030-01-01")
     assert "login.ts" in found(host, query="LoginSchema", path="login.ts", tool="write")
+
+
+def test_tasks_are_found_by_what_came_of_them(new_host: NewHost, tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    first = new_host(session="first", cwd=str(tmp_path / "repo"), disk=True)
+    ask(first)
+    made = task(first, action="create", title="Build the login form", description="With zod.")
+    name = made.split()[1]
+    task(first, action="claim", id=name)
+    use(first, "b1", "bash", "3 passed\n", command="npm test -- zebra")
+    finish(first, "The zebra test passes.")
+    ask(first, "Thanks for the zebra.")
+    task(first, action="close", id=name, summary="LoginSchema checks the address.")
+    first.close()
+    second = new_host(session="second", cwd=str(tmp_path / "repo"), disk=True)
+    ask(second)
+    best, passage, *_ = found(second, query="address checks", type="task").split("\n")
+    assert best.startswith(f"{name}, ")
+    assert best.endswith(", task closed [address, checks]")
+    assert passage == "  Build the login form With zod. LoginSchema checks the address."
+    older = found(second, query="login form", type="task")
+    assert older.count(name) == 1, "a task is one hit, whatever became of it since"
+    assert "task closed" in older
+    said = found(second, query="zebra", task=name, limit=9)
+    assert "The zebra test passes." in said
+    assert "npm test" in said
+    with pytest.raises(ToolError, match="Task not found: t-none"):
+        found(second, query="zebra", task="t-none")
+
+
+def task(host: Host, **input: Any) -> str:
+    text: str = host.tool("t", "task-mutate", **input)["content"][0]["text"]
+    return text

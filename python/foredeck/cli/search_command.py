@@ -12,7 +12,7 @@ from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import coloured, counted, print_json, when
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import NotFound, opened_store
 from foredeck.errors import ForedeckError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foredeck.search.searching import SearchHit, SearchResult
     from foredeck.store.protocol import LocalStore
 
-TYPES = ("message", "toolcall", "file", "compaction")
+TYPES = ("message", "toolcall", "file", "task", "compaction")
 SCOPES = ("all", "project", "session")
 SHORTEST_ID = 8
 
@@ -78,7 +78,20 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
         filesystems = open_filesystems(config, place)
         here = set(folders_of_project(place, set(folders.values()), filesystems))
         sessions = tuple(session for session, folder in folders.items() if folder in here)
-    return Filters(sessions, args.type, args.tool, args.path, args.since)
+    task = _task(store, args.task) if args.task else None
+    return Filters(sessions, args.type, args.tool, args.path, args.since, task)
+
+
+def _task(store: LocalStore, name: str) -> str:
+    from foredeck.tasks.names import TaskNames
+
+    names = TaskNames()
+    for head in store.query("task"):
+        names.add(head.id)
+    found = names.find(name)
+    if not isinstance(found, str):
+        raise NotFound(f"{name!r} is no task, or several; `foredeck tasks` lists them")
+    return found
 
 
 def _as_json(found: SearchResult, *, explain: bool) -> dict[str, Any]:
@@ -103,7 +116,7 @@ def _hit(hit: SearchHit, explain: bool) -> dict[str, Any]:
         "score": round(hit.rank.score, 4),
         "snippet": hit.snippet,
         "path": entry.path,
-        "task": None,
+        "task": entry.task,
     }
     if explain:
         rank = hit.rank
@@ -189,7 +202,7 @@ def _line(hit: SearchHit, handle: str, explain: bool) -> str:
     parts = [coloured(handle + turn, "bold"), when(entry.time_ms), what]
     if entry.path:
         parts.append(entry.path)
-    if entry.type == "file" and not entry.newest:
+    if entry.type in ("file", "task") and not entry.newest:
         parts.append("older version")
     parts.append(f"[{', '.join(hit.words)}]")
     if explain:
@@ -233,6 +246,9 @@ def _configure(parser: ArgumentParser) -> None:
         "--since", metavar="T", type=_moment, help=f"only what is not older than T ({EXAMPLES})"
     )
     parser.add_argument(
+        "--task", metavar="ID", help="only a task, and what was said and done while it was active"
+    )
+    parser.add_argument(
         "--message-range",
         metavar="N",
         type=int,
@@ -248,10 +264,11 @@ def _configure(parser: ArgumentParser) -> None:
 COMMAND = Command(
     description=(
         "Find what was said, done and read, in all sessions: messages, tool calls with their\n"
-        "results, files in every version, and summaries of compacted chat. Words are found in\n"
-        "all their forms, identifiers and paths whole and by their parts; what stands nowhere as\n"
-        'typed is taken for the beginning of a word, then for a piece of a name. "Quotes" make a\n'
-        "phrase, a * at the end a prefix. The best hit comes with its passage, the others with\n"
+        "results, files in every version, tasks, and summaries of compacted chat. Words are\n"
+        "found in all their forms, identifiers and paths whole and by their parts; what stands\n"
+        "nowhere as typed is taken for the beginning of a word, then for a piece of a name.\n"
+        '"Quotes" make a phrase, a * at the end a prefix.\n'
+        "The best hit comes with its passage, the others with\n"
         "one line each: the handle to open it with (`foredeck cat`), when, what, and why.\n"
         "The index is brought up to date first: it lies in the state folder and is made from the\n"
         "store. Keys and tokens, by their usual shapes, are left out of it."

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from foredeck.search.query import Term
 from foredeck.search.ranking import COLUMN_WEIGHTS, Candidate
+from foredeck.search.texts import VERSIONED
 
 CANDIDATES = 600
 """Matches with the best BM25 that are ranked; a hit on a later page needs no better one."""
@@ -25,10 +26,10 @@ SELECT m.id, m.score, e.type, e.role, e.newest, e.session, e.time_ms FROM (
 ) m JOIN entry e ON e.id = m.id"""
 _ENTRIES = """
 SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
-    path.text, e.message, e.turn, e.time_ms, e.newest
+    path.text, e.message, e.turn, e.time_ms, e.newest, task.text
 FROM entry e JOIN name type ON type.id = e.type JOIN name role ON role.id = e.role
 LEFT JOIN name status ON status.id = e.status LEFT JOIN name session ON session.id = e.session
-LEFT JOIN name path ON path.id = e.path"""
+LEFT JOIN name path ON path.id = e.path LEFT JOIN name task ON task.id = e.task"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,11 @@ class Filters:
     """What a hit must be, besides matching. None: anything.
 
     sessions  of one of these; a file: met by one of them
-    type      message, toolcall, file or compaction
+    type      message, toolcall, file, task or compaction
     tool      a tool call of this tool, whatever its case
     path      part of the path of the file that it is about
     since_ms  not older
+    task      this task itself, what was said while it was active, and the calls made for that
     """
 
     sessions: tuple[str, ...] | None = None
@@ -47,6 +49,7 @@ class Filters:
     tool: str | None = None
     path: str | None = None
     since_ms: int | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class IndexedText:
     turn: int | None
     time_ms: int
     newest: int
+    task: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +147,9 @@ class SearchIndex:
 
     def _kind(self, type: int, role: int, newest: int) -> str:
         name = self._shared_name(type)
-        if name == "file" and not newest:
+        if name in VERSIONED and not newest:
             return "older"
-        return name if name in ("file", "compaction") else self._shared_name(role).lower()
+        return name if name in (*VERSIONED, "compaction") else self._shared_name(role).lower()
 
     def _shared_name(self, id: int) -> str:
         if id not in self._names:
@@ -252,4 +256,12 @@ def _where(filters: Filters, plan: SearchPlan) -> _Where:
         where.add("e.path IN (SELECT id FROM name WHERE instr(text, ?))", filters.path)
     if filters.since_ms is not None:
         where.add("e.time_ms >= ?", filters.since_ms)
+    if filters.task is not None:
+        task = "(SELECT id FROM name WHERE text = ?)"
+        # A call is stored before the turn that tells its task.
+        where.add(
+            f"(e.task = {task} OR e.message IN (SELECT message FROM entry WHERE task = {task}))",
+            filters.task,
+            filters.task,
+        )
     return where

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 
-VERSION = 4
+VERSION = 5
 
 _STATEMENTS = (
     "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
@@ -18,8 +18,9 @@ _STATEMENTS = (
         id INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, document TEXT NOT NULL,
         token TEXT NOT NULL, part TEXT NOT NULL, type INTEGER NOT NULL, role INTEGER NOT NULL,
         status INTEGER, session INTEGER, path INTEGER, message TEXT, turn INTEGER,
-        time_ms INTEGER NOT NULL, newest INTEGER NOT NULL)""",
+        time_ms INTEGER NOT NULL, newest INTEGER NOT NULL, task INTEGER)""",
     "CREATE INDEX entry_session ON entry (session, id)",
+    "CREATE INDEX entry_task ON entry (task) WHERE task IS NOT NULL",
     "CREATE INDEX entry_file ON entry (document) WHERE session IS NULL",
     """CREATE VIRTUAL TABLE content USING fts5(
         said, output, parts, path, content = '', tokenize = 'porter unicode61')""",

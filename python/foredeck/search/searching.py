@@ -14,7 +14,7 @@ from foredeck.search.planning import plan_query
 from foredeck.search.query import Term, parse_query
 from foredeck.search.ranking import Ranked, rank
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import SearchedText, texts_of
+from foredeck.search.texts import VERSIONED, SearchedText, texts_of
 from foredeck.store.protocol import Head, Store, Token
 
 BEST_PASSAGE, PASSAGE = 1200, 200
@@ -101,7 +101,7 @@ def _first_of_objects(
             entry = entries[one.id]
             if len(chosen) >= limit or (leave_out is not None and leave_out(entry)):
                 continue
-            name = entry.document if entry.type == "file" else str(entry.id)
+            name = entry.document if entry.type in VERSIONED else str(entry.id)
             chosen.setdefault(name, (one, entry))
         if len(chosen) >= limit:
             break

@@ -9,16 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
 from foredeck.model.messages import load_message, unpack
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
 
-SEARCHED = frozenset({"turn", "toolcall", "file", "compaction"})
+SEARCHED = frozenset({"turn", "toolcall", "file", "compaction", "task"})
 """Types of documents that hold texts which are searched."""
 
-TYPES = ("message", "toolcall", "file", "compaction")
+TYPES = ("message", "toolcall", "file", "task", "compaction")
+
+VERSIONED = frozenset({"file", "task"})
+"""Types of which a document is one hit, by its best version."""
 """What a text may be; a hit can be asked to be one of these."""
 
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
@@ -30,10 +34,12 @@ class SearchedText:
 
     document, token, part  where it is stored; `part` tells the messages of a turn apart
     digest                 of the text, or of the message that it is from
-    type                   message, toolcall, file or compaction
-    role                   of a message: user, assistant or thinking; of a tool call its tool
+    type                   message, toolcall, file, task or compaction
+    role                   of a message: user, assistant or thinking; of a tool call its tool; of
+                           a task its status
     object                 id of the object that a user opens for it
     message                id of the turn that it belongs to
+    task                   id of the task that was worked on, or that it is
     said                   what was said or asked for
     output                 what came out: a result, a file's content
     """
@@ -51,6 +57,7 @@ class SearchedText:
     turn: int | None = None
     status: str | None = None
     path: str | None = None
+    task: str | None = None
     said: str = ""
     output: str = ""
 
@@ -70,6 +77,8 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
             return list(_of_file(head, source))
         case "compaction":
             return list(_of_compaction(head, source))
+        case "task":
+            return list(_of_task(head, source))
     return []
 
 
@@ -99,6 +108,7 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
                     session=fields["session"],
                     message=head.id,
                     turn=fields.get("user_turn"),
+                    task=fields.get("task"),
                     said=said,
                 )
 
@@ -176,6 +186,27 @@ def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
         time_ms=fields.get("time_ms") or head.time_ms,
         session=fields.get("session"),
         said="\n".join(filter(None, (fields.get("short"), source.content(head)))),
+    )
+
+
+def _of_task(head: Head, source: Fetched) -> Iterator[SearchedText]:
+    fields = head.fields
+    labels = " ".join(fields.get("labels") or ())
+    said = "\n".join(filter(None, (fields["title"], labels, source.content(head))))
+    output = fields.get("summary") or ""
+    yield SearchedText(
+        document=head.id,
+        token=head.token,
+        part="",
+        # A claim or a lease that was renewed makes a version, and no new text.
+        digest=hash_text(f"{fields['status']}\0{said}\0{output}"),
+        type="task",
+        role=fields["status"],
+        object=head.id,
+        time_ms=fields.get("updated_ms") or head.time_ms,
+        task=head.id,
+        said=said,
+        output=output,
     )
 
 

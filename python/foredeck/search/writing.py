@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from foredeck.search.secrets import mask_secrets
-from foredeck.search.texts import SearchedText
+from foredeck.search.texts import VERSIONED, SearchedText
 from foredeck.search.tokens import Notable, Vocabulary
 
-_ENTRY = "INSERT INTO entry VALUES (" + ", ".join("?" * 14) + ")"
+_ENTRY = "INSERT INTO entry VALUES (" + ", ".join("?" * 15) + ")"
 _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?, ?, ?, ?)"
 
 _PARTS = attrgetter("parts")
@@ -49,10 +49,10 @@ class SearchWriter:
         """Add texts, each once, in this order."""
         for text in texts:
             # Numbered here and not when it is written, so that numbers do not depend on batches.
-            for name in (text.type, text.role, text.status, text.session, text.path):
+            for name in (text.type, text.role, text.status, text.session, text.path, text.task):
                 if name is not None:
                     self.name(name)
-            if text.type == "file":
+            if text.type in VERSIONED:
                 self._files.append(text)
             self._waiting.setdefault(_key(text), text)
             self._waiting_chars += len(text.said) + len(text.output)
@@ -153,6 +153,7 @@ class SearchWriter:
             text.turn,
             text.time_ms,
             1,
+            None if text.task is None else names[text.task],
         )
 
     def _finish_files(self) -> None:
@@ -166,7 +167,7 @@ class SearchWriter:
         self._files.clear()
 
     def _mark_newest(self, document: str) -> None:
-        """Of the versions of a file the latest is the newest, whenever it came."""
+        """Of the versions of a file or task the latest is the newest, whenever it came."""
         self._db.execute(
             "UPDATE entry SET newest = (id = (SELECT id FROM entry WHERE document = ?1"
             " AND session IS NULL ORDER BY time_ms DESC, id DESC LIMIT 1))"

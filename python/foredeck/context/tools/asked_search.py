@@ -31,6 +31,7 @@ class AskedSearch:
     tool: str | None = None
     path: str | None = None
     since_ms: int | None = None
+    task: str | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> AskedSearch:
@@ -48,6 +49,7 @@ class AskedSearch:
             _text(given, "tool"),
             _text(given, "path"),
             _moment(_text(given, "since")),
+            _text(given, "task"),
         )
 
 

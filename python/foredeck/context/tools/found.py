@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.search.index import COUNTED, IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
-from foredeck.search.texts import TYPES
+from foredeck.search.texts import TYPES, VERSIONED
 
 LINE_CHARS = 120
 """Of the passage of a hit that is not the best, which takes a line."""
@@ -18,7 +18,7 @@ NOT_UP_TO_DATE = (
 )
 NARROWER = (
     "activate brings one in full. More: limit. Narrower: "
-    f"type ({', '.join(TYPES)}), tool, path, since."
+    f"type ({', '.join(TYPES)}), tool, path, task, since."
 )
 
 
@@ -52,7 +52,7 @@ def _head(hit: SearchHit, handle: str) -> str:
     about = [handle, _when(entry.time_ms), _kind(entry)]
     if entry.path:
         about.append(entry.path)
-    if entry.type == "file" and not entry.newest:
+    if entry.type in VERSIONED and not entry.newest:
         about.append("older version")
     return f"{', '.join(about)} [{_why(hit.words)}]"
 
@@ -65,6 +65,8 @@ def _why(words: Sequence[str]) -> str:
 
 def _kind(entry: IndexedText) -> str:
     what = entry.role if entry.type in ("message", "toolcall") else ""
+    if entry.type == "task":
+        what = f"task {entry.role}"
     return (what or entry.type) + (" failed" if entry.status == "fail" else "")
 
 

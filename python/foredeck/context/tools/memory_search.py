@@ -75,7 +75,12 @@ class MemorySearch:
 
     def _answer(self, asked: AskedSearch, index: SearchIndex, leave_out_shown: bool) -> str:
         filters = Filters(
-            self._sessions(asked.scope, index), asked.type, asked.tool, asked.path, asked.since_ms
+            self._sessions(asked.scope, index),
+            asked.type,
+            asked.tool,
+            asked.path,
+            asked.since_ms,
+            self._task(asked.task),
         )
         in_view = _InView(self._session)
         found = search(
@@ -101,12 +106,22 @@ class MemorySearch:
         ours = set(self._in_project(set(folders.values())))
         return tuple(session for session, folder in folders.items() if folder in ours)
 
+    def _task(self, name: str | None) -> str | None:
+        """The id of a task. Raises `ToolError`."""
+        tasks = self._session.tasks
+        if name is None or tasks is None:
+            return name
+        tasks.work.board.refresh()
+        return tasks.work.find(name).id
+
     def _handle(self, hit: SearchHit) -> str:
         """What the model names a hit by: its handle here, else the object's id."""
         object_id = self._opened(hit)
         known = self._session.index.by_object.get(object_id)
         if known is None:
             head = self._store.head(object_id)
+            if head is not None and head.type == "task" and self._session.tasks is not None:
+                return self._session.tasks.work.board.known_name(object_id)
             if head is None or head.type not in OBJECT_TYPES:
                 return object_id
             known = meet(self._session, head).ordinal
