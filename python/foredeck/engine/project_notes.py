@@ -51,22 +51,31 @@ def take_in_notes(config: Config, session: Session) -> None:
     """
     if not config.notes.take_in or not session.is_live:
         return
-    filesystems = open_filesystems(config, session.cwd)
-    folders = [folder for folder in _folders(config, filesystems) if folder.local is not None]
-    if not folders:
-        return
-    files = [file for folder in folders for file in _listed(session, folder)]
     try:
-        known = _known(config, session, folders)
+        gone, newest = _to_look_at(config, session)
     except StoreUnavailable as error:
         log.info("notes are not looked at: %s", error)
         return
-    there = {file.object for file in files}
-    gone = sorted(known - there) if len(files) < MOST_LISTED else []
-    newest = sorted(files, key=lambda file: (-file.time, file.path))[:MOST]
-    look_again(session, [*gone, *(file.path for file in newest)])
-    unmet = session.store.heads(file.object for file in newest)
-    take_in_unmet(session, [file.path for file in newest if file.object not in unmet])
+    except (OSError, ValueError):
+        # The session opens all the same.
+        log.exception("notes are not looked at")
+        return
+    if gone or newest:
+        look_again(session, [*gone, *(file.path for file in newest)])
+        known = session.store.heads(file.object for file in newest)
+        take_in_unmet(session, [file.path for file in newest if file.object not in known])
+
+
+def _to_look_at(config: Config, session: Session) -> tuple[list[str], list[_NoteFile]]:
+    """Ids of notes that are not where they were, and the files changed last."""
+    filesystems = open_filesystems(config, session.cwd)
+    folders = [folder for folder in _folders(config, filesystems) if folder.local is not None]
+    if not folders:
+        return [], []
+    files = [file for folder in folders for file in _listed(session, folder)]
+    known = _known(config, session, folders)
+    gone = known - {file.object for file in files} if len(files) < MOST_LISTED else set()
+    return sorted(gone), sorted(files, key=lambda file: (-file.time, file.path))[:MOST]
 
 
 class _FolderOfNotes(NamedTuple):
