@@ -29,7 +29,7 @@ from foredeck_bench.postgres import private_postgres
 
 PROJECT = "race"
 _SEEN_SECONDS = 60.0
-"""How long an agent waits until it sees a task that another has made."""
+"""How long an agent waits until it sees what another has written."""
 _ANSWER_SECONDS = 120.0
 
 Advance = Callable[[], None]
@@ -172,9 +172,14 @@ class _Racer:
         self._work.close(id, "completed", f"done by {self._work.actor.session}")
 
     def check(self, _: str) -> list[str]:
-        """What the store does not have as it should."""
-        self._work.board.refresh()
-        return [text for task in self._work.board.all() if (text := self._wrong(task.id))]
+        """What the store does not have as it should, once what others wrote has come."""
+        deadline = time.monotonic() + _SEEN_SECONDS
+        while True:
+            self._work.board.refresh()
+            wrong = [text for task in self._work.board.all() if (text := self._wrong(task.id))]
+            if not wrong or time.monotonic() > deadline:
+                return wrong
+            time.sleep(0.1)
 
     def _wrong(self, id: str) -> str | None:
         versions = [(h.fields["status"], h.fields["session"]) for h in self._store.history(id)]
