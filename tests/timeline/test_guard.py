@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from timeline.agent import Agent
+from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
 TEXT = "".join(f"line {n}: the quick brown fox\n" for n in range(40))

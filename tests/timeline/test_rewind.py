@@ -22,7 +22,7 @@ from foredeck.timeline.rewinding import (
     plan_for_call,
     plan_for_undo,
 )
-from timeline.agent import Agent
+from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
 Tree = dict[str, tuple[str, bytes, int]]

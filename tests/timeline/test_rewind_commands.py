@@ -11,7 +11,7 @@ import pytest
 from foredeck.cli.main import main
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams
-from timeline.agent import Agent
+from foredeck_bench.file_agent import FileAgent as Agent
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench guard": "let two agents change one file a thousand times, and time the check",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench notes": "take in a vault of 10,000 notes, and walk its graph",
+    "bench rewind": "kill rewindings half-way, and see whether the files come back",
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench tasks": "let agents race for tasks, and time what a large project asks for",

@@ -1,4 +1,4 @@
-"""An agent on a real engine: its tools run here, one after the other, as Pi runs them."""
+"""An agent on a real engine, whose tools run here, one after the other, as Pi runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foredeck.hosts.protocol import (
 from foredeck.sources.edits import apply_edits, edits_of
 
 
-class Agent:
+class FileAgent:
     """One session; `settings` as in the configuration. Files are not watched."""
 
     def __init__(self, home: Path, cwd: Path, session: str = "s", **settings: Any) -> None:
