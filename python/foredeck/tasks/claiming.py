@@ -68,7 +68,7 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
         return None
     if task.is_held(now_ms):
         until = "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
-        return f"Already claimed by {holder(task)}{until}. Take another: task-query ready."
+        return f"Already claimed by {holder(task)}{until}. The action ready lists others."
     if blockers := list(board.open_blockers(task)):
         named = "; ".join(f"{board.names.name(t.id)} {t.title}" for t in blockers[:_MOST_NAMED])
         more = len(blockers) - _MOST_NAMED

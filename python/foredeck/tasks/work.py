@@ -92,7 +92,7 @@ class TaskWork:
             raise ToolError(f"{name!r} means {len(tasks)} tasks: {named}. Give more letters.")
         task = None if found is None else self.board.get(found)
         if task is None:
-            raise ToolError(f"Task not found: {name}. task-query list shows all, search finds one.")
+            raise ToolError(f"Task not found: {name}. The action list shows all, search finds one.")
         return task
 
     def name(self, task: Task) -> str:

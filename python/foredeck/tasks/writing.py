@@ -107,5 +107,7 @@ class TaskWriter:
     def _reread(self, id: str) -> Task:
         task = self.board.get(id)
         if task is None:
-            raise ToolError("Task not found: it has been erased. task-query list shows what is.")
+            raise ToolError(
+                "Task not found: it has been erased. The action list shows what is there."
+            )
         return task
