@@ -139,11 +139,16 @@ class Searched:
     home: Path
     store: LocalStore
 
-    def find(self, query: str, limit: int = 10, around: int = 0, **filters: Any) -> SearchResult:
-        """Search."""
+    @contextmanager
+    def index(self) -> Iterator[SearchIndex]:
+        """The index, in step with the store."""
         with Follower(self.store, load_layer("search"), self.home) as follower:
             follower.catch_up()
-            index = SearchIndex(follower.db)
+            yield SearchIndex(follower.db)
+
+    def find(self, query: str, limit: int = 10, around: int = 0, **filters: Any) -> SearchResult:
+        """Search."""
+        with self.index() as index:
             return search(
                 self.store, index, query, Filters(**filters), limit=limit, message_range=around
             )

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import prod
 
 from foredeck.search.index import Filters, SearchIndex, SearchPlan
-from foredeck.search.query import Term, any_of
+from foredeck.search.query import Term, any_of, is_name, parse_query
 from foredeck.search.tokens import WORD
 
 SMALL = 20_000
@@ -25,9 +25,9 @@ SCORED = 8_000
 NARROWED = 8
 """So many times as many may match where a filter turns most of them down before they are scored."""
 
-COUNTED_THROUGH = 300_000
-"""To score any entry, FTS5 counts all those that hold each of the words: words whose counts sum up
-to more are not scored."""
+COUNTED_THROUGH = 200_000
+"""Entries that are passed over at most, each as often as it holds one of the words. FTS5 counts
+all that hold a word before it scores one: words whose counts sum up to more are not scored."""
 
 _TOGETHER = 5
 """The rarest words, of which entries must hold several."""
@@ -49,6 +49,19 @@ class _Choice:
             return any_of(self.terms)
         groups = combinations(self.terms, self.several)
         return " OR ".join("(" + " AND ".join(t.match for t in group) + ")" for group in groups)
+
+
+def plans_for(index: SearchIndex, query: str, filters: Filters) -> list[SearchPlan]:
+    """How to look for a query, one plan after the other for as long as hits are wanted.
+
+    A name alone is looked for whole, and only then by its parts: somebody who knows the name wants
+    the text that has it, and there are far more with its parts. In a query of several words parts
+    say what the whole is about.
+    """
+    terms = parse_query(query)
+    whole = terms[:1] if is_name(query) and len(terms) > 1 and index.holds(terms[0]) else []
+    plans = (plan_query(index, tier, filters) for tier in (whole, terms))
+    return [plan for plan in plans if plan is not None]
 
 
 def plan_query(index: SearchIndex, terms: Iterable[Term], filters: Filters) -> SearchPlan | None:
@@ -99,13 +112,12 @@ def _of_common(counts: Mapping[Term, int], size: int, budget: int) -> SearchPlan
     alone = counts.keys() - parts  # an entry with a phrase holds its words as well
     rarest = sorted(sorted(alone, key=lambda term: term.match), key=counts.__getitem__)[:_TOGETHER]
     shares = [min(1.0, counts[term] / size) for term in rarest]
+    share = min(1.0, COUNTED_THROUGH / (size * sum(shares)))
     for several in range(2, len(rarest) + 1):
-        expected = size * _share_with(shares, several)
-        if expected <= budget:
-            return _plan(counts, _Choice(rarest, several))
-    choice = _Choice(rarest, len(rarest))
-    newest = budget / max(prod(shares), budget / size)
-    return _plan(counts, choice, oldest=int(size - newest))
+        if share * size * _share_with(shares, several) <= budget:
+            return _plan(counts, _Choice(rarest, several), oldest=int(size * (1 - share)))
+    share = min(share, budget / (size * max(prod(shares), budget / size)))
+    return _plan(counts, _Choice(rarest, len(rarest)), oldest=int(size * (1 - share)))
 
 
 def _share_with(shares: Sequence[float], several: int) -> float:

@@ -50,6 +50,11 @@ def parse_query(text: str) -> list[Term]:
     return list(terms)[:MOST_TERMS]
 
 
+def is_name(text: str) -> bool:
+    """Whether a query is one identifier, path or word, and nothing else."""
+    return '"' not in text and len(text.split()) == 1
+
+
 def _phrase(text: str) -> Iterable[Term]:
     words = tuple(word.lower() for word in WORD.findall(text))
     return [Term(words)] if words else []

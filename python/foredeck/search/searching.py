@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from foredeck.errors import ForedeckError, Missing
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import Filters, IndexedText, SearchIndex
+from foredeck.search.index import Filters, IndexedText, SearchIndex, SearchPlan
 from foredeck.search.passages import passage
-from foredeck.search.planning import plan_query
-from foredeck.search.query import Term, parse_query
+from foredeck.search.planning import plans_for
+from foredeck.search.query import Term
 from foredeck.search.ranking import Ranked, rank
 from foredeck.search.secrets import mask_secrets
 from foredeck.search.texts import VERSIONED, SearchedText, texts_of
@@ -66,10 +66,9 @@ def search(
     counts in the total.
     """
     filters = filters or Filters()
-    plan = plan_query(index, parse_query(query), filters)
+    plan, ranked = best_for(index, query, filters, limit)
     if plan is None:
         return SearchResult(0)
-    ranked = rank(index.candidates(plan, filters))
     chosen = _first_of_objects(index, ranked, limit, leave_out)
     texts = _Texts(store, [entry for _, entry in chosen])
     hits = []
@@ -83,6 +82,21 @@ def search(
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
     return SearchResult(index.count(plan, filters), hits, plan.looked, plan.left_out)
+
+
+def best_for(
+    index: SearchIndex, query: str, filters: Filters, limit: int
+) -> tuple[SearchPlan | None, list[Ranked]]:
+    """The best entries for a query, at least `limit` if so many match, and how the last of them
+    were looked for; None where nothing holds any of the words."""
+    last: SearchPlan | None = None
+    ranked: dict[int, Ranked] = {}
+    for last in plans_for(index, query, filters):
+        for one in rank(index.candidates(last, filters)):
+            ranked.setdefault(one.id, one)
+        if len(ranked) >= limit:
+            break
+    return last, list(ranked.values())
 
 
 def _words(terms: Iterable[Term]) -> list[str]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import sqlite3
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from foredeck.derived import follower as following
 from foredeck.derived.file import discard
+from foredeck.derived.follower import BATCH as USUAL_BATCH
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.model.messages import store_message
@@ -25,6 +25,9 @@ from foredeck_bench.made_documents import file_document
 
 BATCH = 5
 """Versions per transaction while somebody is killed: small, so that there are many moments."""
+
+MOST_STATEMENTS = 30
+"""A batch takes more."""
 
 _TABLES = {
     "entry": """SELECT e.id, e.key, e.document, e.token, e.part, t.text, r.text, s.text, o.text,
@@ -54,9 +57,11 @@ def contents(db: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def made_at_once(store: LocalStore, home: Path) -> dict[str, list[tuple[Any, ...]]]:
+def made_at_once(
+    store: LocalStore, home: Path, batch: int = USUAL_BATCH
+) -> dict[str, list[tuple[Any, ...]]]:
     """What the layer holds when nobody is killed."""
-    with Follower(store, load_layer("search"), home) as follower:
+    with Follower(store, load_layer("search"), home, batch=batch) as follower:
         follower.make_again()
         return contents(follower.db)
 
@@ -73,14 +78,14 @@ def kill_writers(
     chance = random.Random(seed)
     killed = differed = 0
     with closing(open_sqlite(store_file)) as store:
-        started = time.monotonic()
-        wanted = _in_small_batches(lambda: made_at_once(store, home))
-        duration = time.monotonic() - started
+        wanted = made_at_once(store, home, batch=BATCH)
+        batches = len(store.changes_since(None, limit=10**9)) // BATCH
         for _ in range(rounds):
             with Follower(store, load_layer("search"), home) as follower:
                 path = follower.path
             discard(path)
-            killed += _killed_midway(store_file, home, chance.uniform(0, duration))
+            after = chance.randrange(max(1, batches - 1))
+            killed += _killed_midway(store_file, home, after, chance.randint(1, MOST_STATEMENTS))
             with Follower(store, load_layer("search"), home) as follower:
                 follower.catch_up()
                 differed += contents(follower.db) != wanted
@@ -109,35 +114,38 @@ def _fill(store: LocalStore) -> None:
         store.commit(Batch(puts=[turn.seal(), file], blobs=blobs))
 
 
-def _in_small_batches(work: Callable[[], Any]) -> Any:
-    usual, following.BATCH = following.BATCH, BATCH
-    try:
-        return work()
-    finally:
-        following.BATCH = usual
-
-
-def _killed_midway(store_file: Path, home: Path, after_s: float) -> bool:
-    """Start a process that makes the layer and kill it; whether it was still at it."""
+def _killed_midway(store_file: Path, home: Path, batches: int, statements: int) -> bool:
+    """Let a process make the layer that is killed so many statements after so many
+    batches: counted and not timed, since a busy machine is slow. Whether it was still at it."""
     process = os.fork()
     if process == 0:
-        _write_and_exit(store_file, home)
-    time.sleep(after_s)
-    os.kill(process, signal.SIGKILL)
+        _write_and_exit(store_file, home, batches, statements)
     _, status = os.waitpid(process, 0)
     return os.WIFSIGNALED(status)
 
 
-def _write_and_exit(store_file: Path, home: Path) -> None:
+def _write_and_exit(store_file: Path, home: Path, batches: int, statements: int) -> None:
     """The work of the forked process, which never returns to its caller's code."""
     code = 1
     try:
-        following.BATCH = BATCH
         with (
             closing(open_sqlite(store_file)) as store,
-            Follower(store, load_layer("search"), home) as follower,
+            Follower(store, load_layer("search"), home, batch=BATCH) as follower,
         ):
-            follower.catch_up()
+            left = itertools.count(batches, -1)
+            to_go = itertools.count(statements, -1)
+
+            def begin() -> None:
+                if next(left) == 0:
+                    follower.db.set_trace_callback(lambda _: _die_at_zero(to_go))
+
+            begin()
+            follower.catch_up(begin)
         code = 0
     finally:
         os._exit(code)
+
+
+def _die_at_zero(to_go: Iterator[int]) -> None:
+    if next(to_go) == 0:
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -21,16 +21,13 @@ from foredeck.errors import ForedeckError
 from foredeck.histories.finding import history_files
 from foredeck.histories.ingesting import ingest_files
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.planning import plan_query
-from foredeck.search.query import parse_query
-from foredeck.search.ranking import rank
-from foredeck.search.searching import search
+from foredeck.search.index import CANDIDATES, Filters, SearchIndex
+from foredeck.search.searching import best_for, search
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
 from foredeck.search.tokens import WORD
 from foredeck.store.protocol import Head, LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
-from foredeck_bench.figures import quantile
+from foredeck_bench.search.scale import quantiles
 
 QUERIES = "queries.tsv"
 CHUNK = 100
@@ -57,7 +54,7 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
         home = Path(scratch)
         with closing(open_sqlite(home / "foredeck.db")) as store:
             stored_s = _timed(lambda: ingest_files(store, history_files([folder])))
-            texts = list(_texts(store))
+            texts = list(stored_texts(store))
             size = sum(len(text.said.encode()) + len(text.output.encode()) for text in texts)
             with Follower(store, load_layer("search"), home) as follower:
                 indexed_s = _timed(lambda: follower.catch_up(advance))
@@ -71,7 +68,7 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
                     "store_write_s": round(stored_s, 2),
                     "index_s": round(indexed_s, 2),
                     "texts_per_s": round(len(texts) / indexed_s),
-                    "latency_ms": _latency(store, index, queries),
+                    **_latency(store, index, queries),
                     "foredeck": _scores(queries, lambda text: session_order(index, text)),
                     "plain_fts5": _scores(queries, _plain(texts)),
                 }
@@ -79,8 +76,7 @@ def measure_quality(folder: Path, advance: Callable[[], None] = lambda: None) ->
 
 def session_order(index: SearchIndex, query: str) -> list[str]:
     """The sessions with hits for a query, in the order of their best one."""
-    plan = plan_query(index, parse_query(query), Filters())
-    ranked = [] if plan is None else rank(index.candidates(plan, Filters()))
+    _, ranked = best_for(index, query, Filters(), CANDIDATES)
     entries = index.entries(one.id for one in ranked)
     found = (entries[one.id].session for one in ranked)
     return list(dict.fromkeys(session for session in found if session is not None))
@@ -102,8 +98,8 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _texts(store: LocalStore) -> Iterator[SearchedText]:
-    """The texts of a store, as the layer takes them in."""
+def stored_texts(store: LocalStore) -> Iterator[SearchedText]:
+    """The texts of a store, in the order in which the layer takes them in."""
     changes = [c for c in store.changes_since(None, limit=10**9) if c.type in SEARCHED]
     for first in range(0, len(changes), CHUNK):
         heads: list[Head] = []
@@ -118,14 +114,16 @@ def _texts(store: LocalStore) -> Iterator[SearchedText]:
 
 def _latency(
     store: LocalStore, index: SearchIndex, queries: Sequence[CommitQuery]
-) -> dict[str, float]:
-    """Milliseconds of whole searches, with the passages of ten hits."""
-    times = []
+) -> dict[str, dict[str, float]]:
+    """Milliseconds of whole searches, with the passages of ten hits: by the clock, and of the
+    processor."""
+    times, cpu_times = [], []
     for query in queries:
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         search(store, index, query.text)
         times.append(1000 * (time.perf_counter() - start))
-    return {"p50": round(quantile(times, 0.5), 1), "p95": round(quantile(times, 0.95), 1)}
+        cpu_times.append(1000 * (time.process_time() - cpu_start))
+    return {"latency_ms": quantiles(times), "latency_cpu_ms": quantiles(cpu_times)}
 
 
 def _scores(queries: Sequence[CommitQuery], order: Callable[[str], list[str]]) -> dict[str, float]:

@@ -21,10 +21,8 @@ import foredeck
 from foredeck.derived.file import open_layer_file
 from foredeck.derived.follower import BATCH
 from foredeck.search.index import Filters, SearchIndex
-from foredeck.search.planning import plan_query
-from foredeck.search.query import parse_query
-from foredeck.search.ranking import rank
 from foredeck.search.schema import create_tables
+from foredeck.search.searching import best_for
 from foredeck.search.texts import SearchedText
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
@@ -55,13 +53,14 @@ def measure_scale(messages: int, advance: Callable[[], None] = lambda: None) -> 
                 "messages_per_s": round(messages / seconds),
                 "messages_per_cpu_s": round(messages / cpu_s),
                 "index_share_of_text": round(path.stat().st_size / size, 2),
-                "latency_ms": _quantiles(times),
-                "latency_cpu_ms": _quantiles(cpu_times),
+                "latency_ms": quantiles(times),
+                "latency_cpu_ms": quantiles(cpu_times),
                 "peak_mb": round(peak_mb_of(os.getpid()) or 0),
             }
 
 
-def _quantiles(times: list[float]) -> dict[str, float]:
+def quantiles(times: list[float]) -> dict[str, float]:
+    """Median and 95th percentile."""
     return {name: round(quantile(times, share), 1) for name, share in (("p50", 0.5), ("p95", 0.95))}
 
 
@@ -132,9 +131,8 @@ def _ask(
         words = [word for word in _NAME.findall(chance.choice(lines)) if len(word) > 3]
         query = " ".join(chance.sample(words, min(len(words), chance.randint(2, 4))))
         start, cpu_start = time.perf_counter(), time.process_time()
-        plan = plan_query(index, parse_query(query), Filters())
+        plan, _ranked = best_for(index, query, Filters(), 10)
         if plan is not None:
-            rank(index.candidates(plan, Filters()))
             index.count(plan, Filters())
         times.append(1000 * (time.perf_counter() - start))
         cpu_times.append(1000 * (time.process_time() - cpu_start))
