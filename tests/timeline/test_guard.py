@@ -139,6 +139,20 @@ def test_another_sessions_write_is_found(make_agent: MakeAgent) -> None:
     assert "+three" in two.run("write", path="a.txt", content=TEXT)["block"]
 
 
+def test_another_sessions_write_while_a_command_runs_is_not_the_commands(
+    make_agent: MakeAgent,
+) -> None:
+    one, two = make_agent("one"), make_agent("two")
+    (one.cwd / "a.txt").write_text(TEXT)
+    one.read("a.txt")
+    two.read("a.txt")
+    id, _ = one.prepare("bash", command="true")
+    assert two.run("edit", path="a.txt", **replace_line(3, "three")) == {}
+    one.finish(id, "bash", command="true")
+    one.answer()
+    assert "+three" in one.run("write", path="a.txt", content=TEXT)["block"]
+
+
 def test_while_one_session_writes_another_waits(make_agent: MakeAgent) -> None:
     one, two = make_agent("one"), make_agent("two")
     (one.cwd / "a.txt").write_text(TEXT)

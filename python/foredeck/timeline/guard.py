@@ -252,7 +252,22 @@ class ToolGuard:
 
     def _is_own(self, event: ToolEvent, sighting: Sighting, local: str) -> bool:
         """Whether the tool has made the file what it is, from what the agent knew."""
-        return local in event.changed and sighting.object_id not in self._knowledge.stale
+        if local not in event.changed or sighting.object_id in self._knowledge.stale:
+            return False
+        return not self._is_another_sessions(sighting)
+
+    def _is_another_sessions(self, sighting: Sighting) -> bool:
+        """Whether a tool of another session has made the file what it is, while ours ran.
+
+        Then its engine has stored that already, as a tool's doing; a watcher's versions say
+        nothing of who it was. A session that ours has started works for it.
+        """
+        if sighting.document is not None or sighting.head is None:
+            return False
+        author = (sighting.head.fields.get("provenance") or {}).get("generator")
+        if author not in ("agent", "tool"):
+            return False
+        return not self._session.store.query("session", {"started_by": self._session.id}, limit=1)
 
     def _is_all_in(self, event: ToolEvent, sighting: Sighting, state: KnownState) -> bool:
         """Whether a command's output shows the whole of a file that the agent knew otherwise."""
