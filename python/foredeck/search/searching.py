@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from foredeck.errors import ForedeckError, Missing
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import Filters, IndexedText, SearchIndex, SearchPlan
+from foredeck.search.index import CANDIDATES, Filters, IndexedText, SearchIndex, SearchPlan
 from foredeck.search.passages import passage
 from foredeck.search.planning import plans_for
 from foredeck.search.query import Term
@@ -66,7 +66,8 @@ def search(
     counts in the total.
     """
     filters = filters or Filters()
-    plan, ranked = best_for(index, query, filters, limit)
+    # Of what may be turned down nobody knows how much is enough.
+    plan, ranked = best_for(index, query, filters, limit if leave_out is None else CANDIDATES)
     if plan is None:
         return SearchResult(0)
     chosen = _first_of_objects(index, ranked, limit, leave_out)
