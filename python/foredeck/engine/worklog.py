@@ -38,6 +38,8 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
         return
+    if not hasattr(session.store, "lineage"):
+        return  # a replay on XTDB itself: only a local store can be followed
     try:
         found = _read(config.home, session, filesystems)
     except StoreError as error:
