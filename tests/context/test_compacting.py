@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import Any
@@ -13,8 +14,10 @@ from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
 from context.scenes import ask, bash, context_tool, finish
+from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.window import transcript
+from foredeck.context.window.losses import losses_of
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.errors import ToolError
@@ -139,7 +142,7 @@ def test_what_is_pinned_is_named_after_a_summary_by_the_model(host: Host, restar
     host.compact("All was well.", keep=1)
     host.add(user("Go on."))
     sent = host.call()
-    assert f"word for word. Pinned, but out of view: {handle}." in sent.text(1)
+    assert f"does not name. Pinned, but out of view: {handle}." in sent.text(1)
     host.add(assistant("Hm."), user("And?"))
     assert host.call().text(1) == sent.text(1)
 
@@ -278,3 +281,48 @@ def test_a_summary_is_bounded(chars: int, snapshot: SnapshotAssertion) -> None:
     told = summarise(stretch(*STORY, *long), chars).long
     assert len(told) <= chars
     assert told == snapshot
+
+
+def test_what_a_summary_does_not_name_is_kept(host: Host) -> None:
+    ask(host, "Why does parse_config fail in src/config.py?")
+    bash(host, "c1")
+    finish(host, "Because of load_defaults.")
+    ask(host, "And where is merge_settings?")
+    finish(host, "In src/merge.py.")
+    assert compact(host, "manual", keep=0) == {"action": "host"}
+    host.engine.session_event(
+        SessionEventParams(session="s", kind="compact", summary="parse_config was looked at.")
+    )
+    host.compact("parse_config was looked at.", keep=0)
+    ask(host, "Go on.")
+    at = re.search(r'"(@\d+)::lost"', host.call().text(1))
+    assert at is not None
+    sent = context_tool(host, "l", "activate", f"{at[1]}::lost")
+    lost = sent.text(len(sent.messages) - 1)
+    assert "Commands:\n- turn 1: @" in lost
+    named = [line for line in lost.splitlines() if line.startswith("- turn")][-2:]
+    assert named == [
+        "- turn 1: config.py, load_defaults, src/config.py",
+        "- turn 2: merge.py, merge_settings, src/merge.py",
+    ]
+
+
+def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
+    """Each kind once, what the summary has left out of it."""
+    messages: list[Message] = [
+        user("Where is load_all defined, in src/a.py?"),
+        assistant(calls("c1", "bash", command="npm test")),
+        result("c1", "bash", "boom", failed=True),
+        assistant(calls("c2", "bash", command="ls lib")),
+        result("c2", "bash", "x.js"),
+        assistant(calls("c3", "read", path="lib/x.js")),
+        result("c3", "read", "text"),
+    ]
+    items = Conversation()
+    for message in messages:
+        items.append(to_item(message, None, {}))
+    names = TranscriptNames({"c1": 3, "c2": 4, "c3": 5}.get)
+    turns = split_turns(items.items, 1)
+    assert losses_of(turns, names, "Nothing.").to_text() == snapshot
+    summary = "Where is load_all defined, in src/a.py? npm test, ls lib, lib/x.js"
+    assert losses_of(turns, names, summary).to_text() == ""

@@ -290,7 +290,8 @@ def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
     pins = f" {pinned_away(pinned)}" if pinned else ""
     return (
         f"[foredeck] What the summary above covers is @{ordinal}: "
-        f'activate "@{ordinal} turns A-B" shows turns of it word for word.{pins}'
+        f'activate "@{ordinal} turns A-B" shows turns of it word for word, "@{ordinal}::lost" '
+        f"what the summary does not name.{pins}"
     )
 
 
@@ -315,8 +316,30 @@ def summary_heading(span: str, ordinal: int) -> str:
     return (
         f"[foredeck] {span} of this chat, put away as @{ordinal}; no model wrote this. "
         f'activate "@{ordinal} turns A-B" shows those turns word for word, '
-        "activate @N what is named."
+        f'"@{ordinal}::lost" what is not named here.'
     )
+
+
+def lost_line(turn: int, ordinal: int | None, what: str) -> str:
+    """In the list of what a summary does not name: a question, a command, a path."""
+    at = "" if ordinal is None else f"{handle(ordinal)} "
+    return f"- turn {turn}: {at}{what}"
+
+
+def lost_names(turn: int, names: Sequence[str], more: int) -> str:
+    """In that list: names that were written in a turn."""
+    others = f" and {more} more" if more else ""
+    return f"- turn {turn}: {', '.join(names)}{others}"
+
+
+def nothing_lost() -> str:
+    """In place of that list."""
+    return "The summary names everything."
+
+
+def lost_rest(count: int) -> str:
+    """In that list: older ones that are left out."""
+    return f"- {count} older ones"
 
 
 def turns_span(first: int, last: int, begun: str = "", ended: str = "") -> str:

@@ -51,6 +51,9 @@ class CompactionDocument(Document):
     """The prompt that the provider refused as too long: its `model` and its length in `chars`."""
     pinned: list[int] = Field(default_factory=list)
     """Handles of the pinned objects whose content went out of view with these turns."""
+    lost: str | None = None
+    """What the turns hold and the summary does not name, one in a line with where it is. None for
+    a message that stays in the chat without its middle."""
 
 
 def compaction_id(session: str, covers: list[str], previous: str | None, by: str) -> str:

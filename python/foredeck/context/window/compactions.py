@@ -8,9 +8,10 @@ from typing import Any
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.state.session import Session
+from foredeck.context.window.losses import losses_of
 from foredeck.context.window.summary import ChatSummary, SummaryInput, summarise
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
-from foredeck.context.wording import summarised
+from foredeck.context.wording import nothing_lost, summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, compaction_id
@@ -49,12 +50,14 @@ def compact(
     pinned: Sequence[int] = (),
     written: str | None = None,
     writer: Writer = "foredeck",
+    lists_losses: bool = True,
 ) -> Compacted:
     """Make the object that stands for these messages; the caller commits it.
 
     `first`: number of the first user turn. `previous`: id of the compaction whose summary stands
     before them. `written`: the summary of the host's model, or of whoever `writer` names. What was
-    compacted before gets the summary that it got then.
+    compacted before gets the summary that it got then. `lists_losses`: keep what the summary does
+    not name.
     """
     before = None if previous is None else session.workspace.head(previous)
     covers = [item.key.address for item in items]
@@ -70,6 +73,9 @@ def compact(
         known = _document(session, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
         known.written_by = writer
+        if lists_losses:
+            lost = losses_of(turns, names_of(session), known.content).to_text()
+            known.lost = lost or nothing_lost()
     known.asked_by, known.instructions = request.by, request.instructions
     known.call, known.time_ms = session.log.newest, request.time_ms
     known.refused, known.pinned = dict(request.refused), list(pinned)
@@ -86,7 +92,7 @@ def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, 
     known = session.compactions.get(id)
     if known is None or id not in session.index.by_object:
         request = SummaryRequest("window", max_chars, item.time_ms)
-        compact(session, [item], request, first=turn_number(session, item))
+        compact(session, [item], request, first=turn_number(session, item), lists_losses=False)
         known = session.compactions[id]
     return session.index.by_object[id], int(known["first_turn"])
 

@@ -1,0 +1,115 @@
+"""What a summary of chat does not name: commands, failures, paths, open questions, names.
+
+A summary is short because it leaves things out. This says which, each with where to have it again,
+so that neither the user nor the model has to find out by missing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.context.arguments import args_display
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Item
+from foredeck.context.window.sections import shortened
+from foredeck.context.window.transcript import ChatTurn, TranscriptNames, said
+from foredeck.context.wording import lost_line, lost_names, lost_rest
+from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.sources.toolpaths import path_argument
+
+MAX_LINES = 40
+"""Of each kind, the newest; the others are counted."""
+
+MAX_NAMES = 30
+"""Of each turn."""
+
+LINE_CHARS = 160
+
+
+@dataclass(slots=True)
+class Losses:
+    """What is not named, as lines that say where it is, oldest first."""
+
+    questions: list[str] = field(default_factory=list)
+    """The user's, in turns that ended without an answer."""
+    failed: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """By turn, identifiers that the user or the model wrote."""
+
+    def to_text(self) -> str:
+        """The report; empty where the summary names everything."""
+        kinds: Mapping[str, Sequence[str]] = {
+            "Questions without an answer": self.questions,
+            "Commands that failed": self.failed,
+            "Commands": self.commands,
+            "Paths": self.paths,
+            "Names": self.names,
+        }
+        return "\n".join(line for name, lines in kinds.items() for line in _section(name, lines))
+
+
+def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -> Losses:
+    """What these turns hold and their summary does not."""
+    found = Losses()
+    seen: set[str] = set()
+    for turn in turns:
+        if "?" in turn.asked and not turn.answered and not _names(summary, turn.asked):
+            found.questions.append(lost_line(turn.number, None, _short(turn.asked)))
+        for item in turn.items:
+            if item.kind == "result" and item.tool not in OWN_TOOLS:
+                _take_result(found, turn.number, item, names, summary, seen)
+        written = sorted(_written(turn) - identifiers(summary) - seen)
+        seen.update(written)
+        if written:
+            found.names.append(
+                lost_names(turn.number, written[:MAX_NAMES], len(written[MAX_NAMES:]))
+            )
+    return found
+
+
+def _take_result(
+    found: Losses,
+    turn: int,
+    item: Item,
+    names: TranscriptNames,
+    summary: str,
+    seen: set[str],
+) -> None:
+    shown = args_display(item.arguments, names.cwd)
+    path = path_argument(item.arguments)
+    if not shown or shown in seen or _names(summary, shown):
+        return
+    seen.add(shown)
+    line = lost_line(turn, names.call(item.call_id), _short(f"{item.tool} {shown}"))
+    if item.failed:
+        found.failed.append(line)
+    elif path is not None:
+        found.paths.append(line)
+    else:
+        found.commands.append(line)
+
+
+def _written(turn: ChatTurn) -> set[str]:
+    texts = [said(item) for item in turn.items if item.kind in ("user", "assistant")]
+    return {name for text in texts for name in identifiers(text)}
+
+
+def _names(summary: str, text: str) -> bool:
+    """Whether a summary has a text, as far as its lines are long."""
+    return " ".join(text.split())[:60] in summary
+
+
+def _short(text: str) -> str:
+    return shortened(text, LINE_CHARS)
+
+
+def _section(name: str, lines: Sequence[str]) -> Iterator[str]:
+    if not lines:
+        return
+    yield f"{name}:"
+    if len(lines) > MAX_LINES:
+        yield lost_rest(len(lines) - MAX_LINES)
+    yield from lines[-MAX_LINES:]
