@@ -16,6 +16,7 @@ const VERBS: Record<string, string> = {
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
+  compact: "[--preview]: what the newest compaction left out, or what one would now",
   trace: "TEXT: at which calls the model could see a text, and where",
   rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
   off: "send everything as Pi has it, until switched on",

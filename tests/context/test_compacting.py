@@ -22,7 +22,12 @@ from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.errors import ToolError
 from foredeck.hosts.pi.messages import Message, to_item
-from foredeck.hosts.protocol import SessionCompactParams, SessionCompactResult, SessionEventParams
+from foredeck.hosts.protocol import (
+    CommandParams,
+    SessionCompactParams,
+    SessionCompactResult,
+    SessionEventParams,
+)
 
 
 def compact(
@@ -326,3 +331,31 @@ def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
     assert losses_of(turns, names, "Nothing.").to_text() == snapshot
     summary = "Where is load_all defined, in src/a.py? npm test, ls lib, lib/x.js"
     assert losses_of(turns, names, summary).to_text() == ""
+
+
+def command(host: Host, arguments: str) -> str:
+    params = CommandParams(session="s", name="compact", args=arguments)
+    return host.engine.command(params)["text"]
+
+
+def test_the_user_sees_what_would_be_lost_and_what_was(host: Host) -> None:
+    ask(host, "Why does parse_config fail?")
+    bash(host, "c1")
+    with pytest.raises(ToolError, match="one turn"):
+        command(host, "--preview")
+    finish(host, "Because of load_defaults.")
+    ask(host, "Go on.")
+    shown = command(host, "--preview")
+    assert shown.startswith("What foredeck would write:\n[foredeck] Turn 1 ")
+    assert "Why does parse_config fail?" in shown
+    assert "What it does not name:\n" in shown
+    with pytest.raises(ToolError, match="--preview shows what a summary would say"):
+        command(host, "")
+    with pytest.raises(ToolError, match="/compact compacts"):
+        command(host, "now")
+    finish(host, "Done.")
+    compact(host, "manual", keep=0)
+    host.engine.session_event(SessionEventParams(session="s", kind="compact", summary="Short."))
+    said = command(host, "")
+    assert re.match(r"@\d+:\nShort\.\n\nWhat it does not name:\nCommands:\n", said)
+    assert "- turn 1: load_defaults, parse_config" in said

@@ -182,7 +182,7 @@ def test_an_unknown_verb_gets_the_list_of_verbs(pi: Pi) -> None:
     rpc.command("/foredeck help")
     wrong, help_text = notified(rpc)
     assert wrong.startswith("There is no /foredeck nonsense.")
-    for verb in ("list", "name", "why", "cost", "trace", "off", "on", "setup"):
+    for verb in ("list", "name", "why", "cost", "compact", "trace", "off", "on", "setup"):
         assert verb in wrong
         assert verb in help_text
 

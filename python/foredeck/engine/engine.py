@@ -15,20 +15,19 @@ from foredeck.context.calls.reports import unpriced
 from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
-from foredeck.context.status import cost_so_far, status_line
-from foredeck.context.tools.listing import describe_entry, describe_session, name_object
-from foredeck.context.tools.reasons import why
+from foredeck.context.status import status_line
 from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import finish_compaction
+from foredeck.engine.commands import run_command
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.settings import compaction_settings
-from foredeck.engine.task_commands import search_command, tasks_command, with_tasks
+from foredeck.engine.task_commands import with_tasks
 from foredeck.engine.watching import CallSoon
-from foredeck.errors import Conflict, OutOfSync, StoreDamaged, ToolError
+from foredeck.errors import Conflict, OutOfSync, StoreDamaged
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
@@ -69,12 +68,9 @@ from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.protocol import Notify, Store, silent
-from foredeck.timeline.rewind_command import offer, rewind_command
+from foredeck.timeline.rewind_command import offer
 
 log = logging.getLogger(__name__)
-
-COMMANDS = "list, name, describe, why, cost, rewind, trace"
-"""What may follow `/foredeck`, for who mistypes it."""
 
 
 class Engine:
@@ -268,10 +264,7 @@ class Engine:
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
-            if params.name == "rewind":
-                home = self._config.home
-                return {"text": rewind_command(opened.session, home, params.args.strip())}
-            text = _run_command(opened, params.name, params.args.strip())
+            text = run_command(opened, self._config, params.name, params.args.strip())
             answer: CommandResult = {"text": text}
             return with_tasks(answer, opened) if params.name == "tasks" else answer
 
@@ -297,38 +290,6 @@ class Engine:
                 blobs = opened.session.workspace.blobs
                 take_answer(opened.session, to_item(params.message, params.entry, blobs))
             opened.keep_uses()
-
-
-def _run_command(opened: OpenedSession, name: str, arguments: str) -> str:
-    session = opened.session
-    match name:
-        case "list":
-            return describe_session(session)
-        case "name":
-            return name_object(session, arguments)
-        case "describe":
-            return describe_entry(session, arguments)
-        case "why":
-            return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
-        case "cost":
-            return cost_so_far(session)
-        case "tasks":
-            return tasks_command(opened, arguments)
-        case "search":
-            return search_command(opened, arguments)
-        case "trace":
-            return _trace(session, arguments)
-    raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
-
-
-def _trace(session: Session, text: str) -> str:
-    # Not at the top: an engine starts without what judges its calls afterwards.
-    from foredeck.accounting.trace import trace
-    from foredeck.accounting.trace_lines import text_of
-
-    if not text:
-        raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
-    return text_of(trace(session.store, session.id, text, session.branch.call))
 
 
 def _user_messages(session: Session) -> list[UserMessage]:

@@ -69,7 +69,7 @@ def compact(
     if known is None:
         ordinal = session.index.by_object.get(id, len(session.index) + 1)
         turns = split_turns(items, first)
-        summary = _summary(session, turns, ordinal, request, before, pinned)
+        summary = summary_of(session, turns, ordinal, request, before, pinned)
         known = _document(session, id, turns, items, summary, before)
         known.content = summary.long if written is None else written
         known.written_by = writer
@@ -187,7 +187,7 @@ def names_of(session: Session) -> TranscriptNames:
     return TranscriptNames(session.index.by_label.get, session.cwd)
 
 
-def _summary(
+def summary_of(
     session: Session,
     turns: list[ChatTurn],
     ordinal: int,
@@ -195,6 +195,11 @@ def _summary(
     before: Head | None,
     pinned: Sequence[int],
 ) -> ChatSummary:
+    """The summaries of a stretch, for the object with handle `ordinal`; nothing is stored.
+
+    `before`: the compaction whose summary stands before it. `pinned`: handles of what leaves the
+    view with it.
+    """
     earlier, names = _earlier(session, before), names_of(session)
     # What foredeck itself puts away for the window never holds the newest question.
     questions = request.by != "window"

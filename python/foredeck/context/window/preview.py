@@ -1,0 +1,54 @@
+"""For the user: what a compaction has left out, or would: `/foredeck compact`."""
+
+from __future__ import annotations
+
+from foredeck.context.state.session import Session
+from foredeck.context.window.compactions import (
+    SummaryRequest,
+    host_compaction,
+    names_of,
+    summary_of,
+)
+from foredeck.context.window.losses import losses_of
+from foredeck.context.window.transcript import split_turns
+from foredeck.errors import ToolError
+from foredeck.model.compactions import CompactionDocument
+
+NOTHING_LOST = "It names everything."
+
+
+def last_compaction(session: Session) -> str:
+    """The newest compaction of the session: its summary, and what that does not name."""
+    ordinals = {session.index.by_object[id]: id for id in session.compactions}
+    for ordinal in sorted(ordinals, reverse=True):
+        document = session.store.get(ordinals[ordinal], CompactionDocument)
+        if document is not None and document.lost is not None:
+            return _report(f"@{ordinal}", document.content or "", document.lost)
+    raise ToolError(
+        "No chat of this session has been compacted yet. /foredeck compact --preview shows what a "
+        "summary would say, and what it would not."
+    )
+
+
+def preview(session: Session, max_chars: int) -> str:
+    """The summary that foredeck would write of all but the newest turn, and what that leaves out.
+
+    Nothing is stored. Raises `ToolError` where there is no turn before the newest.
+    """
+    items = session.branch.conversation.items
+    newest = max((n for n, item in enumerate(items) if item.kind == "user"), default=0)
+    before = host_compaction(session)
+    stretch = items[1 if before else 0 : newest]
+    if not stretch:
+        raise ToolError("There is nothing to compact: the chat has one turn.")
+    fields = session.compactions.get(before or "")
+    turns = split_turns(stretch, int(fields["last_turn"]) + 1 if fields else 1)
+    request = SummaryRequest("user", max_chars, stretch[-1].time_ms)
+    head = None if before is None else session.workspace.head(before)
+    summary = summary_of(session, turns, len(session.index) + 1, request, head, ()).long
+    lost = losses_of(turns, names_of(session), summary).to_text()
+    return _report("What foredeck would write", summary, lost)
+
+
+def _report(what: str, summary: str, lost: str) -> str:
+    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost or NOTHING_LOST}"

@@ -1,0 +1,66 @@
+"""What the user types after `/foredeck`, and after `/tasks` and `/search`."""
+
+from __future__ import annotations
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.context.status import cost_so_far
+from foredeck.context.tools.listing import describe_entry, describe_session, name_object
+from foredeck.context.tools.reasons import why
+from foredeck.context.window.preview import last_compaction, preview
+from foredeck.engine.opening import OpenedSession
+from foredeck.engine.settings import compaction_settings
+from foredeck.engine.task_commands import search_command, tasks_command
+from foredeck.errors import ToolError
+from foredeck.timeline.rewind_command import rewind_command
+
+COMMANDS = "list, name, describe, why, cost, compact, rewind, trace"
+"""Those of `/foredeck`."""
+
+
+def run_command(opened: OpenedSession, config: Config, name: str, arguments: str) -> str:
+    """The answer, for the user to read. Raises `ToolError` with what to type instead."""
+    session = opened.session
+    match name:
+        case "list":
+            return describe_session(session)
+        case "name":
+            return name_object(session, arguments)
+        case "describe":
+            return describe_entry(session, arguments)
+        case "why":
+            return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
+        case "cost":
+            return cost_so_far(session)
+        case "compact":
+            return _compact(session, config, arguments)
+        case "rewind":
+            return rewind_command(session, config.home, arguments)
+        case "tasks":
+            return tasks_command(opened, arguments)
+        case "search":
+            return search_command(opened, arguments)
+        case "trace":
+            return _trace(session, arguments)
+    raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
+
+
+def _compact(session: Session, config: Config, arguments: str) -> str:
+    if arguments == "--preview":
+        return preview(session, compaction_settings(config).summary_chars)
+    if arguments:
+        raise ToolError(
+            "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
+            "would say now. /compact compacts."
+        )
+    return last_compaction(session)
+
+
+def _trace(session: Session, text: str) -> str:
+    # Not at the top: an engine starts without what judges its calls afterwards.
+    from foredeck.accounting.trace import trace
+    from foredeck.accounting.trace_lines import text_of
+
+    if not text:
+        raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
+    return text_of(trace(session.store, session.id, text, session.branch.call))
