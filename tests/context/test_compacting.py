@@ -17,7 +17,7 @@ from context.scenes import ask, bash, context_tool, finish
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.window import transcript
-from foredeck.context.window.losses import losses_of
+from foredeck.context.window.losses import NOTHING_LOST, losses_of
 from foredeck.context.window.summary import SummaryInput, summarise
 from foredeck.context.window.transcript import TranscriptNames, split_turns
 from foredeck.errors import ToolError
@@ -330,7 +330,7 @@ def test_the_report_of_a_stretch(snapshot: SnapshotAssertion) -> None:
     turns = split_turns(items.items, 1)
     assert losses_of(turns, names, "Nothing.").to_text() == snapshot
     summary = "Where is load_all defined, in src/a.py? npm test, ls lib, lib/x.js"
-    assert losses_of(turns, names, summary).to_text() == ""
+    assert losses_of(turns, names, summary).to_text() == NOTHING_LOST
 
 
 def command(host: Host, arguments: str) -> str:

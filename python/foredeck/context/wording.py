@@ -320,28 +320,6 @@ def summary_heading(span: str, ordinal: int) -> str:
     )
 
 
-def lost_line(turn: int, ordinal: int | None, what: str) -> str:
-    """In the list of what a summary does not name: a question, a command, a path."""
-    at = "" if ordinal is None else f"{handle(ordinal)} "
-    return f"- turn {turn}: {at}{what}"
-
-
-def lost_names(turn: int, names: Sequence[str], more: int) -> str:
-    """In that list: names that were written in a turn."""
-    others = f" and {more} more" if more else ""
-    return f"- turn {turn}: {', '.join(names)}{others}"
-
-
-def nothing_lost() -> str:
-    """In place of that list."""
-    return "The summary names everything."
-
-
-def lost_rest(count: int) -> str:
-    """In that list: older ones that are left out."""
-    return f"- {count} older ones"
-
-
 def turns_span(first: int, last: int, begun: str = "", ended: str = "") -> str:
     """`Turns 3-7 (2026-02-02 03:40 +01:00 to ...)`; times are left out where none is known."""
     when = f" ({begun} to {ended})" if begun else ""

@@ -11,7 +11,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.window.losses import losses_of
 from foredeck.context.window.summary import ChatSummary, SummaryInput, summarise
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
-from foredeck.context.wording import nothing_lost, summarised
+from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, compaction_id
@@ -74,8 +74,7 @@ def compact(
         known.content = summary.long if written is None else written
         known.written_by = writer
         if lists_losses:
-            lost = losses_of(turns, names_of(session), known.content).to_text()
-            known.lost = lost or nothing_lost()
+            known.lost = losses_of(turns, names_of(session), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
     known.call, known.time_ms = session.log.newest, request.time_ms
     known.refused, known.pinned = dict(request.refused), list(pinned)

@@ -14,7 +14,7 @@ from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.window.sections import shortened
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, said
-from foredeck.context.wording import lost_line, lost_names, lost_rest
+from foredeck.context.wording import handle
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.sources.toolpaths import path_argument
 
@@ -25,6 +25,9 @@ MAX_NAMES = 30
 """Of each turn."""
 
 LINE_CHARS = 160
+
+NOTHING_LOST = "The summary names everything."
+"""In place of the report."""
 
 
 @dataclass(slots=True)
@@ -40,7 +43,7 @@ class Losses:
     """By turn, identifiers that the user or the model wrote."""
 
     def to_text(self) -> str:
-        """The report; empty where the summary names everything."""
+        """The report."""
         kinds: Mapping[str, Sequence[str]] = {
             "Questions without an answer": self.questions,
             "Commands that failed": self.failed,
@@ -48,7 +51,8 @@ class Losses:
             "Paths": self.paths,
             "Names": self.names,
         }
-        return "\n".join(line for name, lines in kinds.items() for line in _section(name, lines))
+        listed = [line for name, lines in kinds.items() for line in _section(name, lines)]
+        return "\n".join(listed) or NOTHING_LOST
 
 
 def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -> Losses:
@@ -57,7 +61,7 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
     seen: set[str] = set()
     for turn in turns:
         if "?" in turn.asked and not turn.answered and not _names(summary, turn.asked):
-            found.questions.append(lost_line(turn.number, None, _short(turn.asked)))
+            found.questions.append(_line(turn.number, None, _short(turn.asked)))
         for item in turn.items:
             if item.kind == "result" and item.tool not in OWN_TOOLS:
                 _take_result(found, turn.number, item, names, summary, seen)
@@ -65,7 +69,7 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
         seen.update(written)
         if written:
             found.names.append(
-                lost_names(turn.number, written[:MAX_NAMES], len(written[MAX_NAMES:]))
+                _names_line(turn.number, written[:MAX_NAMES], len(written[MAX_NAMES:]))
             )
     return found
 
@@ -83,7 +87,7 @@ def _take_result(
     if not shown or shown in seen or _names(summary, shown):
         return
     seen.add(shown)
-    line = lost_line(turn, names.call(item.call_id), _short(f"{item.tool} {shown}"))
+    line = _line(turn, names.call(item.call_id), _short(f"{item.tool} {shown}"))
     if item.failed:
         found.failed.append(line)
     elif path is not None:
@@ -106,10 +110,20 @@ def _short(text: str) -> str:
     return shortened(text, LINE_CHARS)
 
 
+def _line(turn: int, ordinal: int | None, what: str) -> str:
+    at = "" if ordinal is None else f"{handle(ordinal)} "
+    return f"- turn {turn}: {at}{what}"
+
+
+def _names_line(turn: int, names: Sequence[str], more: int) -> str:
+    others = f" and {more} more" if more else ""
+    return f"- turn {turn}: {', '.join(names)}{others}"
+
+
 def _section(name: str, lines: Sequence[str]) -> Iterator[str]:
     if not lines:
         return
     yield f"{name}:"
     if len(lines) > MAX_LINES:
-        yield lost_rest(len(lines) - MAX_LINES)
+        yield f"- {len(lines) - MAX_LINES} older ones"
     yield from lines[-MAX_LINES:]

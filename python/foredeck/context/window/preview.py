@@ -14,8 +14,6 @@ from foredeck.context.window.transcript import split_turns
 from foredeck.errors import ToolError
 from foredeck.model.compactions import CompactionDocument
 
-NOTHING_LOST = "It names everything."
-
 
 def last_compaction(session: Session) -> str:
     """The newest compaction of the session: its summary, and what that does not name."""
@@ -51,4 +49,4 @@ def preview(session: Session, max_chars: int) -> str:
 
 
 def _report(what: str, summary: str, lost: str) -> str:
-    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost or NOTHING_LOST}"
+    return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"
