@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from working import Work
+from work_folder import Work
 
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite

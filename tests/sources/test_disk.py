@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from working import FILESYSTEM, Work
+from work_folder import FILESYSTEM, Work
 
 from foredeck.model.documents import FileDocument, Provenance
 from foredeck.sources import DiskSource, FilesystemMap, Mount, ToolEvent

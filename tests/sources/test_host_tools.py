@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from working import Work
+from work_folder import Work
 
 from foredeck.model.documents import FileDocument
 from foredeck.sources import (

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from working import Work
+from work_folder import Work
 
 from foredeck.sources import ToolEvent
 

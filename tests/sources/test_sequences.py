@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from working import Work
+from work_folder import Work
 
 from foredeck.store.sqlite.adapter import open_sqlite
 

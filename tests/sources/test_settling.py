@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from working import Work
+from work_folder import Work
 
 from foredeck.sources import CHANGING, Look
 from foredeck.sources.settling import EMPTIED_SETTLES_S, NEVER_SETTLES_S, SETTLES_S, SettlingFiles

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from test_tracking import PATIENCE_S
-from working import Work
+from work_folder import Work
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from working import Work
+from work_folder import Work
 
 from foredeck.sources import DiskSource, Limits, ToolEvent
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from working import Work
+from work_folder import Work
 
 from foredeck.sources import FileTracker, TrackerOptions
 
