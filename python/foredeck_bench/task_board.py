@@ -38,7 +38,7 @@ def board_figures(count: int) -> dict[str, Any]:
         again = [_milliseconds(lambda: session.query.run(ready)) for _ in range(_TIMES)]
         changed = []
         for number in range(_TIMES):
-            session.work.update(tasks[2 * number].id, {"priority": number % 5})
+            session.work.update(tasks[2 * number % count].id, {"priority": number % 5})
             changed.append(_milliseconds(lambda: session.query.run(ready)))
     return {
         "tasks": count,
