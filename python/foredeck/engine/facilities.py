@@ -1,4 +1,4 @@
-"""What a session has beside its chat: sections of the head, and tools of their own.
+"""What a session has beside its chat: sections of the head, and tools.
 
 A facility has a section (`context/head/section.py`), a tool, or both. All are made here for the
 session that is opened. What is switched off is not made, and costs nothing.
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class FacilityTool(Protocol):
-    """A tool of the model's that is none of the context tools."""
+    """One of the model's tools that are not the context tools."""
 
     @property
     def name(self) -> str:
@@ -48,12 +48,9 @@ The store is `session.store`. Where `session.is_live` is false the session is a 
 look at the disk.
 """
 
-SECTIONS: Sequence[Make[HeadSection]] = (
-    *(working_section, active_task),
-    *(make_work_log, make_pool),
-)
-"""In the order of the head, the stablest first: rules, working memory, global memory, session
-memory, findings, the active task, the work log, the pool."""
+SECTIONS: Sequence[Make[HeadSection]] = (working_section, active_task, make_work_log, make_pool)
+"""In the order of the head, the stablest first: a provider's cache ends at the first byte that
+differs."""
 
 TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
 """In any order: they are called by name."""

@@ -1,4 +1,4 @@
-"""Makes the facilities' tools for an opened session, as `engine.facilities` asks for them."""
+"""Makes the model's search for an opened session: a tool, and a part of `task-query`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section of the head that names what there is in the project and is not in the chat."""
+"""The section of the head that names files of the project which the chat does not show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from foredeck.store.protocol import Head
 log = logging.getLogger(__name__)
 
 EARLIER_SESSIONS = 5
-"""Of how many sessions of the project, the newest, the files are named."""
+"""How many of the project's sessions, the newest, have their files named."""
 
 FOLDERS = 3
 """Folders that are named for what has no line of its own."""
@@ -57,7 +57,7 @@ class PoolObject(NamedTuple):
 
 
 class PoolSection:
-    """See `foredeck.context.head.section.HeadSection`."""
+    """See `context/head/section.py`."""
 
     name = "this project has (activate PATH to read one)"
 
@@ -212,7 +212,8 @@ class PoolSection:
 
 
 def make_pool(config: Config, session: Session) -> PoolSection | None:
-    """The section; None where it is to name nothing. The graph is followed on, for a moment."""
+    """The section; None where it is switched off. Brings the graph of notes nearer to the store
+    now, so that the first head need not wait for it."""
     if not config.head.pool or not config.head.tokens:
         return None
     section = PoolSection(config, session)
@@ -221,7 +222,7 @@ def make_pool(config: Config, session: Session) -> PoolSection | None:
 
 
 def _place(node: Node, places: Sequence[str]) -> tuple[int, str] | None:
-    """In which of some folders a file lies, and where in it; None for none of them."""
+    """Which of some folders a file lies in, by number, and its path from there; None for none."""
     for number, place in enumerate(places):
         if node.path is not None and PurePath(node.path).is_relative_to(place or "/"):
             return number, str(PurePath(node.path).relative_to(place or "/"))

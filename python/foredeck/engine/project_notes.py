@@ -30,7 +30,7 @@ MOST = 300
 """Files that are looked at, those changed last. `foredeck index` takes in a larger vault."""
 
 MOST_LISTED = 5000
-"""Files that are listed. Where there are more, none is taken for deleted."""
+"""Files that are listed. Where there are more, none counts as deleted for not being among them."""
 
 PATIENCE_S = 0.3
 """How long the opening of a session waits for the graph, which knows the notes of before."""
@@ -46,8 +46,8 @@ class _NoteFile(NamedTuple):
 def take_in_notes(config: Config, session: Session) -> None:
     """Bring the store up to date with the project's folders of notes.
 
-    Nothing joins the session's index: a note is met when it is asked for. Costs a look for the
-    folders where there are none.
+    Nothing joins the session's index: a note is met when it is asked for. Where the project has no
+    such folder this costs one look for it.
     """
     if not config.notes.take_in or not session.is_live:
         return

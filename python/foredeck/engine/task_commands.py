@@ -66,7 +66,6 @@ def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
         return answer
     opened.switches.refresh()
     try:
-        _ = opened.facilities  # which makes the tasks
         tasks = opened.session.tasks
         if tasks is not None and opened.switches.holds_tasks():
             answer["tasks"] = _status(tasks)
@@ -91,7 +90,6 @@ def _active(tasks: SessionTasks) -> str:
 
 
 def _tasks(opened: OpenedSession) -> SessionTasks:
-    _ = opened.facilities  # which makes them
     if opened.session.tasks is None:
         raise ToolError("The project's tasks are switched off (tools.tasks in the configuration).")
     return opened.session.tasks

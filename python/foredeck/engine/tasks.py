@@ -1,4 +1,4 @@
-"""The project's tasks for an opened session: the tools, the active task, what is linked to it."""
+"""The project's tasks for an opened session: the tools, the active task, links to messages."""
 
 from __future__ import annotations
 

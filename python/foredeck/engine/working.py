@@ -48,7 +48,7 @@ def working_section(config: Config, session: Session) -> WorkingSection | None:
 
 
 def update_context(config: Config, session: Session) -> ContextUpdates | None:
-    """What the model's `update_context` does; None in a replay, and with a schema that is none."""
+    """What the model's `update_context` does; None in a replay, and with an unusable schema."""
     if not session.is_live:
         return None
     try:

@@ -32,8 +32,8 @@ class _TimeIsUpError(Exception):
 
 
 def recall_work(config: Config, session: Session, filesystems: FilesystemMap) -> None:
-    """Give a session what the project's other sessions did and learned, as far as it is switched
-    on. Without it a session works just as well, so no failure is one of the opening."""
+    """Give a session what the project's other sessions did and learned, as far as that is switched
+    on. A failure is only logged: the session opens without it."""
     if config.worklog.lines:
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:

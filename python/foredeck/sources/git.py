@@ -27,7 +27,7 @@ NEAR = 5
 """How many paths are named where the one that was asked for is not there."""
 
 MAX_LISTED_BYTES = 4 * 1024 * 1024
-"""So much of the names in a commit is searched for near ones."""
+"""How many bytes of the names in a commit are searched for near ones."""
 
 _SCP = re.compile(r"(?:[^@/]+@)?([\w.-]{2,}):(?!//)(.+)")
 _BLAME_HEADER = re.compile(r"(?P<commit>[0-9a-f]{40,64}) \d+ (?P<line>\d+)")
@@ -40,8 +40,15 @@ _QUIET = {
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C",
 }
-_NOT_ITS_OWN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""Set where git itself has started us: they would mean another repository than the folder's."""
+_OF_ANOTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+)
+"""Left out: set where git itself has started us, as in a hook, they would make git look there
+and not in the folder."""
 
 
 @dataclass(slots=True)
@@ -175,7 +182,7 @@ class Repository:
                 check=False,
             )
         except FileNotFoundError as error:
-            missing = self.folder if os.path.isdir(self.folder) is False else "git"  # noqa: PTH112
+            missing = "git" if os.path.isdir(self.folder) else self.folder  # noqa: PTH112
             raise ToolError(f"{missing} is not there, so nothing of git's can be read.") from error
         except subprocess.TimeoutExpired as error:
             raise ToolError(
@@ -187,7 +194,8 @@ class Repository:
 
 
 def _blamed(porcelain: str) -> Iterator[tuple[int, str]]:
-    """Numbers and commits: a line of the file begins with a tab, its header with the commit."""
+    """Line numbers with their commits, from what `git blame --porcelain` prints: each line of the
+    file begins with a tab, the header above it with the commit; all zeros is no commit yet."""
     for line in porcelain.split("\n"):
         header = _BLAME_HEADER.match(line)
         if header is not None and header["commit"].strip("0"):
@@ -210,7 +218,7 @@ def shared_name(url: str) -> str:
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    return {**{k: v for k, v in ours.items() if k not in _NOT_ITS_OWN}, **_QUIET}
+    return {**{k: v for k, v in ours.items() if k not in _OF_ANOTHER_REPOSITORY}, **_QUIET}
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Names of things that are no files on a disk: `git:REV:PATH`, URLs, `s3://`, `row:`.
+"""Names of things that are not files on a disk: `git:REV:PATH`, URLs, `s3://`, `row:`.
 
 Reading such a name touches nothing; of git alone something is read (`git.py`).
 """

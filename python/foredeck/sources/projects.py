@@ -27,7 +27,7 @@ class Project:
 
 
 def project_of(folder: str, filesystems: FilesystemMap) -> Project:
-    """The project that `folder` is in, which need not exist (any more).
+    """The project that `folder` is in. The folder need not exist.
 
     A repository is known by its common git folder, which worktrees share; a submodule is a
     repository of its own. Of what cannot be read from here the path alone counts.
@@ -76,15 +76,15 @@ def _common_git_folder(git: str, filesystems: FilesystemMap) -> str | None:
         return None
     if Path(here).is_dir():
         return git
-    named = _line_of(git, filesystems).partition("gitdir:")[2].strip()
+    named = _text_of(git, filesystems).partition("gitdir:")[2].strip()
     if not named:
         return None
     own = posixpath.normpath(posixpath.join(posixpath.dirname(git), named))
-    common = _line_of(posixpath.join(own, "commondir"), filesystems)  # a submodule has none
+    common = _text_of(posixpath.join(own, "commondir"), filesystems)  # a submodule has none
     return posixpath.normpath(posixpath.join(own, common)) if common else own
 
 
-def _line_of(path: str, filesystems: FilesystemMap) -> str:
+def _text_of(path: str, filesystems: FilesystemMap) -> str:
     """The text of a small file of git's, "" where there is none."""
     here = filesystems.locate(path).local
     try:

@@ -1,4 +1,4 @@
-"""The task that a session works on: what is said from now on belongs to it."""
+"""The task that a session works on, and to which what is said meanwhile belongs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from foredeck.tasks.task import Task, task_of
 from foredeck.tasks.wording import clipped
 
 _MOST_DESCRIPTION = 400
-_CLIPPED = 4
+"""Characters of it in the head."""
+_LEAST_CLIPPED = 4
+"""A letter and the three dots of `clipped`, which cannot make anything shorter."""
 
 
 class ActiveTask:
-    """The task that a session has claimed last, for as long as three things hold: it was claimed,
-    by this session and by no other since, and it is in progress."""
+    """The task that a session has claimed last, as long as it is in progress and nobody else has
+    claimed it since."""
 
     def __init__(self, store: LocalStore, session: str, clock: Callable[[], int] = now_ms) -> None:
         """Looks in the store for what the session had claimed before."""
@@ -34,8 +36,11 @@ class ActiveTask:
         self._id = id
 
     def id(self) -> str | None:
-        """Its id, for what is stored now; None where no task is active. Renews the claim's lease
-        where half of it is over. Never raises: what is stored does not depend on this."""
+        """Its id, for what is stored now; None where no task is active. Never raises: without it
+        things are stored all the same.
+
+        Being asked is the sign that the session works, so a lease that is half over is renewed.
+        """
         if self._id is None:
             return None
         try:
@@ -85,7 +90,9 @@ class ActiveTask:
         if task.session != self._session or task.lease_ms is None:
             return
         if task.lease_ms - now > LEASE_MS / 2 or (self._store.is_shared and task.lease_ms <= now):
-            return  # Where others could have claimed it, only the database may say it is renewed.
+            # A lease that has ended on a shared store is not renewed here: another machine may have
+            # claimed the task, and only the database knows.
+            return
         self._set_lease(task, Actor(self._session).lease_ms(now))
 
     def _set_lease(self, task: Task, until_ms: int | None) -> None:
@@ -114,5 +121,5 @@ class ActiveTaskSection:
         if len(line) > limit:
             return ""
         room = min(limit - len(line) - 1, _MOST_DESCRIPTION)
-        description = clipped(self._active.description() or "", max(room, _CLIPPED))
+        description = clipped(self._active.description() or "", max(room, _LEAST_CLIPPED))
         return f"{line}\n{description}" if description and len(description) <= room else line

@@ -1,7 +1,7 @@
 """All tasks of a project in memory, kept in step with the store, and what follows from them.
 
-What is claimable is worked out when a task changes, not when somebody asks: of ten thousand tasks
-few change at a time.
+Which tasks can be claimed is worked out when a task changes, not when somebody asks: of ten
+thousand tasks few change at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from foredeck.store.protocol import Head, Lineage, LocalStore, Token
 from foredeck.tasks.names import TaskNames
 from foredeck.tasks.task import Task, task_of
 
-_PAGE = 1_000
+_CHANGES_AT_ONCE = 1_000
 
 
 class Board:
@@ -47,7 +47,7 @@ class Board:
             self._lineage = lineage
             return
         ids: dict[str, None] = {}
-        while changes := self._store.changes_since(self._position, limit=_PAGE):
+        while changes := self._store.changes_since(self._position, limit=_CHANGES_AT_ONCE):
             ids.update((change.id, None) for change in changes if change.type == "task")
             self._position = changes[-1].token
         self._take(self._store.heads(ids).values())
@@ -73,7 +73,7 @@ class Board:
             self._place(id)
 
     def _put(self, task: Task) -> dict[str, None]:
-        """Hold a task in place of what was known of it; the tasks whose place may change."""
+        """Replace what was known of a task. Returns the tasks whose place may change by that."""
         before = self._tasks.get(task.id)
         touched = dict.fromkeys((task.id, *self._waiting.get(task.id, ())))
         if before is not None:
@@ -107,7 +107,7 @@ class Board:
         if task.status == "in_progress":
             self._in_progress.add(id)
         elif task.status == "open":
-            if any(True for _ in self.open_blockers(task)):
+            if self._is_blocked(task):
                 self._blocked.add(id)
             else:
                 insort(self._free, task.order)
@@ -129,10 +129,8 @@ class Board:
         return sorted(self._tasks.values(), key=lambda task: task.order)
 
     def ready(self, limit: int, now_ms: int) -> list[Task]:
-        """The tasks that can be claimed, by priority, then age; `limit` of them.
-
-        Among them those that somebody has claimed whose claim has ended.
-        """
+        """The tasks that can be claimed, by priority, then age; `limit` of them. Those whose claim
+        has ended are among them."""
         lapsed = sorted(task.order for task in self._lapsed(now_ms))
         orders = sorted([*self._free[:limit], *lapsed[:limit]])
         return [self._tasks[id] for _, _, id in orders[:limit]]
@@ -150,8 +148,8 @@ class Board:
         return self._sorted(self._children.get(id, ()))
 
     def open_blockers(self, task: Task) -> Iterator[Task]:
-        """What must be closed before a task is begun: what blocks it, and its own parts."""
-        for id in (*task.on("blocks"), *sorted(self._children.get(task.id, ()))):
+        """Those of `waits_for` that are not closed yet."""
+        for id in self.waits_for(task.id):
             blocker = self._tasks.get(id)
             if blocker is not None and not blocker.is_closed:
                 yield blocker
@@ -166,16 +164,20 @@ class Board:
         return [t for t in self.all() if id in t.on(relation)]
 
     def waits_for(self, id: str) -> list[str]:
-        """The tasks that must be closed before one can be, in a fixed order, closed ones too."""
+        """What must be closed before a task is begun, closed ones too: what blocks it, and its own
+        parts, in a fixed order."""
         task = self._tasks.get(id)
         if task is None:
             return []
         return [*task.on("blocks"), *sorted(self._children.get(id, ()))]
 
+    def _is_blocked(self, task: Task) -> bool:
+        return next(self.open_blockers(task), None) is not None
+
     def _lapsed(self, now_ms: int) -> Iterator[Task]:
         for id in self._in_progress:
             task = self._tasks[id]
-            if not task.is_held(now_ms) and not any(True for _ in self.open_blockers(task)):
+            if not task.is_held(now_ms) and not self._is_blocked(task):
                 yield task
 
     def _sorted(self, ids: Iterable[str]) -> list[Task]:

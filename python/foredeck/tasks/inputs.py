@@ -1,5 +1,5 @@
-"""What a model wrote as a tool's input, read with patience: names that mean the same, numbers as
-text, one value where a list is meant. What cannot be read is refused with what to write instead."""
+"""What a model wrote as a tool's input, read leniently: other names for a field, numbers as text,
+one value where a list is meant. What cannot be read is refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ RELATIONS: Sequence[Relation] = get_args(Relation)
 
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0", "remove"})
 _LOWEST = 4
+"""The priority of what can wait longest."""
 _OTHER_WORDS = {
     "done": "completed",
     "complete": "completed",
@@ -34,6 +35,7 @@ _OTHER_WORDS = {
     "duplicate-of": "duplicates",
     "relates": "related",
 }
+"""Words that models use for those of a choice."""
 _ALSO = {
     "id": ("taskId", "task_id", "task"),
     "taskId": ("id", "task_id", "task"),
@@ -42,6 +44,7 @@ _ALSO = {
     "messageId": ("message_id", "message", "handle", "target"),
     "includeMessages": ("include_messages",),
 }
+"""Names that models use for a field."""
 
 
 class ToolInput:

@@ -9,12 +9,14 @@ from foredeck.tasks.task import Task
 from foredeck.tasks.work import TaskWork
 
 _TITLE, _LABEL, _SUMMARY, _DESCRIPTION = 8, 6, 3, 2
+"""What a word weighs, by where it stands."""
 _WHOLE = 2
+"""So many times as much as a word that only begins so."""
 _NAME = re.compile(r"t-[0-9a-z]{4,}")
 
 
 class TaskMatcher:
-    """Ranks tasks by how many of the words they have, and where; older ones later."""
+    """Ranks tasks by how many words of a query they have, then by where, newer ones first."""
 
     def __init__(self, work: TaskWork) -> None:
         self._work = work

@@ -16,7 +16,7 @@ shown by a line alone."""
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task; the fields as in `TaskDocument`. `origin` names who made this version."""
+    """One task; the fields as in `TaskDocument`. `generator` says who made this version."""
 
     id: str
     token: Token

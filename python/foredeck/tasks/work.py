@@ -29,7 +29,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """What a new task begins with. `dependencies` by id, `parent` too."""
+    """What a new task begins with; `parent` and `blocked_by` are ids of tasks."""
 
     title: str
     description: str | None = None
@@ -43,8 +43,8 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What became of a claim. `provisional`: the database that decides is away; `again`: the
-    session had it already."""
+    """What became of a claim. `provisional`: the database that decides is away; `again`: the actor
+    had the task already."""
 
     task: Task
     provisional: bool = False
@@ -162,7 +162,7 @@ class TaskWork:
         return Claimed(task, provisional=True)
 
     def settle(self) -> Settled | None:
-        """Bring a provisional claim to its end, if there is one and the database answers."""
+        """Claim for good what was claimed provisionally, where the database answers again."""
         session = self.actor.session
         id = None if session is None else pending_claim(self._store, session)
         if session is None or id is None or self._store.trouble:
@@ -186,8 +186,7 @@ class TaskWork:
             name = self.name(task)
             if task.is_closed:
                 raise ToolError(f"{name} is closed already ({task.close_reason}).")
-            if task.is_held(self.now_ms()) and not is_own(task, self.actor) and self._is_agent:
-                raise ToolError(refusal(self.board, task, self.actor, self.now_ms()) or "")
+            self._check_not_anothers(task)
             parts = [p for p in self.board.children(id) if not p.is_closed]
             if parts and reason == "completed":
                 named = "; ".join(f"{self.name(p)} {p.title}" for p in parts[:_MOST_NAMED])
@@ -205,9 +204,8 @@ class TaskWork:
         """Change fields of a task; `status` is `open` for releasing or reopening it."""
 
         def edit(document: TaskDocument, task: Task) -> None:
-            held = task.is_held(self.now_ms()) and not is_own(task, self.actor)
-            if held and self._is_agent and "status" in fields:
-                raise ToolError(refusal(self.board, task, self.actor, self.now_ms()) or "")
+            if "status" in fields:
+                self._check_not_anothers(task)
             for name, value in fields.items():
                 setattr(document, name, value)
             if "status" in fields:
@@ -218,7 +216,7 @@ class TaskWork:
         return self._writer.change(id, edit)
 
     def connect(self, id: str, on: str, relation: Relation, *, add: bool = True) -> Task:
-        """Say, or no longer say, what a task has to do with another one."""
+        """Add or remove a dependency of a task on another one."""
         wanted = TaskDependency(on=on, relation=relation)
 
         def edit(document: TaskDocument, task: Task) -> None:
@@ -253,9 +251,11 @@ class TaskWork:
 
     # Checks
 
-    @property
-    def _is_agent(self) -> bool:
-        return self.actor.generator == "agent"
+    def _check_not_anothers(self, task: Task) -> None:
+        """An agent can neither close nor release what another holds; a person can."""
+        why = refusal(self.board, task, self.actor, self.now_ms())
+        if self.actor.generator == "agent" and task.is_held(self.now_ms()) and why is not None:
+            raise ToolError(why)
 
     def _known(self, id: str) -> Task:
         task = self.board.get(id)

@@ -15,7 +15,8 @@ from foredeck.tasks.claiming import Actor, holds
 from foredeck.tasks.task import Task
 
 _ATTEMPTS = 20
-"""As often as others may be faster: each time one of them has made a change."""
+"""How often others may be faster. Each time one of them has made a change, so nobody waits for
+nothing."""
 
 _AWAY = (
     "The database is away: until it is back, make new tasks, and change only those that you have "
@@ -50,9 +51,9 @@ class TaskWriter:
     ) -> Task:
         """Store the next version of a task, as `edit` makes it.
 
-        Where somebody was faster, `edit` is asked again with what they made of it; it must look at
-        the task that it is given, and at nothing that it knew before. `together`: tasks that must
-        not have changed either.
+        Where somebody was faster, `edit` is called again with what they made of it, so it must go
+        by the task that it is given, and by nothing that it knew before. `together`: tasks that
+        must not have changed either.
 
         While a database that others share is away, only what nobody else may change is written to
         this machine alone: new tasks, and those that the actor holds. For all else `ToolError` is

@@ -34,7 +34,7 @@ from foredeck.timeline.windows import ToolWindows, stamp
 GuardMode = Literal["block", "warn", "off"]
 
 RECENT_S = 2.0
-"""A file that was changed so shortly before may have changed while it was being read."""
+"""A file that was changed this recently may have changed while it was being read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class ToolGuard:
         return Verdict() if path is None else self._prepare_write(call_id, tool, path, arguments)
 
     def _take_in_changes(self) -> None:
-        """What has changed before a command is not the command's doing."""
+        """Look at what has changed so far, so that it does not count as the command's doing."""
         suspects = self._windows.suspects()
         if not suspects:
             return
@@ -278,8 +278,8 @@ class ToolGuard:
         return bool(text) and contains_lines(event.text, text or "")
 
     def forget(self) -> None:
-        """No tool runs: what is held for one that was stopped or never ran is let go, and the
-        model reads its refusals."""
+        """No tool runs any more: let go of what is held for one that was stopped or never ran. The
+        model reads its refusals now, so it knows what they showed."""
         for object_id, state in self._shown.items():
             self._knowledge.learn(object_id, state)
         self._shown.clear()

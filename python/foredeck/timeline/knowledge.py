@@ -11,7 +11,8 @@ from foredeck.model.documents import FileDocument
 from foredeck.sources import Sighting
 
 UNKNOWN = "unknown"
-"""In place of a hash: the file was saved while it was read, so no look tells what was read."""
+"""In place of a hash: the file was saved while it was being read, so what the agent read cannot be
+told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class KnownState:
 
 
 class Knowledge:
-    """By object: in memory for as long as the engine runs, else as index and session have it."""
+    """What is known, by object: in memory while the engine runs; after a restart, what the
+    session's index says."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -30,8 +30,8 @@ class _Held:
 class PathLocks:
     """The locks that this engine holds, each for one or more of its tool calls.
 
-    Paths share a fixed number of lock files, so that nothing has to be removed: two that meet in
-    one wait for each other for nothing, for the time of one write.
+    Paths share a fixed number of lock files, so that nothing has to be removed: two that share
+    one may wait for each other needlessly, for as long as one write takes.
     """
 
     def __init__(self, home: Path) -> None:

@@ -16,7 +16,7 @@ from foredeck.sources.classify import RACY_NS, Fingerprint, fingerprint
 from foredeck.sources.filesystem import FilesystemMap
 
 MAX_FILES = 500
-"""The files with the newest handles that are looked at: some 5 ms."""
+"""How many files are looked at, those with the newest handles: that takes some 5 ms."""
 
 
 class ToolWindows:
@@ -39,13 +39,9 @@ class ToolWindows:
         """Whether nothing has touched the file since the engine's last look."""
         return local in self._stamps and stamp(local) == self._stamps[local]
 
-    def known(self) -> list[str]:
-        """Local paths of the files that the session has met, the newest first."""
-        return self._files()
-
     def suspects(self) -> list[str]:
         """Files that have changed since the last look, or have not been looked at yet."""
-        return [path for path in self._files() if not self.is_as_looked(path)]
+        return [path for path in self.known() if not self.is_as_looked(path)]
 
     def begin(self, call_id: str) -> None:
         """A tool is about to run. What has changed before must have been looked at by now."""
@@ -60,8 +56,9 @@ class ToolWindows:
         """No tool runs."""
         self._began.clear()
 
-    def _files(self) -> list[str]:
-        """Local paths of the files that the session has met, the newest first."""
+    def known(self) -> list[str]:
+        """Local paths of the files that the session has met, the newest first; `MAX_FILES` of
+        them."""
         entries = self._session.index.entries
         # What was looked at may not have joined the index yet.
         found = dict.fromkeys(reversed(self._stamps))

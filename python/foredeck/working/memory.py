@@ -1,4 +1,4 @@
-"""One page in the store: read, and changed so that nobody's section is lost."""
+"""One page in the store: reading it, and changing it so that nobody's section is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_o
 from foredeck.working.schema import check_schema, faults
 
 ATTEMPTS = 20
-"""At a compare-and-put that others win: each time somebody has got something done."""
+"""At putting a section. Whenever one fails somebody else has succeeded, so so many in a row mean
+that the page is being written all the time."""
 
 
 class PageRefused(ForedeckError):
@@ -96,7 +97,7 @@ class JsonForm:
         return "{}\n"
 
     def put(self, page: str, section: str, text: str) -> str:
-        """A field is given as JSON; where that is none, as a text. Empty takes it away."""
+        """`text` is JSON, or else a string as it stands; an empty one removes the field."""
         value = self._load(page)
         if not text.strip():
             value.pop(section, None)
@@ -113,9 +114,7 @@ class JsonForm:
     def check(self, page: str) -> str:
         """See `PageForm`."""
         value = self._load(page)
-        # What is required may still be missing while a page is filled field by field.
-        found = [fault for fault in faults(value, self.schema) if not fault.endswith(" is missing")]
-        if found:
+        if found := list(faults(value, self.schema)):
             raise PageRefused(f"Working memory does not fit its schema: {'; '.join(found[:3])}.")
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
@@ -196,7 +195,7 @@ class WorkingMemory:
             try:
                 return self._write(page, changed)
             except Conflict:
-                continue  # somebody else has written: their section stays, ours joins it
+                continue  # somebody else was faster: put the section into what they have written
         raise PageRefused("Others are writing to working memory all the time: try again.")
 
     def replace(self, text: str, base: Page) -> Page:

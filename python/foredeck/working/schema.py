@@ -1,8 +1,9 @@
 """Pages that are JSON: the part of JSON Schema that says what may stand in one.
 
-Known are `type`, `properties`, `required`, `additionalProperties` (true or false), `items`,
-`enum`, `maxLength` and `maxItems`, and the words that only explain. A schema with any other word
-is refused: what nobody checks must not look checked.
+Checked are `type`, `properties`, `additionalProperties` (true or false), `items`, `enum`,
+`maxLength` and `maxItems`. Known, but not checked, are the keywords that only explain, and
+`required`: a page is filled field by field, so any field may still be missing. A schema with any
+other keyword is refused: what nobody checks must not look checked.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ _KNOWN = frozenset(
 
 
 class BadSchema(ForedeckError):
-    """`working.schema` says what foredeck does not know."""
+    """`working.json_schema` has a keyword or a type that foredeck does not check."""
 
     exit_code = 2
 
 
-def check_schema(schema: Mapping[str, Any], place: str = "working.schema") -> None:
-    """Raise `BadSchema` for a schema with words that are not known."""
-    for word in sorted(schema.keys() - _KNOWN):
-        raise BadSchema(f"{place}: {word!r} is not known; known are {', '.join(sorted(_KNOWN))}")
+def check_schema(schema: Mapping[str, Any], place: str = "working.json_schema") -> None:
+    """Raise `BadSchema` for a schema with keywords that are not known."""
+    for keyword in sorted(schema.keys() - _KNOWN):
+        raise BadSchema(f"{place}: {keyword!r} is not known; known are {', '.join(sorted(_KNOWN))}")
     named = schema.get("type")
     for name in named if isinstance(named, list) else [named]:
         if name is not None and name not in _TYPES:
@@ -51,7 +52,7 @@ def check_schema(schema: Mapping[str, Any], place: str = "working.schema") -> No
 
 
 def faults(value: Any, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """What of a value the schema does not allow, in words, in the order of the value."""
+    """What the schema does not allow in a value, a sentence for each, in the order of the value."""
     named = schema.get("type")
     types = named if isinstance(named, list) else [] if named is None else [named]
     here = place or "the page"
@@ -75,9 +76,6 @@ def _faults_of_object(
     value: Mapping[str, Any], schema: Mapping[str, Any], place: str
 ) -> Iterator[str]:
     properties = schema.get("properties") or {}
-    for name in schema.get("required") or ():
-        if name not in value:
-            yield f"{_below(place, name)} is missing"
     for name, item in value.items():
         if name in properties:
             yield from faults(item, properties[name], _below(place, name))

@@ -70,7 +70,8 @@ _WORDS = (
     *("no packages", "no tests", "0 items", "no test", "No test", "denied", "EACCES", "permitted"),
     *("must be root", "EPERM", "tasks", "task "),
 )
-"""A text without any of these need not be tried: looking for words is many times faster."""
+"""A line without any of these is not tried: looking for words is many times faster. So a pattern
+that is added above needs its word here."""
 _CODE = re.compile(
     r"^\s*(?!(?:\(eval\)|\w*sh):)(?:\d+[:\t]|[+\-|>#/*]|\S+:\d+:|at |File \"|===|ok |FAIL"
     r"|PASS|Exit code \d+$|\{)"

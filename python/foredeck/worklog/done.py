@@ -93,6 +93,7 @@ class SessionWork:
 
     def _edit(self, path: str | None) -> None:
         if path:
+            # One fewer than may be kept, to leave room for this one.
             self.edited = [other for other in self.edited if other != path][1 - MAX_FILES :]
             self.edited.append(path)
 
@@ -123,8 +124,8 @@ def _passed(output: str) -> str | None:
 
 
 def _last_act(command: str) -> str:
-    """What of a command line stands for it: its last step, before any pipe. What only shows
-    something may show anybody's test run."""
+    """The step of a command line that ran the tests: the last one that sounds like it, else the
+    last. Steps that only show something are left out: what they show may be anybody's run."""
     made = [act for act in acts(command) if act.program.split()[0] not in _SHOWING]
     testing = [act for act in made if _TESTING.search(act.text)] or made
     return _cut(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
@@ -136,7 +137,7 @@ def _cut(text: str, chars: int) -> str:
 
 
 def newest(things: Sequence[DoneThing]) -> list[DoneThing]:
-    """The things without what later ones repeat: of the runs of one command the last, of equal
-    subjects the last. The oldest first."""
+    """The things in their order, without those that a later one repeats: of all runs of a command,
+    and of commits with one subject, the last stays."""
     last = {(thing.kind, thing.what): thing for thing in things}
     return [thing for thing in things if last[thing.kind, thing.what] is thing]

@@ -18,10 +18,10 @@ from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.complaints import complaint, was_run
 from foredeck.worklog.done import DoneThing, SessionWork, failed_run
-from foredeck.worklog.lessons import CLOSELY, Lesson, Run, SessionLessons
+from foredeck.worklog.lessons import WITHIN_COMMANDS, Lesson, Run, SessionLessons
 
 CHUNK = 100
-"""Versions whose texts are held at once."""
+"""How many versions have their texts in memory at once."""
 
 _TAKEN_IN = ("session", "toolcall", "task")
 
@@ -151,7 +151,7 @@ class _Call:
             "SELECT session, time_ms, command, said, failed FROM run WHERE session = ? ORDER BY id",
             (self._session,),
         ).fetchall()
-        # Of an output no more is kept than what it says of its command.
+        # Of an output only the complaint is kept, or its first letter: that there was one.
         found = complaint(output, failed=failed)
         said = found.line if found else output.strip()[:1]
         run = Run(self._session, self._time_ms, command, said, failed)
@@ -170,7 +170,7 @@ class _Call:
         self._db.execute(
             "DELETE FROM run WHERE session = ?1 AND id NOT IN"
             " (SELECT id FROM run WHERE session = ?1 ORDER BY id DESC LIMIT ?2)",
-            (self._session, CLOSELY),
+            (self._session, WITHIN_COMMANDS),
         )
 
     def _work(self, output: str, *, failed: bool) -> None:
@@ -189,7 +189,7 @@ class _Call:
                 "DELETE FROM done WHERE session = ? AND kind = 'tests' AND what = ?",
                 (self._session, _encodable(run)),
             )
-        if done is not None and done.kind != "task":  # tasks tell of themselves
+        if done is not None and done.kind != "task":  # `_take_task` has those, with their titles
             self._db.execute(_ADD_DONE, (*_done_row(done), None))
 
 

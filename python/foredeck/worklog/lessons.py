@@ -1,4 +1,4 @@
-"""Where a command failed because of its form and worked soon after in another: which form that was.
+"""In which form a command worked soon after it had failed in another.
 
 A *lesson* is a pair of acts of one session: one that a program complained about, and a later one
 by which the same was done. A command that meets the same complaint again is answered with it.
@@ -14,9 +14,9 @@ from foredeck.commands.shell import ShellStep, steps
 from foredeck.search.secrets import mask_secrets
 from foredeck.worklog.complaints import Complaint, complaint, was_run
 
-CLOSELY = 8
-"""Commands within which the form that works must follow the one that failed."""
-CLOSELY_MS = 15 * 60 * 1000
+WITHIN_COMMANDS = 8
+"""The form that works must follow the one that failed within so many commands, and so soon."""
+WITHIN_MS = 15 * 60 * 1000
 ALIKE = 0.5
 """Share of their terms that two calls must have in common to be the same act."""
 MAX_OPEN = 20
@@ -30,20 +30,23 @@ _SILENT = frozenset(
     {"echo", "pwd", "export", "set", "true", "false", "sleep", "source", "printf", "exit", ".", ":"}
     | {"for", "do", "done", "if", "then", "else", "fi", "while", "{", "}", "test", "[", "[["}
 )
+"""Steps that do nothing of which there could be another form."""
 _HEX = re.compile(r"\b[0-9a-f]{7,40}\b")
 _DIGITS = re.compile(r"\d+")
 _PARTS = re.compile(r"[/=?&,]+")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _HELP = re.compile(r"(?:^|\s)(?:--help|-h|help|--version)(?:\s|$)")
-"""What tells how to call a program is no form that works."""
-_PROVIDED_FOR = re.compile(r"2>\s*/dev/null|&>\s*/dev/null|\|\|")
-"""A command that reckons with its failure, and may have hidden it."""
+"""A call that only explains how to call the program: not a form that works."""
+_EXPECTS_FAILURE = re.compile(r"2>\s*/dev/null|&>\s*/dev/null|\|\|")
+"""A command that expects to fail, and may have hidden that it did."""
 _SAME_OBJECTS = frozenset({"remote", "shell"})
-"""Kinds of complaints after which the same act names the same things, no more and no fewer."""
+"""Kinds of complaints that are cured without naming other things: the form that works names the
+same, no more and no fewer."""
 _KEPT_OBJECTS = frozenset({"program", "selection", "permission"})
-"""Those after which it may name more."""
+"""Kinds after which it may name more, but must still name those."""
 _ALIKE_BY_KIND = {"path": 0.75}
-"""Where a path is wrong, only much the same call is cured by the same other path."""
+"""Where a path was wrong, calls must be more alike than that: only nearly the same call is cured
+by the same other path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,8 @@ def alike(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def _is_close(failure: _Failure, run: Run) -> bool:
-    return failure.age <= CLOSELY and abs(run.time_ms - failure.run.time_ms) <= CLOSELY_MS
+    is_near = failure.age <= WITHIN_COMMANDS
+    return is_near and abs(run.time_ms - failure.run.time_ms) <= WITHIN_MS
 
 
 def _lesson(failure: _Failure, run: Run, made: Sequence[Act]) -> Lesson | None:
@@ -209,11 +213,12 @@ def _is_cure(said: Complaint, wrong: Act, right: Act) -> bool:
     """Whether one call may be what another should have been."""
     if right.program != wrong.program:
         return False
-    if _HELP.search(right.text) or _PROVIDED_FOR.search(right.text):
+    if _HELP.search(right.text) or _EXPECTS_FAILURE.search(right.text):
         return False
     lost, added = _objects(wrong, said) - right.terms, _objects(right, said) - wrong.terms
     if said.kind == "path" and _names_place(wrong) and not _names_place(right):
-        return False  # it worked on what happened to be there
+        # It did not find the place either: it worked on what happened to be in its folder.
+        return False
     if said.kind in _SAME_OBJECTS:
         return not lost and not added
     return said.kind not in _KEPT_OBJECTS or not lost
@@ -234,8 +239,8 @@ def _objects(act: Act, said: Complaint) -> frozenset[str]:
 
 def blamed(said: Complaint, made: Sequence[Act]) -> list[Act]:
     """The acts that a complaint may be about: those whose program it names, else all that do not
-    reckon with failing."""
-    made = [act for act in made if not _PROVIDED_FOR.search(act.text)]
+    expect to fail."""
+    made = [act for act in made if not _EXPECTS_FAILURE.search(act.text)]
     named = [
         act
         for act in made

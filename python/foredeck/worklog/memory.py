@@ -1,4 +1,4 @@
-"""What an open session knows of its project's work, and what its own branch adds to it."""
+"""What an open session knows of its project's earlier work, and what its own branch adds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BranchLessons:
     """What the commands of one branch teach, taken in their order.
 
     earlier  lessons of the project's other sessions
-    names    what tells the commands that were taken from others, in their order
+    names    of the commands that were taken in, in their order: another branch has others
     """
 
     earlier: Sequence[Lesson] = ()
@@ -31,8 +31,8 @@ class BranchLessons:
     _learning: SessionLessons = field(default_factory=SessionLessons)
 
     def follow(self, commands: Iterable[tuple[str, Run]]) -> None:
-        """Take in the commands of a branch, each with its name: those that are new, or all of
-        them where it is another branch."""
+        """Take in the commands of a branch, all of them, each with its name. Where they go on from
+        those that are known only the new ones are read, else everything is begun again."""
         given = list(commands)
         if [name for name, _run in given[: len(self.names)]] != self.names:
             self.names, self.own, self._learning = [], [], SessionLessons()

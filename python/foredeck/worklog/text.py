@@ -64,7 +64,7 @@ class WorkLog:
             told = replace(thing, files=()) if thing.kind == "tests" else thing
             line = f"{day(thing.time_ms, self.done[-1].time_ms)}: {describe(told, self.cwd)}"
             room -= len(line) + 1
-            if room < -1:  # the last line has no line break
+            if room < -1:  # one less than nothing: no line break follows the last line
                 break
             lines.append(line)
         return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CHARS_PER_TOKEN = 4
-"""By which its limits are kept: no byte may depend on what a provider has counted so far."""
+"""Fixed, and not measured: no byte may depend on what a provider has counted so far."""
 
 WINDOW_SHARE = 0.02
 """Of the model's window, at most."""
@@ -16,7 +16,7 @@ GROWTH = 2
 
 @dataclass(frozen=True, slots=True)
 class HeadBudget:
-    """What the user allows, in tokens. No `first` ones: there is no head."""
+    """What the user allows, in tokens. Where `first` is 0 there is no head."""
 
     first: int = 200
     most: int = 1200
@@ -27,7 +27,7 @@ class HeadBudget:
 
     @property
     def least(self) -> int:
-        """The length that needs no leave."""
+        """The length that it may have whether or not the session can pay for more."""
         return min(self.first, self.most)
 
 

@@ -12,17 +12,17 @@ from foredeck.context.quoting import inside_ours
 log = logging.getLogger(__name__)
 
 LEAST_CHARS = 60
-"""A section that would get fewer is left out: not one line of use fits into them."""
+"""A section that would get fewer is left out: no useful line is that short."""
 
 
 def compose(sections: Sequence[HeadSection], limit: int) -> str:
     """The head, at most `limit` characters; empty where no section has anything to say.
 
-    Sections stand in the order given, the stablest first. A long one leaves the others their share:
-    what fits into an equal part of the budget stands in full, and the rest is for the others.
+    Sections stand in the order given. One that fits into an equal share of the budget stands in
+    full; what it leaves is divided among the longer ones, each of which is cut to its share.
     """
     room = limit - len(head_opening())
-    # Asked with everything first: only then is it known who needs less than an equal share.
+    # Each is asked for its full text first: only that tells which need less than an equal share.
     wanted = {n: text for n, section in enumerate(sections) if (text := _text(section, room))}
     smallest_first = sorted(wanted, key=lambda n: (len(wanted[n]), n))
     texts: dict[int, str] = {}
@@ -49,6 +49,6 @@ def _text(section: HeadSection, limit: int) -> str:
         # The call goes out, whatever becomes of one section.
         log.exception("the section %r of the head failed", section.name)
         return ""
-    # A space more than allowed comes from quoting; a section that writes more than it may is cut,
+    # Quoting may have added to what the section kept within its limit. It is cut all the same,
     # since the budget is what the user was promised.
     return f"{line}{text[:room].rstrip()}\n" if text else ""

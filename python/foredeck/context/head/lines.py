@@ -1,4 +1,4 @@
-"""The lines of the head that are the same for every section, and those of the pool's."""
+"""The lines of the head: those around every section, and those in the list of project files."""
 
 from __future__ import annotations
 

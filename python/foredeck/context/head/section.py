@@ -8,8 +8,8 @@ from typing import Protocol
 class HeadSection(Protocol):
     """One part of the head: the project's rules, its notes, the task at work.
 
-    It is asked at the first call of a session, and again only where everything is rewritten anyway.
-    What changes in between stands in the result of the tool that changed it.
+    It is asked at the first call of a session, and again only when the whole prompt is rewritten
+    anyway. What changes in between is said in the result of the tool that changed it.
     """
 
     @property
