@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +127,29 @@ def test_reindex_makes_a_damaged_index_again(
     (layer,) = json.loads(capsys.readouterr().out)["layers"]
     assert (layer["layer"], layer["file"]) == ("search", str(file))
     assert found(capsys, home, "marzipan") == before
+
+
+def test_vacuum_brings_the_index_together_and_keeps_what_it_finds(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with searched(home) as stored:
+        talk = Talk(stored.store, "third-session")
+        for number in range(30):  # each a piece of its own
+            talk.say(user=f"marzipan number {number}, in the drawer of cabinet {number * 7}")
+            stored.found("cabinet")
+    (index,) = (home / "layers").glob("search-*.sqlite")
+    assert _pieces(index) > 1
+    before = found(capsys, home, "marzipan", "--explain")
+    capsys.readouterr()
+    assert main(["vacuum", "--home", str(home), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["layers"]
+    assert told["file"] == str(index)
+    assert told["bytes_after"] <= told["bytes_before"]
+    assert _pieces(index) == 1
+    assert found(capsys, home, "marzipan", "--explain") == before
+
+
+def _pieces(index: Path) -> int:
+    """In how many pieces the full-text index lies."""
+    with closing(sqlite3.connect(index)) as db:
+        return int(db.execute("SELECT count(DISTINCT segid) FROM content_idx").fetchone()[0])

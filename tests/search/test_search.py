@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foredeck.model.messages import store_message
+from foredeck.model.records import TurnDocument
+from foredeck.store.protocol import Batch
 from search.sessions import DAY_MS, START_MS, Searched, Talk, searched
 
 
@@ -189,3 +192,15 @@ def test_a_call_of_a_history_is_as_old_as_its_message(stored: Searched) -> None:
     call = Talk(stored.store, "one").run("bash", "gecko", asked_ms=START_MS)
     hit = stored.find("gecko").hits[0]
     assert (hit.entry.document, hit.entry.time_ms) == (call, START_MS)
+
+
+def test_a_text_that_comes_after_its_turn_is_found_then(stored: Searched) -> None:
+    blobs: dict[str, bytes] = {}
+    asked = store_message({"role": "user", "content": "a late walrus"}, blobs)
+    talk = Talk(stored.store, "one")
+    turn = TurnDocument(id="turn:one:late", session="one", user=asked, user_turn=1)
+    stored.store.commit(Batch(puts=[turn.seal()]))
+    assert stored.found("walrus") == []
+    stored.store.commit(Batch(blobs=blobs))
+    talk.say(user="something else")
+    assert stored.found("walrus") == ["turn:one:late"]

@@ -88,6 +88,8 @@ def _told(plan: Forgetting, what: str) -> str:
 
 
 def _vacuum(args: Namespace) -> int:
+    from foredeck.derived.file import compact, layer_file
+    from foredeck.derived.registry import LAYERS
     from foredeck.store.opening import store_file
     from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -96,11 +98,15 @@ def _vacuum(args: Namespace) -> int:
         pass
     file = store_file(config)
     with closing(open_sqlite(file)) as store:
-        before, after = store.vacuum()
+        layers = [layer_file(config.home, name, store.lineage().id) for name in LAYERS]
+        done = [(file, *store.vacuum())]
+    done += [(path, *compact(path)) for path in layers if path.exists()]
+    told = [{"file": str(f), "bytes_before": b, "bytes_after": a} for f, b, a in done]
     if args.json:
-        print_json({"file": str(file), "bytes_before": before, "bytes_after": after})
+        print_json({**told[0], "layers": told[1:]})
     else:
-        print(f"{file}: {short_count(before)}B, now {short_count(after)}B.")
+        for path, before, after in done:
+            print(f"{path}: {short_count(before)}B, now {short_count(after)}B.")
     return 0
 
 
@@ -138,7 +144,9 @@ COMMANDS = {
         description=(
             "Give the space of what was erased back to the disk. Takes as long as copying the\n"
             "store's file, and needs as much free space; no Pi with foredeck may be at work. With\n"
-            "XTDB it is the local copy that shrinks; XTDB compacts its own files by itself."
+            "XTDB it is the local copy that shrinks; XTDB compacts its own files by itself.\n"
+            "The index of `foredeck search` is brought together in one piece as well, in which\n"
+            "searching is fastest, and what is derived from the store gives its space back too."
         ),
         example="foredeck vacuum",
         configure=_configure_vacuum,

@@ -9,7 +9,7 @@ from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import counted, print_json, short_count
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.registry import LAYERS
 
 
@@ -20,6 +20,9 @@ def _run(args: Namespace) -> int:
     home = resolve_config(args).config.home
     made: list[dict[str, Any]] = []
     with opened_store(args) as store:
+        with Progress("fetching, page") as progress:
+            if not store.fetch_all(progress.advance):
+                warn_of_others()
         for name in [args.layer] if args.layer else LAYERS:
             with (
                 Follower(store, load_layer(name), home) as follower,

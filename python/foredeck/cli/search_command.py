@@ -12,7 +12,7 @@ from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import coloured, counted, print_json, when
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import NotFound, opened_store, warn_of_others
 from foredeck.errors import ForedeckError
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def _run(args: Namespace) -> int:
     layer = load_layer("search")
     with opened_store(args) as store, Follower(store, layer, config.home) as follower:
         with Progress("indexing, batch") as progress:
+            if not store.fetch_all(progress.advance):
+                warn_of_others()
             follower.catch_up(progress.advance)
         with reported(follower.path):
             index = SearchIndex(follower.db)

@@ -66,3 +66,11 @@ def _opened(config: Config) -> Iterator[LocalStore]:
 
 def _print_notice(level: str, text: str) -> None:
     print(f"foredeck: {level}: {text}", file=sys.stderr)
+
+
+def warn_of_others() -> None:
+    """Say that a question is answered without what only the database has."""
+    print(
+        "foredeck: XTDB does not answer: what other machines have written since is left out",
+        file=sys.stderr,
+    )

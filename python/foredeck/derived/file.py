@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from foredeck.errors import StoreUnavailable
@@ -14,6 +14,9 @@ FOLDER = "layers"
 PATIENCE_S = 60.0
 """How long a writer waits for another one, which writes a batch at a time."""
 
+_FULL_TEXT = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%USING fts5%'"
+)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -69,6 +72,27 @@ def discard(path: Path) -> None:
     """Remove the file and its log."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def compact(path: Path) -> tuple[int, int]:
+    """Merge the full-text indexes of the file, each into one piece, and give its free space back
+    to the disk; its size in bytes before and after. Raises `StoreUnavailable`, also where another
+    process keeps writing to it."""
+    with closing(open_layer_file(path)) as db, reported(path):
+        before = _size(db)
+        for (name,) in db.execute(_FULL_TEXT).fetchall():
+            db.execute(f"""INSERT INTO "{name}" ("{name}") VALUES ('optimize')""")
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return before, _size(db)
+
+
+def _size(db: sqlite3.Connection) -> int:
+    return int(
+        db.execute(
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        ).fetchone()[0]
+    )
 
 
 def drop_tables(db: sqlite3.Connection) -> None:

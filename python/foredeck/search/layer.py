@@ -11,10 +11,13 @@ from foredeck.search.schema import VERSION, create_tables
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
-from foredeck.store.protocol import Change, Head, LocalStore
+from foredeck.store.protocol import Change, Head, LocalStore, Token
 
 CHUNK = 100
 """Versions whose texts are held at once."""
+
+_TRIED_AGAIN = 1000
+"""How many versions without their texts are tried again with each batch."""
 
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
@@ -35,13 +38,14 @@ class SearchLayer:
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
         writer = SearchWriter(db, self._vocabulary)
-        wanted = [change for change in changes if change.type in _TAKEN_IN]
+        wanted = _take_absent(db)
+        wanted += [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
             heads = _versions(store, wanted[first : first + CHUNK])
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
             for head in heads:  # one after the other: numbers must not depend on the chunks
                 _place(writer, head)
-                writer.add(_texts(head, fetched))
+                writer.add(_texts(db, head, fetched))
         writer.finish()
 
 
@@ -58,13 +62,29 @@ def _versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
     return found
 
 
-def _texts(head: Head, fetched: Fetched) -> list[SearchedText]:
+def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[SearchedText]:
+    # One version that cannot be read must not keep all others from being found.
     try:
         return texts_of(head, fetched)
-    except (Missing, LookupError, TypeError, ValueError):
-        # Erased, still in another machine's database, or no message that anybody can read: one
-        # such version must not keep all others from being found.
-        return []
+    except Missing:  # erased, or still in another machine's database, which is away
+        id = head.id.encode("utf-8", "surrogatepass")
+        db.execute("INSERT INTO absent VALUES (?, ?, ?)", (id, head.token, head.type))
+    except (LookupError, TypeError, ValueError):  # no message that anybody can read
+        pass
+    return []
+
+
+def _take_absent(db: sqlite3.Connection) -> list[Change]:
+    """The versions that have waited longest for their texts, which no longer do."""
+    rows = db.execute(
+        "DELETE FROM absent WHERE rowid IN (SELECT rowid FROM absent ORDER BY rowid LIMIT ?)"
+        " RETURNING document, token, type",
+        (_TRIED_AGAIN,),
+    ).fetchall()
+    return [
+        Change(Token(token), 0, id.decode("utf-8", "surrogatepass"), type)
+        for id, token, type in rows
+    ]
 
 
 def _place(writer: SearchWriter, head: Head) -> None:

@@ -3,14 +3,15 @@
 `entry` has one row per text; `content` is the FTS5 index over it, which holds no text itself:
 passages are read from the store. Names that many rows share (sessions, paths, roles) stand once,
 in `name`. `identifier` holds distinct identifiers and paths, each in a trigram index, so that a
-piece of one finds it.
+piece of one finds it. `absent` names versions whose texts were in another machine's database when
+they were taken in; they are tried again.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-VERSION = 5
+VERSION = 6
 
 _STATEMENTS = (
     "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
@@ -31,6 +32,7 @@ _STATEMENTS = (
     "CREATE TABLE folder (session INTEGER PRIMARY KEY, cwd TEXT NOT NULL)",
     """CREATE TABLE met (document TEXT NOT NULL, session INTEGER NOT NULL,
         PRIMARY KEY (document, session)) WITHOUT ROWID""",
+    "CREATE TABLE absent (document BLOB NOT NULL, token TEXT NOT NULL, type TEXT NOT NULL)",
     # Larger pieces are written at once, so that fewer have to be merged later.
     "INSERT INTO content (content, rank) VALUES ('hashsize', 16777216)",
 )

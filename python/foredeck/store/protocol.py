@@ -194,6 +194,11 @@ class LocalStore(Store, Protocol):
         again. Raises `StoreUnavailable` where some are only in XTDB, which is away.
         """
 
+    def fetch_all(self, advance: Advance = lambda: None) -> bool:
+        """Bring here what only a database has, so that `changes_since` lists it; whether nothing
+        is left there, as far as can be told. Waits for the database, if that answers: not for
+        what a model call waits for. `advance` is called again and again, and may end it."""
+
     @property
     def is_shared(self) -> bool:
         """Whether other machines write to the same database."""

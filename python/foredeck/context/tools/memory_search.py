@@ -62,7 +62,7 @@ class MemorySearch:
         self._session.take_up_newest()
         try:
             with Follower(self._store, load_layer("search"), self._home) as follower:
-                is_current = _catch_up(follower)
+                is_current = _catch_up(self._store, follower)
                 with reported(follower.path):
                     text = self._answer(asked, SearchIndex(follower.db), leave_out_shown)
         except ToolError:
@@ -139,8 +139,8 @@ class MemorySearch:
         return hit.object
 
 
-def _catch_up(follower: Follower) -> bool:
-    """Take in what is new; whether that was all of it."""
+def _catch_up(store: LocalStore, follower: Follower) -> bool:
+    """Take in what is new, here and on other machines; whether that was all of it."""
     until = monotonic() + PATIENCE_S
 
     def look_at_the_clock() -> None:
@@ -148,10 +148,11 @@ def _catch_up(follower: Follower) -> bool:
             raise _OutOfTime
 
     try:
+        has_all = store.fetch_all(look_at_the_clock)
         follower.catch_up(look_at_the_clock)
     except _OutOfTime:
         return False
-    return True
+    return has_all
 
 
 class _InView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
@@ -56,9 +56,20 @@ class Fetcher:
         some may have come.
         """
 
+        return self._bring(lambda: self._missing.of_documents(ids), known or {})
+
+    def fetch_whole(self, tokens: Sequence[str]) -> bool:
+        """Bring all that is missing of these transactions, and of each all at once: a layer would
+        have to begin again for what is added to one later. Whether it is here now."""
+        return self._bring(lambda: self._missing.of_tokens(tokens), {})
+
+    def _bring(
+        self,
+        missing: Callable[[], Mapping[str, Collection[Token]]],
+        known: Mapping[str, StoredVersion],
+    ) -> bool:
         def bring(remote: XtdbStore) -> bool:
-            wanted = self._missing.of_documents(ids)
-            found = _by_transaction(remote.versions(wanted, known or {}))
+            found = _by_transaction(remote.versions(missing(), known))
             for start in range(0, len(found), _AT_ONCE):
                 self._for_incoming().commit_all(found[start : start + _AT_ONCE])
             return True

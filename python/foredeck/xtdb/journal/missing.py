@@ -12,6 +12,7 @@ from foredeck.store.sqlite.schema import POSITION_BITS
 from foredeck.xtdb.journal.file import JournalFile
 
 _PAGE = 500
+_TRANSACTIONS = 200
 _HELD = f"""
 SELECT 1 FROM document d JOIN version v ON v.document = d.number
 JOIN tx t ON t.seq = v.number >> {POSITION_BITS} WHERE d.id = ? AND t.token = ?"""
@@ -128,12 +129,33 @@ class MissingVersions:
                     found.setdefault(codec.id_text(id), set()).add(Token(token))
         return found
 
+    def of_tokens(self, tokens: Sequence[str]) -> dict[str, set[Token]]:
+        """Which versions are missing that these transactions brought, by document."""
+        found: dict[str, set[Token]] = {}
+        with self._file.translated():
+            select = "SELECT id, token FROM missing"
+            for id, token in select_in(self._file.db, select, "token", list(tokens)):
+                found.setdefault(codec.id_text(id), set()).add(Token(token))
+        return found
+
     def of_transactions(self, tokens: Sequence[Token]) -> list[str]:
         """Documents of which a version is missing that one of these transactions brought."""
         with self._file.translated():
             select = "SELECT DISTINCT id FROM missing"
             rows = select_in(self._file.db, select, "token", list(tokens))
             return [codec.id_text(id) for (id,) in rows]
+
+    def pages_of_transactions(self) -> Iterator[list[str]]:
+        """All transactions of which a version is missing, a page at a time; those of one machine
+        in the order in which it made them."""
+        with self._file.translated():
+            # Tokens end in a number: of one machine's the longer is the later.
+            rows = self._file.db.execute(
+                "SELECT DISTINCT token FROM missing ORDER BY length(token), token"
+            )
+            tokens = [token for (token,) in rows]
+        for first in range(0, len(tokens), _TRANSACTIONS):
+            yield tokens[first : first + _TRANSACTIONS]
 
     def pages_of_ids(self) -> Iterator[list[str]]:
         """All documents of which a version is missing, a page at a time."""

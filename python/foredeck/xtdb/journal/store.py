@@ -258,6 +258,15 @@ class JournaledStore:
             advance()
         return self._copy.needed(digests, gone, advance, self.blobs)
 
+    def fetch_all(self, advance: Advance = lambda: None) -> bool:
+        """See `LocalStore.fetch_all`."""
+        self._settle()
+        for tokens in self._missing.pages_of_transactions():
+            if not self._fetcher.fetch_whole(tokens):
+                return False
+            advance()
+        return not self._worker.away
+
     def lineage(self) -> Lineage:
         """See `LocalStore.lineage`, of the local copy."""
         return self._copy.lineage()
