@@ -13,7 +13,7 @@ from context.driver import Host
 from context.messages import assistant, calls, result
 from context.scenes import ask, finish
 from context.sent import Sent, message_text
-from foredeck.worklog.done import DoneThing
+from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.text import WorkLog, describe
 
 DAY_MS = 86_400_000
@@ -73,15 +73,15 @@ def test_nothing_of_other_projects(new_host: NewHost) -> None:
 
 def test_its_lines(snapshot: SnapshotAssertion) -> None:
     done = [
-        DoneThing("commit", "Old", "", (), "s", START_MS - 400 * DAY_MS),
-        DoneThing("tests", "npm test", "3 passed", (), "s", START_MS),
-        DoneThing("tests", "npm test", "4 passed", ("/repo/a.ts",), "s", START_MS + DAY_MS),
-        DoneThing("tests", "tsc", "0 errors", (), "s", START_MS + DAY_MS),
-        DoneThing("tests", "make t", "1 passed", (), "s", START_MS + DAY_MS),
-        DoneThing(
+        FinishedWork("commit", "Old", "", (), "s", START_MS - 400 * DAY_MS),
+        FinishedWork("tests", "npm test", "3 passed", (), "s", START_MS),
+        FinishedWork("tests", "npm test", "4 passed", ("/repo/a.ts",), "s", START_MS + DAY_MS),
+        FinishedWork("tests", "tsc", "0 errors", (), "s", START_MS + DAY_MS),
+        FinishedWork("tests", "make t", "1 passed", (), "s", START_MS + DAY_MS),
+        FinishedWork(
             "commit", 'Say "b"', "", ("/repo/a.ts", "/x/b.ts", "c.ts"), "s", START_MS + 2 * DAY_MS
         ),
-        DoneThing("task", "Write it", "", (), "s", START_MS + 2 * DAY_MS),
+        FinishedWork("task", "Write it", "", (), "s", START_MS + 2 * DAY_MS),
     ]
 
     assert WorkLog(done, "/repo").text(1000).split("\n") == snapshot
@@ -89,7 +89,7 @@ def test_its_lines(snapshot: SnapshotAssertion) -> None:
 
 
 def test_it_keeps_its_limit() -> None:
-    done = [DoneThing("commit", f"Number {n}", "", (), "s", START_MS + n) for n in range(9)]
+    done = [FinishedWork("commit", f"Number {n}", "", (), "s", START_MS + n) for n in range(9)]
 
     for limit in range(0, 300, 7):
         text = WorkLog(done, "/repo").text(limit)

@@ -14,7 +14,7 @@ from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
-from foredeck.worklog.done import DoneThing, SessionWork
+from foredeck.worklog.done import FinishedWork, SessionWork
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons
 from foredeck.worklog.reading import done_by, folders, lessons_of
 from search.sessions import START_MS, TEST, Searched, Talk, searched
@@ -35,7 +35,7 @@ def stored(tmp_path: Path) -> Iterator[Searched]:
         yield made
 
 
-def layer_of(stored: Searched, *sessions: str) -> tuple[list[Lesson], list[DoneThing]]:
+def layer_of(stored: Searched, *sessions: str) -> tuple[list[Lesson], list[FinishedWork]]:
     """What the layer has of sessions, brought up to date."""
     with Follower(stored.store, load_layer("worklog"), stored.home) as follower:
         follower.catch_up()
@@ -43,11 +43,11 @@ def layer_of(stored: Searched, *sessions: str) -> tuple[list[Lesson], list[DoneT
         return lessons_of(follower.db, sessions), done_by(follower.db, sessions)
 
 
-def straight(session: str, picks: Sequence[int]) -> tuple[list[Lesson], list[DoneThing]]:
+def straight(session: str, picks: Sequence[int]) -> tuple[list[Lesson], list[FinishedWork]]:
     """The same without a layer."""
     learning, work = SessionLessons(), SessionWork(session)
     lessons: list[Lesson] = []
-    done: list[DoneThing] = []
+    done: list[FinishedWork] = []
     for number, pick in enumerate(picks):
         tool, arguments, output, failed = CALLS[pick]
         time_ms = START_MS + number * 1000

@@ -22,8 +22,8 @@ CONTEXT_LINES = 2
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that the session's tools have changed: what it was before the first change, against
-    what it was after the last. Changes of others in between are in the difference, too."""
+    """A file that the session's tools have changed. `diff` is between what it was before their
+    first change and after their last, so it also has what others changed in between."""
 
     path: str
     handle: str

@@ -24,10 +24,8 @@ from foredeck.notes.sections import anchors_of
 from foredeck.sources.pointing import pointer_label
 
 OBJECTS = frozenset(
-    (
-        *("file", "toolcall", "user", "pointer", "chat", "task"),
-        *("compaction", "system_prompt", "session"),
-    )
+    {"file", "toolcall", "user", "pointer", "chat", "task", "compaction"}
+    | {"system_prompt", "session"}
 )
 """Types that are nodes of the graph."""
 

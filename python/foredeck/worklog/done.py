@@ -44,7 +44,7 @@ _NOT_PASSED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class DoneThing:
+class FinishedWork:
     """A piece of work that was finished.
 
     kind   `commit`, `tests` or `task`
@@ -71,7 +71,7 @@ class SessionWork:
 
     def take(
         self, tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool, time_ms: int
-    ) -> DoneThing | None:
+    ) -> FinishedWork | None:
         """What a tool call finished, if anything."""
         if failed or not was_run(output):
             return None
@@ -80,15 +80,15 @@ class SessionWork:
             return None
         if tool == _TASKS:
             closed = _CLOSED.match(output)
-            return closed and DoneThing("task", closed[2], closed[1], (), self.session, time_ms)
+            return closed and FinishedWork("task", closed[2], closed[1], (), self.session, time_ms)
         command = command_of(tool, arguments)
         if command is None:
             return None
         if (subject := _commit_of(command, output)) is not None:
             files, self.edited = tuple(self.edited), []
-            return DoneThing("commit", subject, "", files, self.session, time_ms)
+            return FinishedWork("commit", subject, "", files, self.session, time_ms)
         if (passed := _passed(output)) is not None and (run := _last_act(command)):
-            return DoneThing("tests", run, passed, tuple(self.edited), self.session, time_ms)
+            return FinishedWork("tests", run, passed, tuple(self.edited), self.session, time_ms)
         return None
 
     def _edit(self, path: str | None) -> None:
@@ -99,7 +99,7 @@ class SessionWork:
 
 
 def failed_run(tool: str, arguments: Mapping[str, Any]) -> str | None:
-    """The command that a failing call ran, as `DoneThing.what` of a passing run names it: that
+    """The command that a failing call ran, as `FinishedWork.what` of a passing run names it: that
     run's tests pass no longer."""
     command = command_of(tool, arguments)
     return None if command is None else _last_act(command) or None
@@ -136,8 +136,8 @@ def _cut(text: str, chars: int) -> str:
     return line if len(line) <= chars else f"{line[: chars - 1]}…"
 
 
-def newest(things: Sequence[DoneThing]) -> list[DoneThing]:
-    """The things in their order, without those that a later one repeats: of all runs of a command,
-    and of commits with one subject, the last stays."""
-    last = {(thing.kind, thing.what): thing for thing in things}
-    return [thing for thing in things if last[thing.kind, thing.what] is thing]
+def newest(finished: Sequence[FinishedWork]) -> list[FinishedWork]:
+    """The same in its order, without what later work repeats: of all runs of one command, and of
+    all commits with one subject, the last stays."""
+    last = {(each.kind, each.what): each for each in finished}
+    return [each for each in finished if last[each.kind, each.what] is each]

@@ -17,7 +17,7 @@ from foredeck.model.messages import unpack
 from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.complaints import complaint, was_run
-from foredeck.worklog.done import DoneThing, SessionWork, failed_run
+from foredeck.worklog.done import FinishedWork, SessionWork, failed_run
 from foredeck.worklog.lessons import WITHIN_COMMANDS, Lesson, Run, SessionLessons
 
 CHUNK = 100
@@ -117,7 +117,7 @@ def _take_task(db: sqlite3.Connection, head: Head) -> None:
     if fields.get("status") == "closed" and fields.get("close_reason") == "completed":
         time_ms = fields.get("closed_ms") or head.time_ms
         title, session = str(fields.get("title") or ""), str(fields.get("session") or "")
-        done = DoneThing("task", " ".join(title.split()), head.id, (), session, time_ms)
+        done = FinishedWork("task", " ".join(title.split()), head.id, (), session, time_ms)
         # People close tasks, too, in no session at all: a task knows its project.
         db.execute(_ADD_DONE, (*_done_row(done), fields.get("project")))
 
@@ -206,7 +206,7 @@ def _lesson_row(lesson: Lesson) -> tuple[object, ...]:
     )
 
 
-def _done_row(done: DoneThing) -> tuple[object, ...]:
+def _done_row(done: FinishedWork) -> tuple[object, ...]:
     return (
         done.session,
         done.time_ms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.worklog.done import DoneThing
+from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons, worked_as
 
 
@@ -14,7 +14,7 @@ class EarlierWork:
     """What the project's other sessions did and learned, as the layer had it at the opening."""
 
     lessons: Sequence[Lesson] = ()
-    done: Sequence[DoneThing] = ()
+    done: Sequence[FinishedWork] = ()
 
 
 @dataclass(slots=True)

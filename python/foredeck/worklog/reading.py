@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from foredeck.worklog.done import DoneThing
+from foredeck.worklog.done import FinishedWork
 from foredeck.worklog.lessons import Lesson
 
 MOST_LESSONS = 500
@@ -40,7 +40,7 @@ def lessons_of(db: sqlite3.Connection, sessions: Sequence[str]) -> list[Lesson]:
 
 def done_by(
     db: sqlite3.Connection, sessions: Sequence[str], project: str | None = None, but: str = ""
-) -> list[DoneThing]:
+) -> list[FinishedWork]:
     """What these sessions finished last, the oldest of it first; and what was finished in a
     project (by its id) by anybody but the session `but`."""
     rows = db.execute(
@@ -51,6 +51,6 @@ def done_by(
         (json.dumps(list(sessions)), project, but, MOST_DONE),
     ).fetchall()
     return [
-        DoneThing(kind, what, how, tuple(json.loads(files)), session, time_ms)
+        FinishedWork(kind, what, how, tuple(json.loads(files)), session, time_ms)
         for kind, what, how, files, session, time_ms in reversed(rows)
     ]

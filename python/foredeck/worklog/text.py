@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 
 from foredeck.search.secrets import mask_secrets
 from foredeck.worklog.days import day
-from foredeck.worklog.done import DoneThing, newest
+from foredeck.worklog.done import FinishedWork, newest
 
 MOST_LINES = 4
 MOST_TESTS = 2
 MOST_FILES = 2
 
 
-def describe(thing: DoneThing, cwd: str = "") -> str:
+def describe(work: FinishedWork, cwd: str = "") -> str:
     """What was finished, in a few words: `committed "Add a parser" (src/parser.py)`."""
-    what = mask_secrets(thing.what)
-    match thing.kind:
+    what = mask_secrets(work.what)
+    match work.kind:
         case "commit":
-            return f"committed {json.dumps(what, ensure_ascii=False)}{_files(thing.files, cwd)}"
+            return f"committed {json.dumps(what, ensure_ascii=False)}{_files(work.files, cwd)}"
         case "task":
             return f"closed the task {json.dumps(what, ensure_ascii=False)}"
-    return f"{what}: {thing.how}{_files(thing.files, cwd)}"
+    return f"{what}: {work.how}{_files(work.files, cwd)}"
 
 
 def _files(files: Sequence[str], cwd: str) -> str:
@@ -51,7 +51,7 @@ class WorkLog:
     open: what the session does itself stands in its chat, and then in the summary of that.
     """
 
-    done: Sequence[DoneThing]
+    done: Sequence[FinishedWork]
     cwd: str
     name: str = "done in earlier sessions"
 
@@ -59,10 +59,10 @@ class WorkLog:
         """The newest pieces of work, a line each, the newest first: as many as fit."""
         lines: list[str] = []
         room = limit
-        for thing in _chosen(self.done):
+        for each in _chosen(self.done):
             # A commit names the files; the test run beside it was about the same ones.
-            told = replace(thing, files=()) if thing.kind == "tests" else thing
-            line = f"{day(thing.time_ms, self.done[-1].time_ms)}: {describe(told, self.cwd)}"
+            told = replace(each, files=()) if each.kind == "tests" else each
+            line = f"{day(each.time_ms, self.done[-1].time_ms)}: {describe(told, self.cwd)}"
             room -= len(line) + 1
             if room < -1:  # one less than nothing: no line break follows the last line
                 break
@@ -70,12 +70,12 @@ class WorkLog:
         return "\n".join(lines)
 
 
-def _chosen(done: Sequence[DoneThing]) -> list[DoneThing]:
+def _chosen(done: Sequence[FinishedWork]) -> list[FinishedWork]:
     """The newest pieces of work, the newest first; few test runs, which say less than commits."""
-    chosen: list[DoneThing] = []
+    chosen: list[FinishedWork] = []
     tests = 0
-    for thing in reversed(newest(done)):
-        tests += thing.kind == "tests"
-        if thing.kind != "tests" or tests <= MOST_TESTS:
-            chosen.append(thing)
+    for each in reversed(newest(done)):
+        tests += each.kind == "tests"
+        if each.kind != "tests" or tests <= MOST_TESTS:
+            chosen.append(each)
     return chosen[:MOST_LINES]

@@ -20,7 +20,7 @@ from foredeck.context.window.sections import SummaryLine, fit_sections, shortene
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.sources.toolpaths import path_argument
-from foredeck.worklog.done import DoneThing, SessionWork, failed_run, newest
+from foredeck.worklog.done import FinishedWork, SessionWork, failed_run, newest
 from foredeck.worklog.text import describe
 
 ASKED_CHARS, ANSWER_CHARS, FACT_CHARS = 400, 280, 200
@@ -204,7 +204,7 @@ def _failures(given: SummaryInput) -> Iterator[SummaryLine]:
 def _done(given: SummaryInput) -> Iterator[SummaryLine]:
     """Commits, and test runs that passed and have not failed since."""
     work = SessionWork("")
-    found: list[tuple[int, DoneThing]] = []
+    found: list[tuple[int, FinishedWork]] = []
     asked = {call.id: call for item in given.items for call in item.calls}
     for turn in given.turns:
         for item in turn.items:
@@ -214,14 +214,12 @@ def _done(given: SummaryInput) -> Iterator[SummaryLine]:
             tool, given_to = call.tool, call.arguments
             done = work.take(tool, given_to, item.text, failed=item.failed, time_ms=item.time_ms)
             broken = failed_run(tool, given_to) if item.failed else None
-            found = [
-                (n, thing) for n, thing in found if thing.kind != "tests" or thing.what != broken
-            ]
+            found = [(n, each) for n, each in found if each.kind != "tests" or each.what != broken]
             found += [] if done is None else [(turn.number, done)]
-    last = {id(thing) for thing in newest([thing for _turn, thing in found])}
-    for number, thing in found:
-        if id(thing) in last:
-            text = wording.turn_line(number, describe(thing, given.names.cwd))
+    last = {id(each) for each in newest([each for _turn, each in found])}
+    for number, each in found:
+        if id(each) in last:
+            text = wording.turn_line(number, describe(each, given.names.cwd))
             yield SummaryLine(text, number)
 
 
