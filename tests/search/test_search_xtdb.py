@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from context.driver import Host
 from context.scenes import ask, finish
+from foredeck.cli.main import main
 from foredeck.config import Config
 from foredeck.search.index import SearchIndex
 from foredeck.xtdb.journal.link import ServerLink
@@ -102,30 +105,52 @@ def test_while_the_database_is_away_what_is_here_is_found(machines: list[Machine
         assert set(Searched(two.file.parent, second).found("walrus")) == {said, own}
 
 
-def test_memory_search_finds_what_another_machine_has_done(
-    memory_node: NodeFolder, tmp_path: Path
-) -> None:
+@pytest.fixture
+def settings(memory_node: NodeFolder) -> dict[str, Any]:
+    """The configuration that selects one empty namespace, on any machine."""
     running = memory_node.running()
     assert running is not None
-    settings = {
-        "store": "xtdb",
-        "xtdb": {
-            "url": running.url,
-            "token_file": memory_node.token_file,
-            "namespace": new_namespace(),
-        },
-    }
-    with ExitStack() as opened:
-        one = Host(tmp_path / "one", session="first", **settings)
-        opened.callback(one.close)
-        ask(one, "Where does the walrus sleep?")
-        finish(one, "On the ice, says walrus.py.")
-        ask(one, "Thanks.")
-        with closing(open_copy(Config(home=tmp_path / "one", **settings))) as copy:
-            copy.start()
-            delivered(copy)
-        two = Host(tmp_path / "two", session="second", **settings)
-        opened.callback(two.close)
-        ask(two, "Find the animal.")
-        told = two.tool("c1", "memory-search", query="walrus")["content"][0]["text"]
+    xtdb = {"url": running.url, "token_file": memory_node.token_file}
+    return {"store": "xtdb", "xtdb": {**xtdb, "namespace": new_namespace()}}
+
+
+@pytest.fixture
+def talked(tmp_path: Path, settings: dict[str, Any]) -> None:
+    """A session on one machine that is over, and has arrived in XTDB."""
+    home = tmp_path / "one"
+    host = Host(home, session="first", **settings)
+    ask(host, "Where does the walrus sleep?")
+    finish(host, "On the ice, says walrus.py.")
+    ask(host, "Thanks.")
+    host.close()
+    with closing(open_copy(Config(home=home, **settings))) as copy:
+        copy.start()
+        delivered(copy)
+
+
+@pytest.mark.usefixtures("talked")
+def test_memory_search_finds_what_another_machine_has_done(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    with closing(Host(tmp_path / "two", session="second", **settings)) as host:
+        ask(host, "Find the animal.")
+        told = host.tool("c1", "memory-search", query="walrus")["content"][0]["text"]
         assert "On the ice, says walrus.py." in told
+
+
+@pytest.mark.usefixtures("talked")
+def test_the_command_finds_what_another_machine_has_done(
+    tmp_path: Path, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ["--set", "store=xtdb"]
+    for key, value in settings["xtdb"].items():
+        chosen += ["--set", f"xtdb.{key}={value}"]
+    home = tmp_path / "three"
+    home.mkdir(0o700)
+    assert main(["search", "walrus.py", "--json", "--home", str(home), *chosen]) == 0
+    hit = json.loads(capsys.readouterr().out)["hits"][0]
+    assert (hit["session"], hit["role"]) == ("first", "assistant")
+    assert hit["snippet"] == "On the ice, says walrus.py."
+    assert main(["reindex", "search", "--json", "--home", str(home), *chosen]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["layers"]
+    assert made["versions"] > 0
