@@ -101,7 +101,10 @@ def _type_text(kind: Any) -> str:
             "unset" if part is type(None) else _type_text(part) for part in get_args(kind)
         )
     if origin is tuple:
-        return "list of texts" if get_args(kind)[0] is str else "list of tables"
+        element = get_args(kind)[0]
+        if get_origin(element) is Literal:
+            return f"list of {_type_text(element)}"
+        return "list of texts" if element is str else "list of tables"
     if origin is dict:
         return "table of values"
     return _NAMES.get(kind, "table")
