@@ -3,12 +3,14 @@
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
 import { within } from "./engine/wait.ts";
-import { GoneError } from "./engine/wire.ts";
+import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
 
 const DEADLINE_MS = 10_000;
 /** Building a Python environment takes minutes on a slow connection. */
 const SETUP_MS = 12 * 60_000;
+/** A model may think for a while before its one word. */
+const MODEL_MS = 120_000;
 
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
@@ -19,6 +21,7 @@ const VERBS: Record<string, string> = {
   compact: "[--preview]: what the newest compaction left out, or what one would now",
   trace: "TEXT: at which calls the model could see a text, and where",
   rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
+  doctor: "[ask]: whether a model can be asked for foredeck, at what price; ask: asks it one word",
   off: "send everything as Pi has it, until switched on",
   on: "manage the context again",
   setup: "set the Python engine up now",
@@ -88,6 +91,9 @@ async function runCommand(args: string, shim: Shim, ask: AskEngine): Promise<str
       return "foredeck is on.";
     case "setup":
       return setUp(shim);
+    case "doctor":
+      if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
+      return ask(verb, rest);
     case "help":
       return HELP;
     default:
@@ -112,12 +118,20 @@ async function forward(
   const limits = { deadlineMs: DEADLINE_MS, signal: ctx.signal };
   try {
     await within(shim.engine.whenReady(), limits);
-    const params = { session: shim.sessionId(), name, args };
-    const result = await shim.engine.request("command", params, limits);
+    const result = await request(name, args, shim, limits);
     if (isRecord(result)) shim.tasks.take(result.tasks);
     return isRecord(result) && typeof result.text === "string" ? result.text : "";
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);
   }
+}
+
+/** Commands are answered one after the other: what may ask a model is none, or calls would wait. */
+function request(name: string, args: string, shim: Shim, limits: RequestOptions): Promise<unknown> {
+  if (name === "doctor") {
+    const patient = { ...limits, deadlineMs: MODEL_MS };
+    return shim.engine.request("doctor", { ask: args === "ask" }, patient);
+  }
+  return shim.engine.request("command", { session: shim.sessionId(), name, args }, limits);
 }

@@ -1,19 +1,18 @@
 /**
- * What the rest of the extension asks of Pi: messages to the user, the status line, and calls of the
- * user's model.
+ * What the rest of the extension asks of Pi: messages to the user, the status line, and Pi's context
+ * for the session at hand.
  *
  * Holds Pi's context object for one session and no longer: once a session is replaced, using its
  * objects throws.
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { isRecord } from "./context/messages.ts";
 import type { NoticeLevel } from "./engine/protocol.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
 
-/** Pi for one session. No method throws, except `complete`. */
+/** Pi for one session. No method throws. */
 export class Host {
   private ctx: ExtensionContext | null = null;
   private readonly notified = new Set<string>();
@@ -21,6 +20,11 @@ export class Host {
   /** Uses this context from now on. */
   attach(ctx: ExtensionContext): void {
     this.ctx = ctx;
+  }
+
+  /** What was attached last; null where no session is open. Not to be kept. */
+  context(): ExtensionContext | null {
+    return this.ctx;
   }
 
   /** The session is over. */
@@ -76,51 +80,4 @@ export class Host {
       // As above.
     }
   }
-
-  /**
-   * One call of the user's model, for the engine.
-   * @param params `{system, messages, max_tokens}`
-   * @returns `{text, usage, model}`
-   * @throws Error where there is no model, or its answer is an error
-   */
-  async complete(params: unknown, signal: AbortSignal): Promise<Record<string, unknown>> {
-    const { ctx } = this;
-    const model = ctx?.model;
-    if (!ctx || !model) throw new Error("no model is selected");
-    const { system, messages, max_tokens: maxTokens } = isRecord(params) ? params : {};
-    if (!Array.isArray(messages)) throw new Error("host/complete needs messages");
-    const now = Date.now();
-    const stream = ctx.modelRegistry.streamSimple(
-      model,
-      {
-        ...(typeof system === "string" ? { systemPrompt: system } : {}),
-        messages: messages.map((message) => ({ timestamp: now, ...message })),
-      },
-      { signal, ...(typeof maxTokens === "number" ? { maxTokens } : {}) },
-    );
-    const answer = await stream.result();
-    if (answer.stopReason === "error" || answer.stopReason === "aborted") {
-      throw new Error(answer.errorMessage ?? `the model call was ${answer.stopReason}`);
-    }
-    this.countUsage(ctx, answer);
-    const texts = answer.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-    return { text: texts.join(""), usage: answer.usage, model: answer.model };
-  }
-
-  /** Adds the call to Pi's own totals, where this version of Pi can. */
-  private countUsage(
-    ctx: ExtensionContext,
-    answer: { provider: string; model: string; usage: unknown },
-  ): void {
-    try {
-      const session = ctx.sessionManager as unknown as Partial<UsageLog>;
-      session.appendUsage?.("foredeck", answer.provider, answer.model, answer.usage);
-    } catch {
-      // Pi's totals then lack this call.
-    }
-  }
-}
-
-interface UsageLog {
-  appendUsage(kind: string, provider: string, model: string, usage: unknown): unknown;
 }

@@ -1,6 +1,7 @@
 /** One instance of the extension: what its parts share, and the life of a session. */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { Asking } from "./asking/asking.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
 import { Engine, type LocateOptions } from "./engine/engine.ts";
@@ -38,6 +39,7 @@ export class Shim {
   readonly tasks = new TaskView(this.host);
   readonly engine: Engine;
   readonly context: ContextHook;
+  private readonly asking: Asking;
   private readonly piVersion: string;
   private readonly state = stateDir();
   private session: SessionParams | null = null;
@@ -65,6 +67,11 @@ export class Shim {
       isOff: () => this.isOff(),
       safely: (what, work) => this.safely(what, work),
       log: (text) => this.log(text),
+    });
+    this.asking = new Asking({
+      context: () => this.host.context(),
+      lastPrompt: () => this.context.lastPrompt,
+      isOff: () => this.isOff(),
     });
   }
 
@@ -104,6 +111,7 @@ export class Shim {
   async end(reason: string): Promise<void> {
     const { session } = this;
     this.session = null;
+    this.asking.stop();
     if (session && this.engine.state === "ready") {
       const params = { session: session.session, reason };
       await this.engine
@@ -193,7 +201,8 @@ export class Shim {
   }
 
   private async serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
-    if (method === "host/complete") return this.host.complete(params, signal);
+    if (method === "host/complete") return this.asking.complete(params, signal);
+    if (method === "host/model") return this.asking.describe();
     throw new RpcError(ErrorCode.methodNotFound, `there is no ${method} here`);
   }
 

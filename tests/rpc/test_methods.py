@@ -17,6 +17,7 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     SessionOpenParams,
 )
+from foredeck.rpc.asking import HostModel
 from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
 from foredeck.rpc.methods import ROUTES, EngineMethods
 from foredeck.rpc.parsing import parse_params
@@ -44,9 +45,15 @@ GOOD: dict[str, dict[str, Any]] = {
     "command": {"session": "s", "name": "echo", "args": "x"},
     "session/event": {"session": "s", "kind": "tree", "anything": 1},
     "session/close": {"session": "s", "reason": "quit"},
+    "doctor": {"ask": False},
     "ping": {},
     "shutdown": {},
 }
+
+
+async def no_model(_method: str, _params: dict[str, Any], *, timeout_s: float | None) -> Any:
+    """A host that has none."""
+    return {"model": None, "reason": f"no model in {timeout_s} s"}
 
 
 @pytest.fixture
@@ -54,7 +61,7 @@ def methods(tmp_path: Path) -> EngineMethods:
     def open_engine(_params: InitializeParams) -> SmallEngine:
         return SmallEngine(Config(home=tmp_path), notify=lambda _level, _text: None)
 
-    return EngineMethods(open_engine, end=lambda _reason: None)
+    return EngineMethods(open_engine, lambda _reason: None, HostModel(no_model))
 
 
 async def call(methods: EngineMethods, name: str, params: dict[str, Any]) -> Any:
@@ -147,7 +154,8 @@ async def test_the_engine_gets_the_hosts_messages_as_they_came(tmp_path: Path) -
 
     keeps = EngineMethods(
         lambda _params: Keeps(Config(home=tmp_path), notify=lambda _level, _text: None),
-        end=lambda _reason: None,
+        lambda _reason: None,
+        HostModel(no_model),
     )
     await call(keeps, "initialize", INITIALIZE)
     await call(keeps, "session/open", GOOD["session/open"])

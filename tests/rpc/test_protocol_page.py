@@ -9,18 +9,42 @@ from typing import NotRequired, get_origin, get_type_hints
 
 import pytest
 
-from foredeck.hosts.protocol import InitializeParams, NoParams, OutcomeParams, Params
+from foredeck.hosts.asking import (
+    CompleteParams,
+    CompleteResult,
+    ModelParams,
+    ModelResult,
+    NoModel,
+    NotAsked,
+)
+from foredeck.hosts.protocol import (
+    DoctorParams,
+    InitializeParams,
+    NoParams,
+    OutcomeParams,
+    Params,
+)
 from foredeck.rpc.api import EngineApi
+from foredeck.rpc.asking import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods
 
 PAGE = Path(__file__, "../../../docs/protocol.md").resolve().read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^### `([^`]+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL))
+OF_THE_ENGINE = dict(
+    re.findall(r"^#### `([^`]+)`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+)
 
 PARAMS: dict[str, type[Params]] = {
     "initialize": InitializeParams,
     "ping": NoParams,
     "shutdown": NoParams,
+    "doctor": DoctorParams,
     **{name: route.params for name, route in ROUTES.items()},
+}
+
+ASKED: dict[str, tuple[type[Params], type[Params]]] = {
+    "host/model": (ModelParams, ModelResult),
+    "host/complete": (CompleteParams, CompleteResult),
 }
 
 ANSWERS = {
@@ -70,13 +94,32 @@ def of_model(model: type[Params]) -> Members:
 
 
 def test_the_page_names_every_method_and_no_other() -> None:
-    methods = EngineMethods(lambda _params: pytest.fail("not called"), end=lambda _reason: None)
+    methods = EngineMethods(
+        lambda _params: pytest.fail("not called"),
+        end=lambda _reason: None,
+        models=HostModel(lambda *_: pytest.fail("not called")),
+    )
     assert set(SECTIONS) == set(methods.table())
 
 
 @pytest.mark.parametrize("name", sorted(PARAMS))
 def test_the_params_of_a_method_are_those_of_its_model(name: str) -> None:
     assert first_object(SECTIONS[name]) == of_model(PARAMS[name])
+
+
+@pytest.mark.parametrize("name", sorted(ASKED))
+def test_what_the_engine_asks_is_what_its_models_say(name: str) -> None:
+    params, result = ASKED[name]
+    section = OF_THE_ENGINE[name]
+    assert first_object(section) == of_model(params)
+    answer = first_object(section[section.index("→") :])
+    assert answer == of_model(result)
+    assert set(ASKED) == set(OF_THE_ENGINE)
+
+
+def test_the_errors_of_the_host_are_on_the_page() -> None:
+    for error in (NoModel, NotAsked):
+        assert f"| {error.code} |" in PAGE
 
 
 def test_an_outcome_is_what_its_model_says() -> None:

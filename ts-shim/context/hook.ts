@@ -7,6 +7,7 @@
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { LastPrompt } from "../asking/last-prompt.ts";
 import type { Engine } from "../engine/engine.ts";
 import { ErrorCode } from "../engine/protocol.ts";
 import { within } from "../engine/wait.ts";
@@ -52,6 +53,7 @@ export class ContextHook {
   private readonly requests: RequestBuilder;
   private readonly outcomes = new OutcomeLog();
   private readonly others: OtherExtensions;
+  readonly lastPrompt = new LastPrompt();
   /** The tool call on whose result one more cache marker goes, in the call under way. */
   marker: string | null = null;
 
@@ -66,6 +68,7 @@ export class ContextHook {
     this.inForce.clear();
     this.outcomes.clear();
     this.others.clear();
+    this.lastPrompt.clear();
   }
 
   /** What of a list the engine has not been sent yet. */
@@ -75,7 +78,10 @@ export class ContextHook {
 
   /** Looks at a request as Pi and the extensions loaded before this one have made it. */
   inspectRequest(payload: unknown): void {
-    this.others.inspectRequest(payload, (changed) => this.outcomes.rewritten(changed));
+    this.others.inspectRequest(payload, (changed) => {
+      this.outcomes.rewritten(changed);
+      this.lastPrompt.othersRewrite();
+    });
   }
 
   /**
@@ -88,6 +94,7 @@ export class ContextHook {
     if (isNewTurn && !this.deps.isOff()) this.others.inspectConversation(list, ctx);
     this.marker = null;
     this.others.expectRequest(false);
+    this.lastPrompt.expect(null);
     let prefix = 0;
     try {
       prefix = this.inForce.commonPrefix(list);
@@ -199,6 +206,7 @@ export class ContextHook {
       this.outcomes.without("aborted", sent);
     } else {
       this.outcomes.applied(record);
+      this.lastPrompt.expect(record);
     }
     return this.inForce.apply(call.all);
   }

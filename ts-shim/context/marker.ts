@@ -12,13 +12,18 @@ const MAX_MARKERS = 4;
 
 type Json = Record<string, unknown>;
 
-/** Inspects requests for changes by others, and sets the marker that the newest answer asks for. */
+/**
+ * Inspects requests for changes by others, sets the marker that the newest answer asks for, and
+ * keeps the last one.
+ */
 export function registerRequests(pi: ExtensionAPI, shim: Shim): void {
-  pi.on("before_provider_request", ({ payload }) => {
+  pi.on("after_provider_response", ({ status }) => shim.context.lastPrompt.answered(status));
+  pi.on("before_provider_request", ({ payload }, ctx) => {
     let marked: Json | undefined;
     shim.safely("before_provider_request", () => {
       shim.context.inspectRequest(payload);
       marked = withMarker(payload, shim.context.marker);
+      shim.context.lastPrompt.take(marked ?? payload, ctx.model);
     });
     return marked;
   });

@@ -8,6 +8,7 @@ export const PROTOCOL_VERSION = 1;
 export const ErrorCode = {
   parse: -32700,
   methodNotFound: -32601,
+  invalidParams: -32602,
   internal: -32603,
   protocol: -32001,
   config: -32002,
@@ -15,6 +16,8 @@ export const ErrorCode = {
   outOfSync: -32010,
   unknownSession: -32011,
   tool: -32020,
+  noModel: -32030,
+  notAsked: -32031,
   cancelled: -32800,
 } as const;
 

@@ -25,6 +25,7 @@ test("/foredeck lists objects, forwards commands, switches off and on, and expla
   assert.match(await command("on"), /is on/);
   assert.ok(!harness.shim.isOff());
   assert.match(await command("setup"), /running/);
+  assert.match(await command("doctor now"), /It is \/foredeck doctor \[ask\]/);
   assert.match(await command("help"), /\/foredeck why/);
   assert.match(await command("nonsense"), /There is no \/foredeck nonsense/);
 });

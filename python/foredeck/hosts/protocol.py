@@ -184,6 +184,13 @@ class CommandParams(SessionParams):
     args: str = ""
 
 
+class DoctorParams(Params):
+    """`doctor`: what the user checks inside the host."""
+
+    ask: bool = False
+    """Ask the model one word."""
+
+
 class SessionEventParams(SessionParams):
     """`session/event`: something that the next request will show anyway."""
 
@@ -299,6 +306,12 @@ class CommandResult(TypedDict):
 
     text: str
     tasks: NotRequired[TaskStatus]
+
+
+class DoctorResult(TypedDict):
+    """The lines that the user reads."""
+
+    text: str
 
 
 class NoResult(TypedDict):

@@ -10,6 +10,8 @@ from foredeck.hosts.protocol import (
     PROTOCOL_VERSION,
     AssembleParams,
     CommandParams,
+    DoctorParams,
+    DoctorResult,
     InitializeParams,
     JsonObject,
     NoParams,
@@ -24,7 +26,9 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
 )
 from foredeck.rpc.api import EngineApi
+from foredeck.rpc.asking import HostModel
 from foredeck.rpc.dispatch import Handler, Method
+from foredeck.rpc.doctor import examine
 from foredeck.rpc.errors import InvalidRequestError, ProtocolError
 from foredeck.rpc.parsing import parse_params
 
@@ -71,13 +75,17 @@ class EngineMethods:
     """Serves the protocol with one engine, which is made when `initialize` asks for it.
 
     `open_engine` makes it from the parameters of `initialize`; `end` is called when the host asks
-    for the shutdown. All on the event loop.
+    for the shutdown; `models` are those of the host. All on the event loop.
     """
 
     def __init__(
-        self, open_engine: Callable[[InitializeParams], EngineApi], end: Callable[[str], None]
+        self,
+        open_engine: Callable[[InitializeParams], EngineApi],
+        end: Callable[[str], None],
+        models: HostModel,
     ) -> None:
         self._open_engine = open_engine
+        self._models = models
         self._end = end
         self._engine: EngineApi | None = None
 
@@ -87,6 +95,8 @@ class EngineMethods:
             "initialize": Method(self._initialize),
             "ping": Method(self._ping, ordered=False),
             "shutdown": Method(self._shutdown),
+            # Not in turn: it may wait for a model, and what comes meanwhile must not wait for it.
+            "doctor": Method(self._doctor, ordered=False),
             **{
                 name: Method(self._handler(route), kind=route.kind, blocks_calls=route.blocks_calls)
                 for name, route in ROUTES.items()
@@ -133,6 +143,9 @@ class EngineMethods:
     async def _ping(self, params: JsonObject) -> Mapping[str, Any]:
         parse_params(NoParams, params)
         return {}
+
+    async def _doctor(self, params: JsonObject) -> DoctorResult:
+        return {"text": await examine(self._models, ask=parse_params(DoctorParams, params).ask)}
 
     async def _shutdown(self, params: JsonObject) -> Mapping[str, Any]:
         parse_params(NoParams, params)

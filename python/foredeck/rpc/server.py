@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.api import EngineApi, EngineFactory
+from foredeck.rpc.asking import HostModel
 from foredeck.rpc.methods import EngineMethods
 from foredeck.rpc.parent import ParentWatch
 from foredeck.rpc.peer import Peer
@@ -52,7 +54,7 @@ class _Server:
         self._flags = flags
         self._factory = factory
         self._transport = transport
-        self._methods = EngineMethods(self._open_engine, self._end)
+        self._methods = EngineMethods(self._open_engine, self._end, HostModel(self._call))
         self._peer: Peer
 
     async def run(self) -> int:
@@ -81,6 +83,9 @@ class _Server:
 
     def _notify(self, level: str, text: str) -> None:
         self._peer.notify("host/notify", {"level": level, "text": text})
+
+    async def _call(self, method: str, params: dict[str, Any], *, timeout_s: float | None) -> Any:
+        return await self._peer.call(method, params, timeout_s=timeout_s)
 
     def _end(self, reason: str) -> None:
         self._peer.stop(reason)

@@ -71,12 +71,20 @@ class RpcPi:
 
         Raises RpcError where Pi answers with an error or not at all.
         """
+        return self.answer_to(self.send_later(kind, **fields))
+
+    def send_later(self, kind: str, **fields: Any) -> str:
+        """Send one command; the name by which `answer_to` waits for its response."""
         self._sent += 1
         name = f"r{self._sent}"
         self._write({"id": name, "type": kind, **fields})
-        response = self._wait(lambda: self._responses.pop(name, None), f"response to {kind}")
+        return name
+
+    def answer_to(self, name: str) -> Json:
+        """As `send`, for what was sent before."""
+        response = self._wait(lambda: self._responses.pop(name, None), f"response {name}")
         if not response.get("success"):
-            raise RpcError(f"{kind}: {response.get('error')}")
+            raise RpcError(f"{response.get('command')}: {response.get('error')}")
         data: Json = response.get("data") or {}
         return data
 

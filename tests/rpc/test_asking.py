@@ -1,0 +1,148 @@
+"""Questions for the host's models: what is sent, and by which error each way ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from engine_process import line
+from test_peer import Wire
+
+from foredeck.errors import ForedeckError
+from foredeck.hosts.asking import (
+    AskCancelled,
+    AskTimedOut,
+    CompleteParams,
+    CompleteResult,
+    NoModel,
+    NotAsked,
+    UselessAnswer,
+)
+from foredeck.rpc.asking import HostModel
+from foredeck.rpc.doctor import examine
+from foredeck.rpc.errors import RemoteError
+
+QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
+USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}
+ANSWER = {
+    "text": "ready",
+    "calls": [],
+    "stop": "stop",
+    "model": {"provider": "p", "id": "m"},
+    "usage": USAGE,
+    "single_slot": False,
+}
+PRICES = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
+OFFER = {
+    "model": {"provider": "p", "id": "m", "cost": PRICES},
+    "single_slot": False,
+    "warm": 2,
+}
+
+
+async def asked(wire: Wire, timeout_s: float = 60) -> asyncio.Task[CompleteResult]:
+    """A question that is on its way."""
+    task = asyncio.create_task(HostModel(wire.peer.call).ask(QUESTION, timeout_s=timeout_s))
+    await wire.settle()
+    return task
+
+
+def answered(result: Any) -> bytes:
+    return line({"jsonrpc": "2.0", "id": "e1", "result": result})
+
+
+def failed(code: int, message: str) -> bytes:
+    return line({"jsonrpc": "2.0", "id": "e1", "error": {"code": code, "message": message}})
+
+
+async def test_only_what_is_said_is_sent_and_the_answer_comes_back() -> None:
+    wire = Wire({})
+    task = await asked(wire)
+    (sent,) = wire.take()
+    assert sent["method"] == "host/complete"
+    assert sent["params"] == {"messages": QUESTION.messages, "max_tokens": 9, "warm": 2}
+    await wire.feed(answered(ANSWER))
+    assert (await task).usage.model_dump() == USAGE
+    await wire.end()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(-32030, NoModel), (-32031, NotAsked), (-32800, AskCancelled), (-32601, RemoteError)],
+)
+async def test_each_refusal_has_its_error(code: int, kind: type[ForedeckError]) -> None:
+    wire = Wire({})
+    task = await asked(wire)
+    await wire.feed(failed(code, "choose one with /model"))
+    with pytest.raises(kind) as raised:
+        await task
+    assert type(raised.value) is kind
+    await wire.end()
+
+
+async def test_an_answer_of_no_use_carries_what_it_took() -> None:
+    wire = Wire({})
+    task = await asked(wire)
+    await wire.feed(answered({**ANSWER, "text": "", "failed": "it calls tools"}))
+    with pytest.raises(UselessAnswer, match="it calls tools") as raised:
+        await task
+    assert raised.value.usage.model_dump() == USAGE
+    await wire.end()
+
+
+async def test_an_answer_in_another_shape_says_what_to_do() -> None:
+    wire = Wire({})
+    task = await asked(wire)
+    await wire.feed(answered({**ANSWER, "usage": {"read": 1}}))
+    with pytest.raises(ForedeckError, match=r"usage\.cost.*update the extension"):
+        await task
+    await wire.end()
+
+
+async def test_a_question_that_takes_too_long_is_taken_back() -> None:
+    wire = Wire({})
+    with pytest.raises(AskTimedOut, match=r"0\.01 s"):
+        await (await asked(wire, timeout_s=0.01))
+    sent, cancelled = wire.take()
+    assert (cancelled["method"], cancelled["params"]) == ("$/cancel", {"id": sent["id"]})
+    await wire.end()
+
+
+async def test_the_end_of_the_connection_ends_the_question() -> None:
+    wire = Wire({})
+    task = await asked(wire)
+    await wire.end()
+    with pytest.raises(AskCancelled):
+        await task
+
+
+async def told(offer: dict[str, Any], answer: Any = None) -> str:
+    """What the doctor says where the host gives these answers."""
+
+    async def call(method: str, _params: Any, *, timeout_s: float | None) -> Any:
+        assert timeout_s
+        return offer if method == "host/model" else answer
+
+    return await examine(HostModel(call), ask=answer is not None)
+
+
+async def test_the_doctor_says_what_can_be_asked_and_what_that_took() -> None:
+    assert await told(OFFER, ANSWER) == (
+        "ok       model       p/m, $3 in, $15 out, $0.3 read from the cache, $3.75 written to it "
+        "for a million tokens; can be asked\n"
+        "ok       warm cache  would be read: the prompt of call 2\n"
+        'ok       question    answered "ready"; 4,000 tokens read from the cache, 0 written to it, '
+        "20 fresh, 3 out: $0.0013"
+    )
+
+
+async def test_the_doctor_says_what_is_in_the_way() -> None:
+    none = await told({"model": None, "reason": "log in with /login"})
+    assert none == "problem  model       none can be asked (log in with /login)"
+    local = {"model": {"provider": "p", "id": "m"}, "single_slot": True, "cold": "it is old"}
+    said = (await told(local, {**ANSWER, "failed": "overloaded"})).split("\n")
+    assert said[0].startswith("note     model       p/m, no price known; can be asked (it is on")
+    assert said[1] == "note     warm cache  would not be read: it is old"
+    assert said[2].startswith("problem  question    4,000 tokens read")
+    assert said[2].endswith("(The model's answer is of no use: overloaded.)")

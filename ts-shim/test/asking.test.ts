@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Asking } from "../asking/asking.ts";
+import { askedAgain, LastPrompt, type SentPrompt } from "../asking/last-prompt.ts";
+import { isSingleSlot, warmTime } from "../asking/model.ts";
+import { readQuestion } from "../asking/question.ts";
+
+const control = { type: "ephemeral" };
+const priced = { cost: { input: 3, output: 15 }, baseUrl: "https://api.example.com" };
+const model = {
+  provider: "p",
+  id: "m",
+  api: "anthropic-messages",
+  promptCache: { short: 300 },
+  ...priced,
+};
+const payload = {
+  model: "m",
+  max_tokens: 32_000,
+  tools: [{ name: "read" }],
+  messages: [
+    { role: "user", content: "go" },
+    { role: "assistant", content: [{ type: "tool_use", id: "a" }] },
+    {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: "a", cache_control: control }],
+    },
+  ],
+};
+
+function sent(of: object = payload, by: typeof model = model): LastPrompt {
+  const prompt = new LastPrompt();
+  prompt.expect(8);
+  prompt.take(of, by);
+  prompt.answered(200);
+  return prompt;
+}
+
+test("a model here or without a price answers one at a time", () => {
+  assert.equal(isSingleSlot(priced), false);
+  assert.equal(isSingleSlot({ cost: priced.cost }), false);
+  const here = ["localhost:8080", "127.0.0.1", "127.9.1.1:1", "[::1]:80", "0.0.0.0", "a.localhost"];
+  for (const host of here) {
+    assert.equal(isSingleSlot({ ...priced, baseUrl: `http://${host}/v1` }), true, host);
+  }
+  for (const host of ["localhost.example.com", "128.0.0.1", "10.0.0.127"]) {
+    assert.equal(isSingleSlot({ ...priced, baseUrl: `http://${host}/v1` }), false, host);
+  }
+  assert.equal(isSingleSlot({ ...priced, cost: { input: 0, output: 0 } }), true);
+  assert.equal(isSingleSlot({}), true);
+});
+
+test("the last prompt is found while the provider keeps it", () => {
+  const found = sent().find(model) as SentPrompt;
+  assert.equal(found.call, 8);
+  assert.equal(found.payload, payload);
+  found.sentMs -= 301_000;
+  const prompt = sent();
+  (prompt.find(model) as SentPrompt).sentMs -= 301_000;
+  assert.match(String(prompt.find(model)), /dropped the last call/);
+  assert.equal((prompt.find(model, Date.now()) as SentPrompt).call, 8, "the warmer sent it again");
+  assert.equal(warmTime(model), 300_000);
+});
+
+test("where the cache would not be read it is said why", () => {
+  const why = (prompt: LastPrompt, by: object = model) => String(prompt.find(by as typeof model));
+  assert.match(why(new LastPrompt()), /no call of this session/);
+  const waiting = new LastPrompt();
+  waiting.expect(8);
+  waiting.take(payload, model);
+  assert.match(why(waiting), /not begun to answer/);
+  waiting.answered(529);
+  assert.match(why(waiting), /not begun to answer/);
+  const next = sent();
+  next.expect(null);
+  next.take({ model: "m", messages: [] }, model);
+  assert.match(why(next), /no call of this session/, "a call without the engine is none of ours");
+  const rewritten = sent();
+  rewritten.othersRewrite();
+  assert.match(why(rewritten), /another extension/);
+  rewritten.clear();
+  assert.match(why(rewritten), /no call of this session/);
+  assert.match(why(sent(), { ...model, id: "n" }), /has been changed/);
+  const google = { ...model, api: "google-generative-ai" };
+  assert.match(why(sent(payload, google), google), /not asked again over google/);
+  assert.match(why(sent({ ...payload, model: "other" })), /another model answers/);
+  const budget = { ...payload, thinking: { type: "enabled", budget_tokens: 1024 } };
+  assert.match(why(sent(budget)), /within a budget/);
+  const unknown = { ...model, promptCache: undefined };
+  assert.match(why(sent(), unknown), /does not know how long/);
+});
+
+test("a question joins the last message, with the markers where they were", () => {
+  const before = structuredClone(payload);
+  const found = sent().find(model) as SentPrompt;
+  const question = [{ type: "text", text: "?", cache_control: control }];
+  const built = { max_tokens: 200, tools: [], messages: [{ role: "user", content: question }] };
+  const again = askedAgain(found, built);
+  const [first, second, last] = payload.messages;
+  const end = { ...last, content: [...(last?.content ?? []), { type: "text", text: "?" }] };
+  assert.deepEqual(again, { ...payload, max_tokens: 200, messages: [first, second, end] });
+  assert.deepEqual(payload, before, "what is kept stays as it is");
+});
+
+test("on the other wire it is a message of its own", () => {
+  const openai = { ...model, api: "openai-completions" };
+  const messages = [{ role: "user", content: "go" }];
+  const found = sent({ model: "m", messages }, openai).find(openai) as SentPrompt;
+  const built = { max_completion_tokens: 9, messages: [{ role: "user", content: "?" }] };
+  const asked = { role: "user", content: [{ type: "text", text: "?" }] };
+  assert.deepEqual(askedAgain(found, built), {
+    model: "m",
+    max_completion_tokens: 9,
+    messages: [...messages, asked],
+  });
+});
+
+test("a question is checked before anything is sent", () => {
+  const good = { messages: [{ role: "user", content: "?" }], max_tokens: 9 };
+  assert.equal(readQuestion({ ...good, wanted: true }).wanted, true);
+  const wrong: [object, RegExp][] = [
+    [{ messages: [] }, /messages/],
+    [{ max_tokens: 0 }, /max_tokens/],
+    [{ model: "m" }, /model/],
+    [{ reasoning: "much" }, /reasoning/],
+    [{ retention: "ever" }, /retention/],
+    [{ tools: [1] }, /tools/],
+    [{ system: 1 }, /system/],
+    [{ warm: "8" }, /warm/],
+    [{ warm: 8, tools: [] }, /tools \(with warm/],
+    [{ warm: 8, messages: [...good.messages, ...good.messages] }, /messages \(one/],
+  ];
+  for (const [change, message] of wrong) {
+    assert.throws(() => readQuestion({ ...good, ...change }), { code: -32602, message });
+  }
+});
+
+function asking(ctx: object | null, off = false): Asking {
+  const lastPrompt = new LastPrompt();
+  return new Asking({
+    context: () => ctx as never,
+    lastPrompt: () => lastPrompt,
+    isOff: () => off,
+  });
+}
+
+test("without a model it is said how to come by one, and nothing throws", () => {
+  const find = () => undefined;
+  const cases: [Asking, RegExp][] = [
+    [asking(null), /no session/],
+    [asking({}, true), /foredeck on/],
+    [asking({ modelRegistry: {} }), /update it/],
+    [asking({ modelRegistry: { streamSimple: find } }), /choose one with \/model/],
+    [
+      asking({ model, modelRegistry: { streamSimple: find, hasConfiguredAuth: () => false } }),
+      /log in/,
+    ],
+  ];
+  for (const [asked, reason] of cases) {
+    const described = asked.describe();
+    assert.equal(described.model, null);
+    assert.match(String(described.reason), reason);
+  }
+});
+
+test("the end of the session ends its questions", async () => {
+  const result = (signal: AbortSignal) =>
+    new Promise((resolve) => {
+      const usage = { cost: {} };
+      const answer = { content: [], stopReason: "aborted", usage, provider: "p", model: "m" };
+      signal.addEventListener("abort", () => resolve(answer));
+    });
+  const modelRegistry = {
+    streamSimple: (_model: unknown, _context: unknown, { signal }: { signal: AbortSignal }) => ({
+      result: () => result(signal),
+    }),
+  };
+  const one = asking({ model, modelRegistry, sessionManager: {} });
+  const question = { messages: [{ role: "user", content: "?" }], max_tokens: 9 };
+  const answer = one.complete(question, new AbortController().signal);
+  one.stop();
+  await assert.rejects(answer, { code: -32800 });
+});
