@@ -91,8 +91,11 @@ def link_move(gone: FileDocument, arrived: FileDocument) -> None:
             setattr(arrived, name, getattr(gone, name))
     gone.seal()
     origin = MOVED_FROM + gone.id
-    if origin not in arrived.provenance.parent_refs:
-        arrived.provenance.parent_refs.append(origin)
+    parents = arrived.provenance.parent_refs
+    if origin not in parents:
+        # A new one: documents made from one another may share theirs.
+        refs = {"parent_refs": [*parents, origin]}
+        arrived.provenance = arrived.provenance.model_copy(update=refs)
     arrived.seal()
 
 
