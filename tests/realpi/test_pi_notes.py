@@ -75,6 +75,22 @@ def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
     assert results(model.requests[-1])[-1].endswith(TIDES)
 
 
+def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -> None:
+    write = call("write", path="notes/tides.md", content=TIDES)
+    pi.serve([write, "Low water is in [[Tides#Low water]]."])
+    assert pi.print("keep what I say of [[Tides]]", foredeck=True).code == 0
+    model = pi.serve([call("activate", id="[[Tides]]", show="links"), "done"])
+    assert pi.print("who speaks of it?", foredeck=True).code == 0
+    assert model.violations == []
+    links = results(model.requests[-1])[-1]
+    assert " chat (mentions, mentions #Low water)" in links
+
+    edges = [e for e in asked(pi, "backlinks", "notes/tides.md")["edges"] if "turns[" in e["field"]]
+    ends = {(e["field"].partition(".")[2], e["start"], e["end"]) for e in edges}
+    assert ends == {("user", 19, 28), ("assistant", 16, 35)}
+    assert {(e["from"].partition(":")[0], e["relation"]) for e in edges} == {("chat", "mentions")}
+
+
 def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     (pi.repo / "notes" / "sub").mkdir(parents=True)
     (pi.repo / "notes" / "tides.md").write_text(TIDES)

@@ -34,6 +34,7 @@ class OpenGraph:
 def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
     """The graph of the configured store, up to date."""
     from foredeck.derived.follower import Follower
+    from foredeck.notes.chat_reading import read_chats
     from foredeck.notes.graph import Graph
     from foredeck.notes.layer import LAYER
 
@@ -41,6 +42,8 @@ def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
     with opened_store(args) as store, Follower(store, LAYER, config.home) as follower:
         with Progress("reading notes, batch") as progress:
             follower.catch_up(progress.advance)
+        with Progress("reading chats, batch") as progress:
+            read_chats(follower, store, progress.advance)
         yield OpenGraph(config, store, Graph(follower.db))
 
 

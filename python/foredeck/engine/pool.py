@@ -177,7 +177,7 @@ class PoolSection:
                         yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
-        return live_graph(self._session.store, self._config.home, PATIENCE_S)
+        return live_graph(self._session.store, self._config.home, PATIENCE_S, chats=False)
 
     def _rule(self) -> NoteRule:
         folders = self._config.notes.folders

@@ -112,7 +112,7 @@ def _listed(session: Session, folder: _FolderOfNotes) -> Iterator[_NoteFile]:
 
 def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> set[str]:
     """Ids of the Markdown files that the store knows to be in the folders."""
-    with live_graph(session.store, config.home, PATIENCE_S) as graph:
+    with live_graph(session.store, config.home, PATIENCE_S, chats=False) as graph:
         markdown = graph.markdown()
     within = tuple(f"{folder.bound.rstrip('/')}/" for folder in folders)
     return {node.id for node, _ in markdown if (node.path or "").startswith(within)}

@@ -1,6 +1,7 @@
 """Which fields of which documents hold references: the one place that a new type is added to.
 
-Markdown files are not in here: their references are parsed out of their text and frontmatter.
+Markdown files are not in here: their references are parsed out of their text and frontmatter. Nor
+are the links in the messages of a chat, which stand in documents of their own (`chat.py`).
 """
 
 from __future__ import annotations

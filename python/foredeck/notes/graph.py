@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foredeck.notes.layer import loaded, stored
+from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.names import folded
 from foredeck.notes.parsed import Reference
 from foredeck.notes.resolving import (
+    ReferenceRow,
     Resolution,
     references_at,
     references_of,
@@ -320,12 +321,18 @@ class Graph:
         nodes = self._nodes({n for r in once.values() for n in (r.row.owner, r.targets[0])})
         ordered = sorted(
             once.values(),
-            key=lambda r: (_place(nodes[r.row.owner]), r.row.reference.start, r.row.number),
+            key=lambda r: (_place(nodes[r.row.owner]), *_place_within(r.row)),
         )
         return [
             Edge(nodes[r.row.owner].id, nodes[r.targets[0]].id, r.row.reference, r.row.pin)
             for r in ordered
         ]
+
+
+def _place_within(row: ReferenceRow) -> tuple[int, int, int]:
+    """What the references of one object are sorted by: those of a chat by turn and message."""
+    said = row.position if row.position >= TURN_ROOM else 0
+    return said, row.reference.start, row.number
 
 
 def _is_followed(found: Resolution, selection: Selection) -> bool:

@@ -12,9 +12,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
+from foredeck.notes.chat import TURN, TurnLinks
 from foredeck.notes.entries import NAMING, OBJECTS, GraphEntry, entry_of, has_text
 from foredeck.notes.names import Rank, folded, keys_of
+from foredeck.notes.parsed import Reference
 from foredeck.store.protocol import Change, Head, LocalStore
 
 _TABLES = """
@@ -49,10 +52,18 @@ CREATE TABLE tag (
 );
 CREATE INDEX tag_owner ON tag (owner);
 CREATE INDEX tag_folded ON tag (folded);
+CREATE TABLE unread_turn (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 """
+TURN_ROOM = 1 << 32
+"""What the positions of one turn begin with, times its number: a chat's references are those of its
+own fields, below this, and those of each of its turns."""
+
+_CLEAR_REFERENCES = (
+    "DELETE FROM lookup WHERE reference IN (SELECT number FROM reference "
+    "WHERE owner = ? AND position >= ? AND position < ?)",
+    "DELETE FROM reference WHERE owner = ? AND position >= ? AND position < ?",
+)
 _CLEAR = (
-    "DELETE FROM lookup WHERE reference IN (SELECT number FROM reference WHERE owner = ?)",
-    "DELETE FROM reference WHERE owner = ?",
     "DELETE FROM name WHERE owner = ?",
     "DELETE FROM tag WHERE owner = ?",
     "DELETE FROM anchor WHERE owner = ?",
@@ -78,7 +89,7 @@ class NotesLayer:
     """See `foredeck.derived.layer.Layer`."""
 
     name = "notes"
-    version = 3
+    version = 4
 
     def create(self, db: sqlite3.Connection) -> None:
         """Make the tables."""
@@ -93,6 +104,9 @@ class NotesLayer:
         for id in ids:
             if id in heads and (entry := _entry(store, heads[id])) is not None:
                 write_entry(db, entry)
+        # What was said in turns is read once nothing else is new: see `chat_reading.py`.
+        turns = ((change.id,) for change in changes if change.type == TURN)
+        _insert(db, "INSERT OR IGNORE INTO unread_turn (id) VALUES (?)", turns)
 
 
 LAYER = NotesLayer()
@@ -111,6 +125,7 @@ def write_entry(db: sqlite3.Connection, entry: GraphEntry) -> None:
     owner = _number(db, entry.id)
     for statement in _CLEAR:
         db.execute(statement, (owner,))
+    _clear_references(db, owner, 0)
     if entry.type in OBJECTS:
         _write_object(db, owner, entry)
     target = owner if entry.target == entry.id else _maybe_number(db, entry.target)
@@ -120,7 +135,9 @@ def write_entry(db: sqlite3.Connection, entry: GraphEntry) -> None:
     )
     if target is not None:
         _insert(db, "INSERT INTO name VALUES (?, ?, ?, ?, ?)", names)
-    _write_references(db, owner, entry)
+    for position, reference in enumerate(entry.references):
+        keys = keys_of(reference, entry.filesystem, entry.path)
+        _write_reference(db, owner, position, reference, keys, entry.pins.get(position))
     anchors = ((owner, key) for key in sorted(entry.anchors))
     _insert(db, "INSERT OR IGNORE INTO anchor VALUES (?, ?)", anchors)
     if entry.markdown is not None:
@@ -150,19 +167,38 @@ def _write_object(db: sqlite3.Connection, number: int, entry: GraphEntry) -> Non
     )
 
 
-def _write_references(db: sqlite3.Connection, owner: int, entry: GraphEntry) -> None:
-    for position, reference in enumerate(entry.references):
-        row = (
-            *(owner, position, reference.target, reference.relation, reference.embed),
-            *(reference.heading, reference.label, reference.version, reference.field),
-            *(reference.start, reference.end, reference.style, _pin(entry.pins.get(position))),
-        )
-        number = db.execute(
-            "INSERT INTO reference VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            tuple(map(stored, row)),
-        ).lastrowid
-        keys = keys_of(reference, entry.filesystem, entry.path)
-        _insert(db, "INSERT OR IGNORE INTO lookup VALUES (?, ?)", ((key, number) for key in keys))
+def write_turn(db: sqlite3.Connection, links: TurnLinks) -> None:
+    """Write the links of one turn in place of those that it had: they are its chat's references."""
+    owner = _number(db, chat_id(links.session))
+    _clear_references(db, owner, links.number)
+    for position, reference in enumerate(links.references, links.number * TURN_ROOM):
+        _write_reference(db, owner, position, reference, keys_of(reference, None, None))
+
+
+def _clear_references(db: sqlite3.Connection, owner: int, turn: int) -> None:
+    """Drop the references of one turn; with 0 those in an object's own fields."""
+    for statement in _CLEAR_REFERENCES:
+        db.execute(statement, (owner, turn * TURN_ROOM, (turn + 1) * TURN_ROOM))
+
+
+def _write_reference(
+    db: sqlite3.Connection,
+    owner: int,
+    position: int,
+    reference: Reference,
+    keys: Iterable[str],
+    pin: Mapping[str, Any] | None = None,
+) -> None:
+    row = (
+        *(owner, position, reference.target, reference.relation, reference.embed),
+        *(reference.heading, reference.label, reference.version, reference.field),
+        *(reference.start, reference.end, reference.style, _pin(pin)),
+    )
+    number = db.execute(
+        "INSERT INTO reference VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        tuple(map(stored, row)),
+    ).lastrowid
+    _insert(db, "INSERT OR IGNORE INTO lookup VALUES (?, ?)", ((key, number) for key in keys))
 
 
 def _pin(pin: Mapping[str, Any] | None) -> str | None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
 from foredeck.errors import StoreUnavailable
 from foredeck.notes.graph import Graph
-from foredeck.store.protocol import LocalStore, Store
+from foredeck.store.protocol import Advance, LocalStore, Store
 
 PATIENCE_S = 5.0
 """How long a question waits for what is new to be read. A model's tool call waits with it."""
+
+CHAT_PATIENCE_S = 1.0
+"""How much of that links in chat messages may take: what is left is read at the next question."""
 
 BATCH = 100
 """Versions between two looks at the clock: many long notes in one go could take seconds."""
@@ -24,22 +27,33 @@ class StillReading(StoreUnavailable):
 
 
 @contextmanager
-def live_graph(store: Store, home: Path, patience_s: float = PATIENCE_S) -> Iterator[Graph]:
+def live_graph(
+    store: Store, home: Path, patience_s: float = PATIENCE_S, *, chats: bool = True
+) -> Iterator[Graph]:
     """The graph of a store, up to date. `home`: the state folder, where the layer's file lies.
+
+    `chats`: also with the links in chat messages, the newest of them where time is short.
 
     Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
     """
     from foredeck.derived.follower import Follower
+    from foredeck.notes.chat_reading import read_chats
     from foredeck.notes.layer import LAYER
 
     if not hasattr(store, "lineage"):
         raise StoreUnavailable("this store has no graph beside it")
-    until = time.monotonic() + patience_s
-
-    def check() -> None:
-        if time.monotonic() > until:
-            raise StillReading("the references of the store are still being read")
-
+    check = _until(time.monotonic() + patience_s)
     with Follower(cast(LocalStore, store), LAYER, home, batch=BATCH) as follower:
         follower.catch_up(check)
+        if chats:
+            with suppress(StillReading):
+                read_chats(follower, store, _until(time.monotonic() + CHAT_PATIENCE_S))
         yield Graph(follower.db)
+
+
+def _until(end: float) -> Advance:
+    def check() -> None:
+        if time.monotonic() > end:
+            raise StillReading("the references of the store are still being read")
+
+    return check

@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foredeck.model.documents import chat_id
 from foredeck.notes.layer import loaded, stored
 from foredeck.notes.names import Name, Rank, fits, keys_of
 from foredeck.notes.parsed import Reference
 
 _REFERENCES = """
-SELECT number, owner, target, relation, embed, heading, label, version, field, start, "end", style,
-    pin
+SELECT number, owner, position, target, relation, embed, heading, label, version, field, start,
+    "end", style, pin
 FROM reference """
 _KEYS = "SELECT reference, key FROM lookup WHERE reference IN (SELECT value FROM json_each(?))"
 _NAMES = """
@@ -27,6 +28,9 @@ WHERE number IN (SELECT value FROM json_each(?)) AND (gone OR type IS NULL)"""
 _SESSIONS = """
 SELECT target, text FROM name
 WHERE rank = ? AND target IN (SELECT value FROM json_each(?))"""
+_CHATS = """
+SELECT number, id FROM object
+WHERE type = 'chat' AND number IN (SELECT value FROM json_each(?))"""
 _AIMED = """
 SELECT DISTINCT l.reference FROM name n JOIN lookup l ON l.key = n.key
 WHERE n.target IN (SELECT value FROM json_each(?))"""
@@ -34,13 +38,15 @@ WHERE n.target IN (SELECT value FROM json_each(?))"""
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A stored reference: its row, the object that it stands in, and the version it is pinned to.
+    """A stored reference: its row, the object that it stands in, its place among those of the
+    object (see `layer.TURN_ROOM`), and the version it is pinned to.
 
     `pin` has the fields of a `VersionRef`, for references that foredeck recorded.
     """
 
     number: int
     owner: int
+    position: int
     reference: Reference
     pin: Mapping[str, Any] | None
 
@@ -188,18 +194,22 @@ class _Ends:
 
 
 def _sessions(db: sqlite3.Connection, rows: Iterable[ReferenceRow]) -> dict[int, frozenset[str]]:
-    """The sessions that have met the objects in which handles (`[[@12]]`) stand."""
+    """The sessions whose handles (`[[@12]]`) are meant in objects: all that have met the object;
+    in a chat its own."""
     owners = sorted({row.owner for row in rows if row.reference.target.startswith("@")})
     found: dict[int, frozenset[str]] = {}
     if owners:
         for target, session in db.execute(_SESSIONS, (Rank.HANDLE, json.dumps(owners))):
             found[target] = found.get(target, frozenset()) | {loaded(session)}
+        for chat, id in db.execute(_CHATS, (json.dumps(owners),)):
+            found[chat] = frozenset({str(loaded(id)).removeprefix(chat_id(""))})
     return found
 
 
 def _row(row: tuple[Any, ...]) -> ReferenceRow:
     if bytes in map(type, row):
         row = tuple(map(loaded, row))
-    number, owner, target, relation, embed, *rest, pin = row
+    number, owner, position, target, relation, embed, *rest, pin = row
     reference = Reference(target, relation, bool(embed), *rest)
-    return ReferenceRow(number, owner, reference, None if pin is None else json.loads(pin))
+    recorded = None if pin is None else json.loads(pin)
+    return ReferenceRow(number, owner, position, reference, recorded)

@@ -1,0 +1,126 @@
+"""Links in what people and models say in a chat, of many turns at once.
+
+A chat has thousands of messages and few links. Packed messages are only searched for two brackets,
+as bytes; long texts lie in blobs of their own, fetched together and searched in the same way; the
+few that hold a link are parsed as notes are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from foredeck.model.canonical import decode_text
+from foredeck.notes.markdown import parse_note
+from foredeck.notes.parsed import MENTIONS, Reference
+from foredeck.notes.wikilinks import WIKILINK
+from foredeck.store.protocol import Head, Store
+
+TURN = "turn"
+"""The type of the documents that name a chat's messages."""
+
+SPOKEN = frozenset({"user", "assistant"})
+"""Roles whose texts are looked through: what people and models say. The output of a command or a
+tool is not said by anybody, and summaries repeat what was."""
+
+CHUNK = 200
+"""Turns whose messages are held at once."""
+
+_BRACKETS, _LONG = b"[[", b'"$text"'
+_Text = str | bytes
+"""A text of a message: bytes where it comes from a blob of its own."""
+_Packed = str | dict[str, str]
+"""A text as the message holds it: a long one is the mark that names its blob."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLinks:
+    """The links in the messages of one turn of a session, in the order in which they were said.
+
+    `number` counts the session's turns from 1, those of all its branches.
+    """
+
+    session: str
+    number: int
+    references: list[Reference]
+
+
+def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
+    """The links of each turn, also of one without any. Messages that were erased have none."""
+    for first in range(0, len(turns), CHUNK):
+        part = turns[first : first + CHUNK]
+        messages = _spoken(store, {a for turn in part for _, a in _messages(turn)})
+        for turn in part:
+            number = int(turn.id.rpartition(":")[2])
+            found = [
+                replace(reference, field=f"turns[{number}].{field}")
+                for field, address in _messages(turn)
+                for reference in links_in(messages.get(address, ""))
+            ]
+            yield TurnLinks(turn.fields["session"], number, found)
+
+
+def links_in(said: str) -> list[Reference]:
+    """The wikilinks in what was said; an embedded one is no more than a mention here.
+
+    Other links are left out: a chat lies in no folder from which their paths could lead.
+    """
+    if WIKILINK.search(said) is None:
+        return []
+    wiki = [r for r in parse_note(said).references if r.style == "wiki"]
+    return [replace(reference, relation=MENTIONS) for reference in wiki]
+
+
+def _messages(turn: Head) -> Iterator[tuple[str, str]]:
+    """The messages of a turn by the field that names them, the oldest first."""
+    fields = turn.fields
+    for position, address in enumerate(fields.get("others") or ()):
+        yield f"others[{position}]", address
+    for name in ("user", "assistant"):
+        if fields.get(name):
+            yield name, fields[name]
+
+
+def _spoken(store: Store, addresses: Iterable[str]) -> dict[str, str]:
+    """What the messages say that may hold links: their texts, one to a line."""
+    packed = {
+        address: texts
+        for address, data in store.blobs(addresses).items()
+        if (_BRACKETS in data or _LONG in data) and (texts := _texts(data))
+    }
+    named = {text["$text"] for texts in packed.values() for text in texts if isinstance(text, dict)}
+    long = store.blobs(named)
+    found = {}
+    for address, texts in packed.items():
+        parts = [t if isinstance(t, str) else long.get(t["$text"], b"") for t in texts]
+        if any(map(_may_link, parts)):
+            found[address] = "\n".join(map(_decoded, parts))
+    return found
+
+
+def _texts(data: bytes) -> list[_Packed]:
+    """The texts of a packed message that somebody said."""
+    try:
+        message = json.loads(decode_text(data))
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(message, dict) or message.get("role") not in SPOKEN:
+        return []
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    spoken = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
+    return [text for text in spoken if isinstance(text, str) or _is_long(text)]
+
+
+def _is_long(text: Any) -> TypeGuard[dict[str, str]]:
+    return isinstance(text, dict) and isinstance(text.get("$text"), str)
+
+
+def _may_link(text: _Text) -> bool:
+    return _BRACKETS in text if isinstance(text, bytes) else "[[" in text
+
+
+def _decoded(text: _Text) -> str:
+    return decode_text(text) if isinstance(text, bytes) else text

@@ -1,0 +1,44 @@
+"""The links in chat messages, brought into the layer once all else that is new is in it.
+
+Messages are the larger part of a store and hold few links: the graph of notes does not wait for
+them. The layer keeps which turns are still to be read. The newest go first, so that a reader whose
+time ends has those that are asked for most.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from foredeck.derived.file import reported
+from foredeck.derived.follower import Follower
+from foredeck.notes.chat import CHUNK, TURN, links_of_turns
+from foredeck.notes.layer import loaded, write_turn
+from foredeck.store.protocol import Advance, Store
+from foredeck.store.sqlite.transaction import immediate
+
+_NEWEST = "SELECT number, id FROM unread_turn ORDER BY number DESC LIMIT ?"
+
+
+def read_chats(follower: Follower, store: Store, advance: Advance = lambda: None) -> int:
+    """Read the turns that no reader has read yet, and say how many they were.
+
+    `advance` is called after each `CHUNK`: what it raises ends the reading, and the next one goes
+    on from there. Raises `StoreUnavailable` where the layer's file cannot be used.
+    """
+    read = 0
+    with reported(follower.path):
+        while follower.db.execute(_NEWEST, (1,)).fetchone() is not None:
+            with immediate(follower.db):
+                read += _read_some(follower.db, store)
+            advance()
+    return read
+
+
+def _read_some(db: sqlite3.Connection, store: Store) -> int:
+    """One chunk. Which turns it is of is asked under the lock: others read, too."""
+    rows = db.execute(_NEWEST, (CHUNK,)).fetchall()
+    heads = store.heads(loaded(id) for _, id in rows)
+    for links in links_of_turns(store, [head for head in heads.values() if head.type == TURN]):
+        write_turn(db, links)
+    db.executemany("DELETE FROM unread_turn WHERE number = ?", ((number,) for number, _ in rows))
+    return len(rows)
