@@ -300,6 +300,7 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
     with stored(pi) as store:
         (session,) = store.query("session")
         (parent,) = [h for h in store.query("toolcall") if h.fields["tool"] == "codemode"]
+        files = store.query("file")
         nested = [h for h in store.query("toolcall") if h.fields["parent_ref"] == parent.id]
     assert [(h.fields["tool"], h.fields["position"]) for h in nested] == [("read", 0), ("write", 1)]
     assert {h.fields["turn_ref"] for h in nested} == {parent.fields["turn_ref"]}
@@ -307,4 +308,5 @@ def test_nested_calls_of_code_mode_and_their_files_can_be_had(pi: Pi, asked: Ask
     asked("export", session.fields["session_id"], str(target))
     exported = target.read_text()
     assert all(f'"id":"{head.id}"' in exported for head in nested)
-    assert exported.count('"path":"' + str(pi.repo / "b.txt")) == 1
+    (written,) = [h for h in files if h.fields["source"]["path"] == str(pi.repo / "b.txt")]
+    assert exported.count(f'"id":"{written.id}"') == 1
