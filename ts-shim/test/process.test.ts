@@ -94,7 +94,14 @@ test("the engine's requests are answered and its notifications shown", async () 
   await until(() => answered().length === 2, "both answered");
   const answers = answered();
   const completed = answers.find(({ id }) => id === "e1");
-  assert.deepEqual(completed?.result, { text: "answer", usage: { input: 1 }, model: "m" });
+  assert.deepEqual(completed?.result, {
+    text: "answer",
+    calls: [],
+    stop: "stop",
+    model: { provider: "p", id: "m" },
+    usage: { read: 3, written: 4, fresh: 1, output: 2, cost: 5 },
+    single_slot: false,
+  });
   const refused = answers.find(({ id }) => id === "e2");
   assert.equal((refused?.error as { code: number } | undefined)?.code, -32601);
   assert.deepEqual(harness.notices, ["from the engine"]);

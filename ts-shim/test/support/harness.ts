@@ -106,7 +106,8 @@ export class Harness {
           result: async () => ({
             stopReason: "stop",
             content: [{ type: "text", text: "answer" }],
-            usage: { input: 1 },
+            usage: { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cost: { total: 5 } },
+            provider: "p",
             model: "m",
           }),
         }),
