@@ -249,6 +249,11 @@ def blamed(said: Complaint, made: Sequence[Act]) -> list[Act]:
     return named or made
 
 
+def complains(run: Run) -> bool:
+    """Whether a command was called wrongly: any other has no lesson."""
+    return was_run(run.output) and complaint(run.output, failed=run.failed) is not None
+
+
 def worked_as(run: Run, lessons: Iterable[Lesson]) -> Lesson | None:
     """The lesson for a command that fails as one before it did.
 

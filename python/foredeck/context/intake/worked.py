@@ -17,7 +17,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.wording import worked_line
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.worklog.days import day
-from foredeck.worklog.lessons import Lesson, Run, as_typed
+from foredeck.worklog.lessons import Lesson, Run, as_typed, complains
 
 MOST_LINES = 10
 """In one session."""
@@ -36,7 +36,8 @@ def attach_worked_lines(session: Session, context: RenderContext, first_new: int
     first = max(first_new, conversation.last_assistant() + 1)
     for index in range(first, len(items)):
         run = _run_of(session, items[index])
-        if run is None:
+        # Following walks the whole list; what did not complain has no answer, and waits for it.
+        if run is None or not complains(run):
             continue
         lessons.follow(_commands(session, items[:index]))
         lesson = lessons.answer(run)
