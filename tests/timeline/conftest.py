@@ -31,3 +31,15 @@ def make_agent(tmp_path: Path) -> Iterator[MakeAgent]:
 def agent(make_agent: MakeAgent) -> Agent:
     """One agent."""
     return make_agent()
+
+
+@pytest.fixture
+def at_work(agent: Agent) -> Agent:
+    """An agent that has changed two files at its first call, one of them new."""
+    (agent.cwd / "a.txt").write_text("one\n")
+    agent.answer()
+    agent.read("a.txt")
+    agent.call("write", path="a.txt", content="two\n")
+    agent.call("write", path="new/b.txt", content="b\n")
+    agent.answer()
+    return agent

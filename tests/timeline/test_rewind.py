@@ -133,18 +133,6 @@ def test_any_session_can_be_rewound_to_each_of_its_calls(
         shutil.rmtree(root)
 
 
-@pytest.fixture
-def at_work(agent: Agent) -> Agent:
-    """An agent that has changed two files at its first call, one of them new."""
-    (agent.cwd / "a.txt").write_text("one\n")
-    agent.answer()
-    agent.read("a.txt")
-    agent.call("write", path="a.txt", content="two\n")
-    agent.call("write", path="new/b.txt", content="b\n")
-    agent.answer()
-    return agent
-
-
 def test_what_a_person_has_changed_since_stays_until_it_is_confirmed(at_work: Agent) -> None:
     (at_work.cwd / "a.txt").write_text("a person's\n")
     result = rewind(at_work, 1)

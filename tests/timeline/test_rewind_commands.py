@@ -14,18 +14,6 @@ from foredeck.hosts.protocol import CommandParams
 from foredeck_bench.file_agent import FileAgent as Agent
 
 
-@pytest.fixture
-def at_work(agent: Agent) -> Agent:
-    """An agent that has changed one file and made another at its first call."""
-    (agent.cwd / "a.txt").write_text("one\n")
-    agent.answer()
-    agent.read("a.txt")
-    agent.call("write", path="a.txt", content="two\n")
-    agent.call("write", path="new/b.txt", content="b\n")
-    agent.answer()
-    return agent
-
-
 def typed(agent: Agent, arguments: str = "") -> str:
     """What `/foredeck rewind ARGUMENTS` shows."""
     params = CommandParams(session=agent.session, name="rewind", args=arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -11,10 +10,11 @@ from typing import Any
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import stored_account
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.documents import FileDocument, chat_id, session_object_id
+from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store
-from foredeck.timeline.asking import AskingCalls, by_transaction
+from foredeck.timeline.asking import AskingCalls, by_transaction, text_of_version
+from foredeck.timeline.differences import hunks
 from foredeck.timeline.origins import lines_of
 
 CONTEXT_LINES = 2
@@ -136,26 +136,18 @@ def _changed_files(
             if version.token in made and _is_agents(version)
         ]
         if own:
-            before = _text(store, history[own[0] - 1]) if own[0] else ""
+            before = text_of_version(store, history[own[0] - 1]) if own[0] else ""
+            after = text_of_version(store, history[own[-1]])
             path = path_of(head.fields) or id
-            yield _compared(
-                path, handles.get(id, ""), len(own), before, _text(store, history[own[-1]])
-            )
+            yield _compared(path, handles.get(id, ""), len(own), before, after)
 
 
 def _is_agents(version: Head) -> bool:
     return (version.fields.get("provenance") or {}).get("generator") == "agent"
 
 
-def _text(store: Store, version: Head) -> str:
-    document = store.get(version.id, FileDocument, version.token)
-    return "" if document is None or document.content is None else document.content
-
-
 def _compared(path: str, handle: str, versions: int, before: str, after: str) -> ChangedFile:
-    lines = list(
-        difflib.unified_diff(lines_of(before), lines_of(after), n=CONTEXT_LINES, lineterm="")
-    )[2:]
+    lines = hunks(lines_of(before), lines_of(after), CONTEXT_LINES)
     signs = Counter(line[:1] for line in lines)
     return ChangedFile(path, handle, versions, signs["+"], signs["-"], "\n".join(lines))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.search.fetching import Fetched
 from foredeck.search.schema import VERSION, create_tables
@@ -41,25 +42,12 @@ class SearchLayer:
         wanted = _take_absent(db)
         wanted += [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
-            heads = _versions(store, wanted[first : first + CHUNK])
+            heads = brought_versions(store, wanted[first : first + CHUNK])
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
             for head in heads:  # one after the other: numbers must not depend on the chunks
                 _place(writer, head)
                 writer.add(_texts(db, head, fetched))
         writer.finish()
-
-
-def _versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
-    """The versions that changes brought; what was erased since is left out."""
-    newest = store.heads(change.id for change in changes)
-    found = []
-    for change in changes:
-        head = newest.get(change.id)
-        if head is not None and head.token != change.token:
-            head = store.head(change.id, change.token)
-        if head is not None and head.token == change.token:
-            found.append(head)
-    return found
 
 
 def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[SearchedText]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.documents import FileDocument
 from foredeck.store.protocol import Head, Store, Token
+
+
+def text_of_version(store: Store, version: Head) -> str:
+    """The text of a file's version; empty where it has none."""
+    document = store.get(version.id, FileDocument, version.token)
+    return "" if document is None or document.content is None else document.content
 
 
 def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:

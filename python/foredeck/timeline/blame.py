@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from foredeck.model.documents import FileDocument, chat_id
+from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store, Token
-from foredeck.timeline.asking import AskingCalls, by_transaction
+from foredeck.timeline.asking import AskingCalls, by_transaction, text_of_version
 from foredeck.timeline.origins import line_origins, lines_of
 
 AGENT = "agent"
@@ -60,7 +60,7 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
     texts = _texts(store, shown)
     if newest is not None:
         texts = _and(texts, newest)
-    last = newest if newest is not None else _text(store, shown[-1]) if shown else ""
+    last = newest if newest is not None else text_of_version(store, shown[-1]) if shown else ""
     origins = line_origins(texts)
     known: dict[int, Author] = {}
     for number in sorted(set(origins)):
@@ -81,12 +81,7 @@ def _and(texts: Iterable[str], newest: str) -> Iterable[str]:
 
 def _texts(store: Store, versions: Sequence[Head]) -> Iterable[str]:
     for head in versions:
-        yield _text(store, head)
-
-
-def _text(store: Store, head: Head) -> str:
-    document = store.get(head.id, FileDocument, head.token)
-    return "" if document is None or document.content is None else document.content
+        yield text_of_version(store, head)
 
 
 class _Authors:

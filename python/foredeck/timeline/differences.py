@@ -19,28 +19,38 @@ def difference(old: str, new: str, limit: int = MAX_CHARS) -> str:
 
     What is left out is counted in the last line. Empty where the texts are the same.
     """
-    before, after = _middle(old.split("\n"), new.split("\n"))
-    if max(len(before[1]), len(after[1])) > MAX_LINES:
+    before, after = old.split("\n"), new.split("\n")
+    _, *middles = _middle(before, after, context=1)
+    if max(len(middle) for middle in middles) > MAX_LINES:
         return f"(too many lines to compare: {len(new):,} characters now)"
-    offset = before[0]
-    lines = [
-        _short(_moved(line, offset) if line.startswith("@@") else line)
-        for line in list(difflib.unified_diff(before[1], after[1], n=1, lineterm=""))[2:]
-    ]
-    return _fitting(lines, limit)
+    return _fitting([_short(line) for line in hunks(before, after, context=1)], limit)
 
 
-def _middle(old: list[str], new: list[str]) -> tuple[tuple[int, list[str]], tuple[int, list[str]]]:
-    """The lines between what both begin and end with, with one line of it on either side, and how
-    many lines stand before them: most changes of a long file are in one place."""
+def hunks(before: Sequence[str], after: Sequence[str], context: int) -> list[str]:
+    """The hunks of a unified diff of two texts in lines, with `context` lines around each.
+
+    What both begin and end with is not compared: most changes of a long file are in one place, and
+    `difflib` passes over lines that are frequent in a long text, so that one changed line of a
+    file with many equal ones would count as hundreds.
+    """
+    start, old, new = _middle(before, after, context)
+    found = list(difflib.unified_diff(old, new, n=context, lineterm=""))[2:]
+    return [_moved(line, start) if line.startswith("@@") else line for line in found]
+
+
+def _middle(
+    old: Sequence[str], new: Sequence[str], context: int
+) -> tuple[int, Sequence[str], Sequence[str]]:
+    """How many lines both begin with, and what stands in each between those and the lines that both
+    end with. `context` lines of either side belong to the middle."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1
     end = 0
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    start, end = max(0, start - 1), max(0, end - 1)
-    return (start, old[start : len(old) - end]), (start, new[start : len(new) - end])
+    start, end = max(0, start - context), max(0, end - context)
+    return start, old[start : len(old) - end], new[start : len(new) - end]
 
 
 def _moved(head: str, offset: int) -> str:

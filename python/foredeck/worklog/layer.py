@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.commands.shell import command_of
+from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
 from foredeck.search.fetching import Fetched
@@ -66,23 +67,10 @@ class WorklogLayer:
         """See `Layer.apply`."""
         wanted = [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
-            heads = _versions(store, wanted[first : first + CHUNK])
+            heads = brought_versions(store, wanted[first : first + CHUNK])
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
             for head in heads:
                 _take(db, head, fetched)
-
-
-def _versions(store: LocalStore, changes: Sequence[Change]) -> list[Head]:
-    """The versions that changes brought; what was erased since is left out."""
-    newest = store.heads(change.id for change in changes)
-    found = []
-    for change in changes:
-        head = newest.get(change.id)
-        if head is not None and head.token != change.token:
-            head = store.head(change.id, change.token)
-        if head is not None and head.token == change.token:
-            found.append(head)
-    return found
 
 
 def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
