@@ -26,7 +26,6 @@ from foredeck.context.intake.renames import follow_renames
 from foredeck.context.intake.system import take_system
 from foredeck.context.intake.take_in import MessageIntake
 from foredeck.context.intake.task_news import attach_task_news
-from foredeck.context.intake.worked import attach_worked_lines
 from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
@@ -83,7 +82,7 @@ class Assembler:
         insert_pools(call.context, call.layout)
         fit_window(call, basis)
         if call.first_new < len(call.items):
-            attach_worked_lines(self.session, call.context, call.first_new)
+            self._attach_worked_lines(call)
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
             attach_task_news(self.session, call.context)
@@ -131,6 +130,14 @@ class Assembler:
         intake = MessageIntake(self.session, call.context, call.layout, pastes=pastes)
         intake.take_in(call.items, call.first_new)
         follow_renames(self.session, call.context, continued=call.alignment.continued)
+
+    def _attach_worked_lines(self, call: CallInProgress) -> None:
+        if self.session.lessons is None:
+            return
+        # Not at the top: its patterns take longer to prepare than the step itself takes.
+        from foredeck.context.intake.worked import attach_worked_lines
+
+        attach_worked_lines(self.session, call.context, call.first_new)
 
     def _use_gauge_of(self, model: Model | None) -> None:
         if model is not None:

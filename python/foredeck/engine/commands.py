@@ -1,7 +1,12 @@
-"""What the user types after `/foredeck`, and after `/tasks` and `/search`."""
+"""What the user types after `/foredeck`, and after `/tasks` and `/search`.
+
+Imported with the first of them: most of what answers is used for nothing else.
+"""
 
 from __future__ import annotations
 
+from foredeck.accounting.trace import trace
+from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.context.status import cost_so_far
@@ -57,10 +62,6 @@ def _compact(session: Session, config: Config, arguments: str) -> str:
 
 
 def _trace(session: Session, text: str) -> str:
-    # Not at the top: an engine starts without what judges its calls afterwards.
-    from foredeck.accounting.trace import trace
-    from foredeck.accounting.trace_lines import text_of
-
     if not text:
         raise ToolError("Say what to look for: /foredeck trace NAME, a path or any other text.")
     return text_of(trace(session.store, session.id, text, session.branch.call))

@@ -16,9 +16,7 @@ from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
-from foredeck.context.tools.tools import ContextTools
 from foredeck.context.window.compacting import finish_compaction
-from foredeck.engine.commands import run_command
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.garbage import without_garbage_collection
@@ -68,7 +66,6 @@ from foredeck.model.own_tools import FACILITY_TOOLS
 from foredeck.sources import ToolEvent
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.store.protocol import Notify, Store, silent
-from foredeck.timeline.rewind_command import offer
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +166,12 @@ class Engine:
         opened = self.opened
         if opened is None or opened.keeper is None:
             return
-        if (text := offer(opened.session, before)) is not None:
+        record = opened.session.branch_record
+        if record is None or record.parent == (None if before is None else before.id):
+            return  # as nearly always; what plans a rewinding is imported for the others
+        from foredeck.timeline.rewind_command import offer
+
+        if (text := offer(opened.session, record)) is not None:
             opened.session.pending.user_messages.append(text)
 
     def _assemble(self, params: AssembleParams) -> tuple[Session, Answer]:
@@ -216,6 +218,9 @@ class Engine:
             return self._tool_call(params)
 
     def _tool_call(self, params: ToolCallParams) -> ToolCallResult:
+        # Not at the top, as in `command`.
+        from foredeck.context.tools.tools import ContextTools
+
         with self._current.use(params.session) as opened:
             if (tool := opened.facilities.tools.get(params.tool)) is not None:
                 text = tool.run(params.input, params.id)
@@ -264,6 +269,9 @@ class Engine:
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""
         with self._current.use(params.session) as opened:
+            # Not at the top: an engine starts without what people ask of it now and then.
+            from foredeck.engine.commands import run_command
+
             text = run_command(opened, self._config, params.name, params.args.strip())
             answer: CommandResult = {"text": text}
             return with_tasks(answer, opened) if params.name == "tasks" else answer

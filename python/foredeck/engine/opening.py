@@ -30,7 +30,6 @@ from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
 from foredeck.sources.projects import Project, project_of
 from foredeck.store.protocol import Notify, Store
-from foredeck.tasks.query import settle
 from foredeck.timeline.guard import NoGuard, ToolGuard
 from foredeck.timeline.keeping import ChangeKeeper
 from foredeck.timeline.locks import PathLocks
@@ -117,6 +116,9 @@ class OpenedSession:
         tasks = self.session.tasks
         if tasks is None or tasks.work.news:
             return
+        # Not at the top: only a session that has tasks imports what works on them.
+        from foredeck.tasks.query import settle
+
         try:
             settle(tasks.work)
         except StoreError as error:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from foredeck.config import Config
 from foredeck.context.head.lines import pool_line, pool_rest
@@ -16,12 +16,14 @@ from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.session import Session
 from foredeck.errors import StoreUnavailable
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.graph import Graph, Node
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import checkout_of, project_of
 from foredeck.store.protocol import Head
+
+if TYPE_CHECKING:
+    from foredeck.notes.graph import Graph, Node
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from foredeck.context.tools.memory_search import MemorySearch
 from foredeck.engine.opening import OpenedSession
@@ -14,8 +14,10 @@ from foredeck.hosts.protocol import (
     TaskStatus,
     ToolCallResult,
 )
-from foredeck.tasks.tools import SessionTasks
 from foredeck.tasks.wording import clipped, counts_line
+
+if TYPE_CHECKING:
+    from foredeck.tasks.tools import SessionTasks
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.handles import resolve
@@ -14,10 +14,12 @@ from foredeck.model.tasks import TaskLink
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import LocalStore
-from foredeck.tasks.active import ActiveTaskSection
-from foredeck.tasks.mutate import TaskMutate
-from foredeck.tasks.query import SearchMessages, TaskQuery
-from foredeck.tasks.tools import SessionTasks, session_tasks
+
+if TYPE_CHECKING:  # imported with the first session that has tasks
+    from foredeck.tasks.active import ActiveTaskSection
+    from foredeck.tasks.mutate import TaskMutate
+    from foredeck.tasks.query import SearchMessages, TaskQuery
+    from foredeck.tasks.tools import SessionTasks
 
 
 def tasks_of(config: Config, session: Session) -> SessionTasks | None:
@@ -25,6 +27,8 @@ def tasks_of(config: Config, session: Session) -> SessionTasks | None:
     if config.tools.tasks == "off" or not session.is_live:
         return None
     if session.tasks is None:
+        from foredeck.tasks.tools import session_tasks
+
         project = project_of(session.cwd, open_filesystems(config, session.cwd))
         updates = update_context(config, session)
         session.tasks = session_tasks(

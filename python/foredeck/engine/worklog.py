@@ -6,7 +6,7 @@ import logging
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -17,9 +17,10 @@ from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project, project_of
 from foredeck.store.protocol import Advance, LocalStore
-from foredeck.worklog.memory import BranchLessons, EarlierWork
-from foredeck.worklog.reading import done_by, folders, lessons_of
-from foredeck.worklog.text import WorkLog
+
+if TYPE_CHECKING:  # imported when a session is opened: the patterns in there take time to prepare
+    from foredeck.worklog.memory import EarlierWork
+    from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
     """Give a session what the project's other sessions did and learned, as far as that is switched
     on. A failure is only logged: the session opens without it."""
     if config.worklog.lines:
+        from foredeck.worklog.memory import BranchLessons
+
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
         return
@@ -53,8 +56,12 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
 
 def make_work_log(config: Config, session: Session) -> WorkLog | None:
     """The work log's section of the head; None where there is no earlier work, or it is off."""
-    done = session.earlier_work.done
-    return WorkLog(done, session.cwd) if config.worklog.head and done else None
+    earlier = session.earlier_work
+    if not config.worklog.head or earlier is None or not earlier.done:
+        return None
+    from foredeck.worklog.text import WorkLog
+
+    return WorkLog(earlier.done, session.cwd)
 
 
 def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWork:
@@ -66,6 +73,9 @@ def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWo
 
 
 def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap) -> EarlierWork:
+    from foredeck.worklog.memory import EarlierWork
+    from foredeck.worklog.reading import done_by, folders, lessons_of
+
     with reported(follower.path):
         known = folders(follower.db)
         wanted, project = {session.cwd}, None

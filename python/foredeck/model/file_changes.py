@@ -18,7 +18,7 @@ class PathState(BaseModel):
     """What is at a path. `unknown`: nobody looked; `other`: a folder, a device, what may not be
     read; `large`: a file of more than is kept."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: Literal["file", "link", "missing", "large", "other", "unknown"]
     digest: str | None = None
@@ -42,7 +42,7 @@ UNKNOWN = PathState(kind="unknown")
 class PathChange(BaseModel):
     """One path in a change. `path`: of this machine, its folder's links resolved."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: str
     before: PathState

@@ -29,7 +29,7 @@ class VersionRef(BaseModel):
     the pinned set.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     object: str
     version: int

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag
 class FilesystemSource(BaseModel):
     """Where a file lives: `filesystemId` names the namespace, `path` is absolute within it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["filesystem"] = "filesystem"
     filesystemId: str  # noqa: N815  (the name in stored documents)
@@ -31,7 +31,7 @@ class GitSource(BaseModel):
     and `path` relative to the repository's root; or `ref` is a blob's, and `path` empty.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["git"] = "git"
     repo: str
@@ -42,7 +42,7 @@ class GitSource(BaseModel):
 class UrlSource(BaseModel):
     """A page or file on the web, without user and password."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["url"] = "url"
     url: str
@@ -51,7 +51,7 @@ class UrlSource(BaseModel):
 class S3Source(BaseModel):
     """An object in a bucket."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["s3"] = "s3"
     bucket: str
@@ -61,7 +61,7 @@ class S3Source(BaseModel):
 class RowSource(BaseModel):
     """A row of a database: all three by the names that their user knows."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: Literal["row"] = "row"
     database: str
@@ -72,7 +72,7 @@ class RowSource(BaseModel):
 class UnknownSource(BaseModel):
     """A binding of a kind that a newer version has written: all its fields, as given."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     type: str
 

@@ -25,7 +25,7 @@ class TaskDependency(BaseModel):
     duplicates    this task says the same as `on`
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     on: str
     relation: Relation = "blocks"
@@ -38,7 +38,7 @@ class TaskLink(BaseModel):
     it called it. `relation`: `output` of the work, or a `reference` that the work builds on.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     object: str
     part: str = ""

@@ -6,11 +6,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from foredeck.errors import StoreUnavailable
-from foredeck.notes.graph import Graph
 from foredeck.store.protocol import Advance, LocalStore, Store
+
+if TYPE_CHECKING:
+    from foredeck.notes.graph import Graph
 
 PATIENCE_S = 5.0
 """How long a question waits for what is new to be read. A model's tool call waits with it."""
@@ -36,8 +38,10 @@ def live_graph(
 
     Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
     """
+    # Not at the top: every engine imports this module, and few sessions ask for the graph.
     from foredeck.derived.follower import Follower
     from foredeck.notes.chat_reading import read_chats
+    from foredeck.notes.graph import Graph
     from foredeck.notes.layer import LAYER
 
     if not hasattr(store, "lineage"):

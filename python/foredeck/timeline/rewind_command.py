@@ -106,12 +106,9 @@ def _listing(session: Session) -> str:
     return "\n".join([*lines, "", USAGE])
 
 
-def offer(session: Session, before: CallRecord | None) -> str | None:
-    """What the user is told where the chat has gone back and the files have not; `before`: the
-    newest call before the one that has just been made."""
-    record = session.branch_record
-    if record is None or record.parent == (None if before is None else before.id):
-        return None
+def offer(session: Session, record: CallRecord) -> str | None:
+    """What the user is told where the chat has gone back and the files have not; `record`: the
+    first call after it has."""
     try:
         plan = rewinding.plan_for_call(session.store, session.id, record.ordinal)
     except CannotRewind:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from foredeck.context.state.session import Session
 from foredeck.errors import StoreUnavailable, ToolError
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.graph import Graph, Node
 from foredeck.notes.live import StillReading
 from foredeck.notes.names import MARKDOWN
 from foredeck.store.protocol import Head
+
+if TYPE_CHECKING:  # imported with the first question, by `notes.live`
+    from foredeck.notes.graph import Graph, Node
 
 SHOWN = 5
 

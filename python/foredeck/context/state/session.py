@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
@@ -16,11 +16,13 @@ from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document, Fields
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
-from foredeck.notes.graph import Graph
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
 from foredeck.store.protocol import Head, Store
-from foredeck.tasks.tools import SessionTasks
-from foredeck.worklog.memory import BranchLessons, EarlierWork
+
+if TYPE_CHECKING:  # what a session may never use is imported where it is made
+    from foredeck.notes.graph import Graph
+    from foredeck.tasks.tools import SessionTasks
+    from foredeck.worklog.memory import BranchLessons, EarlierWork
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
 
@@ -82,8 +84,8 @@ class Session:
     frame: PromptFrame = field(default_factory=PromptFrame)
     lessons: BranchLessons | None = None
     """Forms of commands that have worked; None where the model is not to be told of any."""
-    earlier_work: EarlierWork = field(default_factory=EarlierWork)
-    """What the project's other sessions did."""
+    earlier_work: EarlierWork | None = None
+    """What the project's other sessions did; None where that is not known."""
     tasks: SessionTasks | None = None
     """The project's tasks; None where they are switched off, and in a replay."""
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.parts import SHOWING
 from foredeck.context.state.handles import meet
 from foredeck.context.state.session import Session
-from foredeck.context.tools.asked_search import AskedSearch, Scope
-from foredeck.context.tools.found import NOT_UP_TO_DATE, describe, nothing_found
-from foredeck.derived.file import reported
-from foredeck.derived.follower import Follower
-from foredeck.derived.registry import load_layer
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.kinds import OBJECT_TYPES
-from foredeck.search.index import Filters, IndexedText, SearchIndex
-from foredeck.search.searching import SearchHit, search
 from foredeck.store.protocol import LocalStore
+
+# Every session has the tool, and few use it: what only an answer needs is imported with it.
+if TYPE_CHECKING:
+    from foredeck.context.tools.asked_search import AskedSearch, Scope
+    from foredeck.derived.follower import Follower
+    from foredeck.search.index import IndexedText, SearchIndex
+    from foredeck.search.searching import SearchHit
 
 PATIENCE_S = 2.0
 """How long a question waits for the index to take in what is new. In that time it takes in some
@@ -58,6 +58,13 @@ class MemorySearch:
     def run(self, input: Mapping[str, Any], call: str, *, leave_out_shown: bool = True) -> str:
         """The answer, for the model. Raises `ToolError` with a text for it."""
         del call
+        from foredeck.context.tools.asked_search import AskedSearch
+        from foredeck.context.tools.found import NOT_UP_TO_DATE
+        from foredeck.derived.file import reported
+        from foredeck.derived.follower import Follower
+        from foredeck.derived.registry import load_layer
+        from foredeck.search.index import SearchIndex
+
         asked = AskedSearch.parse(input)
         self._session.take_up_newest()
         try:
@@ -74,6 +81,10 @@ class MemorySearch:
         return text if is_current else f"{text}\n{NOT_UP_TO_DATE}"
 
     def _answer(self, asked: AskedSearch, index: SearchIndex, leave_out_shown: bool) -> str:
+        from foredeck.context.tools.found import describe, nothing_found
+        from foredeck.search.index import Filters
+        from foredeck.search.searching import search
+
         filters = Filters(
             self._sessions(asked.scope, index),
             asked.type,

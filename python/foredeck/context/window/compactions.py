@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.state.session import Session
 from foredeck.context.window.losses import losses_of
-from foredeck.context.window.summary import ChatSummary, SummaryInput, summarise
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, markdown, split_turns
 from foredeck.context.wording import summarised
 from foredeck.errors import ToolError
@@ -18,6 +17,9 @@ from foredeck.model.compactions import AskedBy, CompactionDocument, Writer, comp
 from foredeck.model.documents import Fields, Provenance
 from foredeck.model.messages import pack, unpack
 from foredeck.store.protocol import Head
+
+if TYPE_CHECKING:
+    from foredeck.context.window.summary import ChatSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,9 @@ def summary_of(
     `before`: the compaction whose summary stands before it. `pinned`: handles of what leaves the
     view with it.
     """
+    # Not at the top: every call asks for compactions, and few sessions make one.
+    from foredeck.context.window.summary import SummaryInput, summarise
+
     earlier, names = _earlier(session, before), names_of(session)
     # What foredeck itself puts away for the window never holds the newest question.
     questions = request.by != "window"
