@@ -13,6 +13,7 @@ import pytest
 
 from foredeck.derived import follower as following
 from foredeck.derived.emptying import layers_emptied
+from foredeck.derived.file import LayerBusy
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreUnavailable
@@ -156,6 +157,23 @@ def test_a_reader_does_not_wait_for_a_writer(stored: Searched) -> None:
         with closing(sqlite3.connect(writer.path, timeout=0)) as reader:
             assert reader.execute("SELECT count(*) FROM entry").fetchone() == (1,)
         writer.db.execute("ROLLBACK")
+
+
+def test_only_what_has_something_to_take_in_waits_for_a_writer(stored: Searched) -> None:
+    Talk(stored.store, "one").say(user="lemon")
+    layer = load_layer("search")
+    with (
+        Follower(stored.store, layer, stored.home) as writer,
+        Follower(stored.store, layer, stored.home, patience_s=0) as other,
+    ):
+        writer.catch_up()
+        writer.db.execute("BEGIN IMMEDIATE")
+        assert other.catch_up() == 0
+        Talk(stored.store, "two").say(user="lime")
+        with pytest.raises(LayerBusy, match="another process is writing"):
+            other.catch_up()
+        writer.db.execute("ROLLBACK")
+        assert other.catch_up() > 0
 
 
 def test_what_is_emptied_leaves_no_text_and_is_made_again(stored: Searched) -> None:

@@ -20,20 +20,26 @@ _FULL_TEXT = (
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+class LayerBusy(StoreUnavailable):
+    """Another process has been writing to the file for longer than could be waited."""
+
+
 def layer_file(home: Path, layer: str, store_id: str) -> Path:
     """The file of a layer: one for each store that a state folder works with."""
     return home / FOLDER / f"{layer}-{store_id}.sqlite"
 
 
-def open_layer_file(path: Path) -> sqlite3.Connection:
+def open_layer_file(path: Path, patience_s: float = PATIENCE_S) -> sqlite3.Connection:
     """A connection to the file, which is made (0600) where there is none.
 
-    With a log beside the file readers never wait for the writer. One that is damaged is thrown
-    away: everything in it can be made again. Raises `StoreUnavailable`.
+    `patience_s`: how long a writer waits for another. With a log beside the file readers never wait
+    for the writer. One that is damaged is thrown away: everything in it can be made again.
+
+    Raises `StoreUnavailable`.
     """
     try:
         make_private_file(path)
-        return _connect(path)
+        return _connect(path, patience_s)
     except OSError as error:
         raise StoreUnavailable(f"index {path}: {error.strerror or error}") from error
     except sqlite3.DatabaseError as error:
@@ -41,11 +47,11 @@ def open_layer_file(path: Path) -> sqlite3.Connection:
             raise StoreUnavailable(f"index {path}: {error}") from error
     discard(path)
     make_private_file(path)
-    return _connect(path)
+    return _connect(path, patience_s)
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+def _connect(path: Path, patience_s: float) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=patience_s, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = normal")
@@ -63,6 +69,9 @@ def reported(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # not of all errors
+        if code & 0xFF == sqlite3.SQLITE_BUSY:
+            raise LayerBusy(f"index {path}: another process is writing to it") from error
         raise StoreUnavailable(
             f"index {path}: {error}. `foredeck reindex` makes it again from the store."
         ) from error

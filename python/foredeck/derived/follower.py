@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from foredeck.derived.file import (
+    PATIENCE_S,
     discard,
     drop_tables,
     layer_file,
@@ -62,13 +63,25 @@ class Follower:
     Raises `StoreUnavailable` where the file cannot be used, and what the store raises.
     """
 
-    def __init__(self, store: LocalStore, layer: Layer, home: Path, *, batch: int = BATCH) -> None:
-        """`batch`: how many versions are taken in at a time, between two calls of `advance`."""
+    def __init__(
+        self,
+        store: LocalStore,
+        layer: Layer,
+        home: Path,
+        *,
+        batch: int | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """`batch`: how many versions are taken in at a time, between two calls of `advance`
+        (default: `BATCH`).
+
+        `patience_s`: how long to wait for another writer, before `LayerBusy` is raised.
+        """
         self._store = store
         self._layer = layer
-        self._batch = batch
+        self._batch = batch or BATCH
         self.path = layer_file(home, layer.name, store.lineage().id)
-        self.db = open_layer_file(self.path)
+        self.db = open_layer_file(self.path, patience_s)
 
     def __enter__(self) -> Self:
         return self
@@ -84,12 +97,17 @@ class Follower:
     def catch_up(self, advance: Advance = lambda: None) -> int:
         """Take in everything that is new, a batch at a time; how many versions that were.
 
-        `advance` is called after each batch.
+        `advance` is called after each batch. Where nothing is new nobody is waited for: the lock
+        for writing is not taken.
         """
         taken = 0
         with reported(self.path):
+            if self._is_current():
+                return 0
             while (count := self._step()) is not None:
                 taken += count
+                if 0 < count < self._batch:
+                    break  # that was all: nobody is told of time that is up
                 advance()
         return taken
 
@@ -103,6 +121,12 @@ class Follower:
             discard(self.path)
             self.db = open_layer_file(self.path)
         return self.catch_up(advance)
+
+    def _is_current(self) -> bool:
+        position = self._position()
+        if position is None or not self._can_go_on(position):
+            return False
+        return not self._store.changes_since(position.token, limit=1)
 
     def _step(self) -> int | None:
         """Take in one batch: how many versions, 0 where the layer begins again, None at the end."""

@@ -34,7 +34,7 @@ FOLDERS = 3
 """Folders that are named for what has no line of its own."""
 
 PATIENCE_S = 0.5
-"""How long the opening of a session, and a call that writes the head, wait for the graph."""
+"""How long a call that writes the head waits for the graph."""
 
 NAME_CHARS = 80
 """Of a title or a tag."""
@@ -87,9 +87,13 @@ class PoolSection:
         return "\n".join([*lines, _rest(found[len(lines) :])]).removesuffix("\n")
 
     def follow(self) -> None:
-        """Bring the graph of notes nearer to the store, for `PATIENCE_S` at most."""
+        """Bring the graph of notes nearer to the store, in the time that is left to the opening."""
+        session = self._session
         try:
-            with self._graph():
+            with (
+                session.opening_wait.spent() as left_s,
+                live_graph(session.store, self._config.home, left_s, chats=False),
+            ):
                 pass
         except StoreUnavailable as error:
             log.info("the graph of notes is not up to date: %s", error)

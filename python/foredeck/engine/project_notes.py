@@ -17,8 +17,9 @@ from typing import NamedTuple
 from foredeck.config import Config
 from foredeck.context.intake.reconcile import look_again, take_in_unmet
 from foredeck.context.state.session import Session
+from foredeck.derived.file import LayerBusy
 from foredeck.errors import StoreUnavailable
-from foredeck.notes.live import live_graph
+from foredeck.notes.live import StillReading, live_graph
 from foredeck.notes.names import MARKDOWN
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.opening import open_filesystems
@@ -31,9 +32,6 @@ MOST = 300
 
 MOST_LISTED = 5000
 """Files that are listed. Where there are more, none counts as deleted for not being among them."""
-
-PATIENCE_S = 0.3
-"""How long the opening of a session waits for the graph, which knows the notes of before."""
 
 
 class _NoteFile(NamedTuple):
@@ -111,8 +109,16 @@ def _listed(session: Session, folder: _FolderOfNotes) -> Iterator[_NoteFile]:
 
 
 def _known(config: Config, session: Session, folders: list[_FolderOfNotes]) -> set[str]:
-    """Ids of the Markdown files that the store knows to be in the folders."""
-    with live_graph(session.store, config.home, PATIENCE_S, chats=False) as graph:
-        markdown = graph.markdown()
+    """Ids of the Markdown files that the store knows to be in the folders; none while the graph is
+    still being read: then no note is taken for deleted at this opening."""
+    try:
+        with (
+            session.opening_wait.spent() as left_s,
+            live_graph(session.store, config.home, left_s, chats=False) as graph,
+        ):
+            markdown = graph.markdown()
+    except (StillReading, LayerBusy) as error:
+        log.info("deleted notes are not looked for: %s", error)
+        return set()
     within = tuple(f"{folder.bound.rstrip('/')}/" for folder in folders)
     return {node.id for node, _ in markdown if (node.path or "").startswith(within)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.derived.file import reported
+from foredeck.derived.file import LayerBusy, reported
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # imported when a session is opened: the patterns in there ta
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 0.5
-"""How long the opening of a session waits for the layer. What is left is taken in later."""
+BATCH = 200
+"""Versions between two looks at the clock: long outputs of many calls could take seconds."""
 
 
 class _TimeIsUpError(Exception):
@@ -66,9 +66,14 @@ def make_work_log(config: Config, session: Session) -> WorkLog | None:
 
 def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWork:
     store = cast("LocalStore", session.store)  # all of engines are
-    with Follower(store, load_layer("worklog"), home) as follower:
-        with suppress(_TimeIsUpError):
-            follower.catch_up(_until(time.monotonic() + PATIENCE_S))
+    layer = load_layer("worklog")
+    with (
+        session.opening_wait.spent() as left_s,
+        Follower(store, layer, home, batch=BATCH, patience_s=left_s) as follower,
+    ):
+        # What is left is taken in at the next opening; until then the session knows what was read.
+        with suppress(_TimeIsUpError, LayerBusy):
+            follower.catch_up(_until(time.monotonic() + left_s))
         return _of_project(follower, session, filesystems)
 
 

@@ -39,6 +39,7 @@ def live_graph(
     Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
     """
     # Not at the top: every engine imports this module, and few sessions ask for the graph.
+    from foredeck.derived.file import LayerBusy
     from foredeck.derived.follower import Follower
     from foredeck.notes.chat_reading import read_chats
     from foredeck.notes.graph import Graph
@@ -47,10 +48,11 @@ def live_graph(
     if not hasattr(store, "lineage"):
         raise StoreUnavailable("this store has no graph beside it")
     check = _until(time.monotonic() + patience_s)
-    with Follower(cast(LocalStore, store), LAYER, home, batch=BATCH) as follower:
+    local = cast(LocalStore, store)
+    with Follower(local, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
-            with suppress(StillReading):
+            with suppress(StillReading, LayerBusy):  # the graph without the newest links
                 read_chats(follower, store, _until(time.monotonic() + CHAT_PATIENCE_S))
         yield Graph(follower.db)
 
