@@ -84,6 +84,15 @@ class Config(Section):
         description="Longest time that a tool which may write files waits for the engine before it "
         "runs, in milliseconds.",
     )
+    opening_ms: int = Field(
+        300,
+        ge=0,
+        le=10_000,
+        description="Longest time that the opening of a session waits for what is worked out from "
+        "the store, in milliseconds: the [work log](worklog.md) and the graph of [notes](notes.md) "
+        "share it. What is not read by then is taken in later. A call that writes the "
+        "[head](context.md#the-head) waits as long for the notes.",
+    )
     rewind: bool = Field(
         True,
         description="Whether what tools do to files is kept, so that it can be taken back "
@@ -113,6 +122,11 @@ class Config(Section):
     def sqlite_file(self) -> Path:
         """The database file of the embedded store."""
         return self.home / "foredeck.db"
+
+    @property
+    def opening_s(self) -> float:
+        """`opening_ms`, in seconds."""
+        return self.opening_ms / 1000
 
     @field_validator("home")
     @classmethod

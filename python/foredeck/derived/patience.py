@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-OPENING_S = 0.3
-"""How long the opening of a session waits for all its layers together: a person waits with it. A
-layer that is behind takes in a batch even where nothing is left of it."""
-
 
 @dataclass(slots=True)
 class Patience:
-    """Seconds that are left."""
+    """Seconds that are left. A layer that is behind takes in a batch even where none is."""
 
     left_s: float
 

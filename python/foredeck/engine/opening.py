@@ -14,6 +14,7 @@ from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
+from foredeck.derived.patience import Patience
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_uses, recall_uses
@@ -165,6 +166,7 @@ class SessionOpener:
         session = self._load(store, params, filesystems)
         if not session.log.newest and (lost := unreadable_lines(params.file or "")):
             session.pending.user_messages.append(damage_report(lost))
+        session.opening_wait = Patience(self._config.opening_s)
         session.chat_text = partial(render_chat, store)
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")

@@ -33,9 +33,6 @@ EARLIER_SESSIONS = 5
 FOLDERS = 3
 """Folders that are named for what has no line of its own."""
 
-PATIENCE_S = 0.5
-"""How long a call that writes the head waits for the graph."""
-
 NAME_CHARS = 80
 """Of a title or a tag."""
 
@@ -183,7 +180,8 @@ class PoolSection:
                         yield self._named(head, node, [])
 
     def _graph(self) -> AbstractContextManager[Graph]:
-        return live_graph(self._session.store, self._config.home, PATIENCE_S, chats=False)
+        wait_s = self._config.opening_s
+        return live_graph(self._session.store, self._config.home, wait_s, chats=False)
 
     def _rule(self) -> NoteRule:
         folders = self._config.notes.folders

@@ -12,7 +12,7 @@ from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
 from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.workspace import PENDING, Workspace
-from foredeck.derived.patience import OPENING_S, Patience
+from foredeck.derived.patience import Patience
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document, Fields
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
@@ -87,7 +87,7 @@ class Session:
     """Forms of commands that have worked; None where the model is not to be told of any."""
     earlier_work: EarlierWork | None = None
     """What the project's other sessions did; None where that is not known."""
-    opening_wait: Patience = field(default_factory=lambda: Patience(OPENING_S))
+    opening_wait: Patience = field(default_factory=lambda: Patience(0.0))
     """What is left of the time that its opening waits for layers."""
     tasks: SessionTasks | None = None
     """The project's tasks; None where they are switched off, and in a replay."""
