@@ -13,6 +13,11 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.file_changes import FileChangeDocument
+from foredeck.model.observations import (
+    ObservationDocument,
+    ObservingDocument,
+    ReflectionDocument,
+)
 from foredeck.model.pointers import PointerDocument
 from foredeck.model.records import (
     ForgottenDocument,
@@ -33,6 +38,8 @@ KINDS: dict[str, type[Document]] = {
     "user": UserDocument,
     "pointer": PointerDocument,
     "compaction": CompactionDocument,
+    "observation": ObservationDocument,
+    "reflection": ReflectionDocument,
     "turn": TurnDocument,
     "member": MemberDocument,
     "nickname": NicknameDocument,
@@ -42,11 +49,13 @@ KINDS: dict[str, type[Document]] = {
     "task": TaskDocument,
     "claim": ClaimDocument,
     "working": WorkingDocument,
+    "observing": ObservingDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 
 OBJECT_TYPES = (
     *("file", "toolcall", "user", "pointer", "chat", "compaction", "system_prompt", "session"),
+    *("observation", "reflection"),
 )
 """The types of what the model can refer to; all others are records."""
 

@@ -23,7 +23,10 @@ from foredeck.store.session_cache import drop_cached
 
 CHUNK = 500
 _OF_ONE_SESSION = frozenset(
-    {"session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim", "change"}
+    {
+        *("session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim"),
+        *("change", "observation", "reflection", "observing"),
+    }
 )
 
 

@@ -20,7 +20,7 @@ from foredeck.context.intake.toolcalls import (
 from foredeck.context.intake.toolround import ToolRound
 from foredeck.context.messages.items import Item, ToolUse
 from foredeck.context.state.index import Entry
-from foredeck.context.state.pending import Observation
+from foredeck.context.state.pending import EarlyResult
 from foredeck.context.state.session import Session
 from foredeck.context.state.workspace import PENDING
 from foredeck.model.canonical import hash_text
@@ -122,7 +122,7 @@ class ObjectWriter:
         head = session.workspace.head(object_id)
         if item.key.address in session.log.known and head is not None:
             return self._known(item, head)
-        observed = session.pending.observations.pop(item.call_id, None)
+        observed = session.pending.early_results.pop(item.call_id, None)
         if head is not None and observed is None:
             met = self._stored(call, head)
         else:
@@ -200,7 +200,7 @@ class ObjectWriter:
         call: ToolUse,
         object_id: str,
         head: Head | None,
-        observed: Observation | None,
+        observed: EarlyResult | None,
     ) -> _ResultEntries:
         """A result met for the first time. `head`: its object, where observing has stored it."""
         session = self._session
@@ -225,7 +225,7 @@ class ObjectWriter:
         session.workspace.put(document)
         return _ResultEntries(session.see_document(document, call.id), files, shown)
 
-    def _recall(self, item: Item, call: ToolUse) -> Observation:
+    def _recall(self, item: Item, call: ToolUse) -> EarlyResult:
         """What can still be said of the files of a tool that nobody observed.
 
         What the agent wrote was taken for somebody else's doing until now.
@@ -236,7 +236,7 @@ class ObjectWriter:
         )
         sightings = objects_among(session.recall(event, session.workspace.pending))
         self._withdraw_notices(s.object_id for s in sightings if s.role == "written")
-        return Observation(sightings)
+        return EarlyResult(sightings)
 
     def _withdraw_notices(self, objects: Iterable[str]) -> None:
         """The model needs no notice about these files, nor after a restart."""

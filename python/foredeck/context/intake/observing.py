@@ -17,7 +17,7 @@ from foredeck.context.intake.reconcile import MAX_ATTEMPTS
 from foredeck.context.intake.toolcalls import CallPlace, make_toolcall, objects_among, same_call
 from foredeck.context.messages.items import Block, Item, ToolUse
 from foredeck.context.state.nicknames import moved_claims
-from foredeck.context.state.pending import Observation
+from foredeck.context.state.pending import EarlyResult
 from foredeck.context.state.session import Session
 from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
@@ -58,7 +58,7 @@ def observe(
     item, look = _item(event, call_id, blocks), partial(session.source.after_tool, event)
     if nesting is None:
         run = _ToolRun(event, item, look, call_id, _own_place(session), full_output)
-        found = session.pending.observations[call_id] = _store(session, run)
+        found = session.pending.early_results[call_id] = _store(session, run)
         return found.sightings
     place = CallPlace(_turn_ref(session), nesting.position, nesting.parent)
     object_id = nested_object_id(session, event, call_id, place)
@@ -78,7 +78,7 @@ def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
     calls = {call.id: call for call in items[newest].calls}
     for item in items[max(first_new, newest + 1) :]:
         call = calls.get(item.call_id) if item.kind == "result" else None
-        if call is None or item.call_id in session.pending.observations:
+        if call is None or item.call_id in session.pending.early_results:
             continue
         if item.key.address in session.log.known or _is_stored(session, call, item):
             continue
@@ -86,18 +86,18 @@ def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
         event = ToolEvent(tool, call.arguments, item.text, item.details, item.failed, cwd)
         look = partial(session.source.after_unobserved, event)
         found = _store(session, _ToolRun(event, item, look, item.call_id, _own_place(session)))
-        session.pending.observations[item.call_id] = found
+        session.pending.early_results[item.call_id] = found
         stale = (s.object_id for s in found.sightings if s.role in ("read", "written"))
         session.pending.stale.update(stale)
 
 
-def _store(session: Session, run: _ToolRun) -> Observation:
+def _store(session: Session, run: _ToolRun) -> EarlyResult:
     """Look at the files, and commit what was seen with the result.
 
     Looks again where another engine has stored a version of one of them in between: the same
     bytes would become two versions.
     """
-    # By itself: what a conflict discards below must be the observation alone.
+    # By itself: what a conflict discards below must be the early result alone.
     if not session.workspace.empty:
         session.workspace.commit()
     # An attempt that is given up has changed them already.
@@ -111,7 +111,7 @@ def _store(session: Session, run: _ToolRun) -> Observation:
     return _try_to_store(session, run)
 
 
-def _try_to_store(session: Session, run: _ToolRun) -> Observation:
+def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
     workspace, found = session.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
     for sighting in found:
@@ -135,7 +135,7 @@ def _try_to_store(session: Session, run: _ToolRun) -> Observation:
         )
     store_notices(session)
     token = None if workspace.empty else workspace.commit()
-    return Observation(found, token, full, is_new)
+    return EarlyResult(found, token, full, is_new)
 
 
 def take_answer(session: Session, item: Item) -> None:

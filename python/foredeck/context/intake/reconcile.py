@@ -158,7 +158,7 @@ def _is_news(session: Session, ordinal: int, head: Head | None) -> bool:
     entry = session.index.entries[ordinal]
     if head is None or head.fields.get("text_hash") == entry.newest.text_hash:
         return False
-    if any(head.token == observed.token for observed in session.pending.observations.values()):
+    if any(head.token == observed.token for observed in session.pending.early_results.values()):
         return False
     session.pending.behind.keep(ordinal, entry.newest.text_hash)
     session.see_head(head, entry.label)

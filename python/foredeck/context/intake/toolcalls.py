@@ -114,7 +114,7 @@ def same_call(
     if (fields.get("args") or {}) != pack(call.arguments, {}):
         return False
     if fields.get("chat_ref") == chat_id(session.id):
-        observed = session.pending.observations.get(call.id)
+        observed = session.pending.early_results.get(call.id)
         is_observed = observed is not None and observed.stored
         return is_observed or fields.get("turn_ref") in (None, turn_id)
     if fields.get("chat_ref") not in {chat_id(id) for id in session.ancestors}:

@@ -14,7 +14,7 @@ FileChange = Literal["changed", "deleted", "moved"]
 
 
 @dataclass(slots=True)
-class Observation:
+class EarlyResult:
     """The files that a tool touched, and the transaction that stored them.
 
     `full_output`: hash of the blob with all that the tool wrote, where the result is cut.
@@ -111,7 +111,7 @@ def _known_change(stored: str) -> FileChange:
 class PendingWork:
     """What the next call has to take into account, and what the user is to be told with it."""
 
-    observations: dict[str, Observation] = field(default_factory=dict)
+    early_results: dict[str, EarlyResult] = field(default_factory=dict)
     """By call id: what a tool touched, observed before its result is in any message list."""
     notices: PendingNotices = field(default_factory=PendingNotices)
     behind: KnownTexts = field(default_factory=lambda: KnownTexts())

@@ -17,7 +17,7 @@ from foredeck.model.working import working_id
 
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
-    *("user", "working", "claim"),
+    *("user", "working", "claim", "observation", "reflection", "observing"),
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -38,6 +38,8 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
         case "toolcall":
             return bool(fields["chat_ref"] == chat_id(session))
         case "turn" | "member" | "call" | "compaction" | "working" | "claim":
+            return bool(fields["session"] == session)
+        case "observation" | "reflection" | "observing":
             return bool(fields["session"] == session)
     return False
 

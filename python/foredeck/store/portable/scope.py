@@ -16,9 +16,9 @@ from foredeck.store.protocol import Head, Store, Token
 
 OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
-    *("working", "task"),
+    *("observation", "reflection", "working", "task"),
 )
-RANK = (*OBJECTS, "nickname", "claim", "turn", "member", "call", "change")
+RANK = (*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
@@ -29,7 +29,12 @@ def documents_of(store: Store, session: str) -> list[str]:
     own = [session_object_id(session), chat_id(session), system_prompt_id(session)]
     calls = store.query("call", {"session": session})
     turns = store.query("turn", {"session": session})
-    records = [*turns, *calls, *store.query("claim", {"session": session})]
+    kept = ("claim", "observation", "reflection", "observing")
+    records = [
+        *turns,
+        *calls,
+        *(h for type in kept for h in store.query(type, {"session": session})),
+    ]
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
     changes = store.query("change", {"session": session})

@@ -1,0 +1,72 @@
+"""The conversation as an observer is shown it, made of items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from foredeck.context.arguments import args_display
+from foredeck.context.messages.items import Item, ToolUse, strings_in
+from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.observations.messages import SourceCall, SourceMessage
+from foredeck.sources.toolpaths import path_argument
+
+
+def observable(
+    items: Sequence[Item],
+    tokens: Callable[[float], int],
+    *,
+    cwd: str = "",
+    first_turn: int = 1,
+    is_ours: Callable[[Item], bool] = lambda _item: False,
+) -> list[SourceMessage]:
+    """The messages, one for each item.
+
+    `tokens`: of so many characters (`Gauge.tokens`). `first_turn`: what to call the first user
+    turn of the list. `is_ours`: whether a message holds what foredeck has written, as a summary
+    of its own does; results of its tools are found here.
+    """
+    asked = {call.id: call for item in items for call in item.calls}
+    return [
+        SourceMessage(
+            address=item.key.address,
+            kind=item.kind,
+            text=_said(item),
+            tokens=tokens(item.chars),
+            time_ms=item.time_ms,
+            turn=max(0, first_turn - 1 + item.turn),
+            calls=tuple(_call(call, cwd) for call in item.calls),
+            call_id=item.call_id,
+            tool=item.tool,
+            shown=_shown(asked.get(item.call_id), cwd),
+            failed=item.failed,
+            is_void=item.void,
+            is_ours=item.tool in OWN_TOOLS or is_ours(item),
+        )
+        for item in items
+    ]
+
+
+def _said(item: Item) -> str:
+    """All that a message says, without thinking; an image as a word."""
+    if item.kind == "result":
+        return item.text
+    texts = (
+        str(block.get("text") or "") if block.get("type") == "text" else "(image)"
+        for block in item.blocks
+        if block.get("type") in ("text", "image")
+    )
+    return "\n".join(texts)
+
+
+def _call(call: ToolUse, cwd: str) -> SourceCall:
+    return SourceCall(
+        call.id,
+        call.tool,
+        args_display(call.arguments, cwd),
+        "\n".join(strings_in(call.arguments)),
+        path_argument(call.arguments) or "",
+    )
+
+
+def _shown(call: ToolUse | None, cwd: str) -> str:
+    return "" if call is None else args_display(call.arguments, cwd)

@@ -1,0 +1,161 @@
+"""Which stretch of messages is observed next: counted, bounded, and never cut within a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from foredeck.model.observations import MessagePart
+from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
+
+CHARS_PER_TOKEN = 4
+"""Only for cutting one message into parts: what is counted has been counted before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRules:
+    """`least`: tokens that a chunk has at least. `most`: tokens that an observer is shown of one
+    at most, which bounds its prompt. `result`: tokens of each result that it is shown."""
+
+    least: int = 6000
+    most: int = 24_000
+    result: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive messages to be observed at once.
+
+    `part`: of its first message only this piece, where that is longer than a chunk may be; more
+    messages follow only on its last piece. `tokens`: of its messages in the prompt, a part's in
+    proportion.
+    """
+
+    messages: tuple[SourceMessage, ...]
+    part: MessagePart | None
+    tokens: int
+
+    @property
+    def covers(self) -> list[str]:
+        """Addresses of the messages that are observed to their end with it."""
+        whole = self.messages
+        if self.part is not None and self.part.end < self.part.length:
+            whole = tuple(m for m in whole if m.address != self.part.address)
+        return [message.address for message in whole]
+
+    def text_of(self, message: SourceMessage) -> str:
+        """What of a message's text is observed."""
+        part = self.part
+        if part is None or part.address != message.address:
+            return message.text
+        return message.text[part.start : part.end]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a branch is observed: so many messages, and of the next one so many characters."""
+
+    messages: int = 0
+    chars: int = 0
+
+
+def pending_tokens(messages: Sequence[SourceMessage], position: Position) -> int:
+    """Tokens that nobody has observed yet, each counted once."""
+    rest = tokens_of(messages[position.messages :])
+    if not position.chars or position.messages >= len(messages):
+        return rest
+    first = messages[position.messages]
+    return rest - first.tokens * position.chars // max(1, len(first.text))
+
+
+def shown_tokens(message: SourceMessage, rules: ChunkRules) -> int:
+    """Tokens that an observer is shown of a message: user and assistant text whole, of a result
+    the beginning and the end."""
+    if message.is_ours or message.is_void or message.kind == "opaque":
+        return 0
+    return min(message.tokens, rules.result) if message.kind == "result" else message.tokens
+
+
+def next_chunk(
+    messages: Sequence[SourceMessage],
+    position: Position,
+    rules: ChunkRules,
+    is_affordable: Callable[[Chunk], bool] = lambda _chunk: True,
+    *,
+    least: int | None = None,
+) -> Chunk | None:
+    """The oldest stretch that nobody has observed, as long as it may be; None where there is none.
+
+    It ends after a finished batch of results or an answer, so what is under way is never in it.
+    `least`: tokens that must wait, in place of `rules.least`: 1 where the user asks. A chunk
+    whose price is not affordable is not returned. It waits, and is longer the next time.
+    """
+    if position.messages >= len(messages):
+        return None
+    chunk = _part(messages, position, rules) or _stretch(messages, position, rules)
+    if chunk is None:
+        return None
+    wanted = rules.least if least is None else least
+    is_long_enough = chunk.tokens >= wanted or chunk.part is not None
+    return chunk if is_long_enough and is_affordable(chunk) else None
+
+
+def _stretch(
+    messages: Sequence[SourceMessage], position: Position, rules: ChunkRules
+) -> Chunk | None:
+    """Whole messages up to the last end of a batch that the bound allows.
+
+    A batch that is longer by itself than an observer may be shown is taken whole: of results it
+    sees a little, and longer texts are cut into parts. One of these ends the stretch before it.
+    """
+    start, end = position.messages, None
+    for candidate in _ends(messages, start, rules):
+        shown = sum(shown_tokens(m, rules) for m in messages[start:candidate])
+        if end is not None and shown > rules.most:
+            break
+        end = candidate
+    if end is None:
+        return None
+    found = tuple(messages[start:end])
+    return Chunk(found, None, tokens_of(found))
+
+
+def _ends(messages: Sequence[SourceMessage], start: int, rules: ChunkRules) -> list[int]:
+    """Where a chunk may end that begins at `start`.
+
+    Before a message that is cut into parts it may end, too: its calls follow it, so none is parted
+    from its result. A message under way never ends one.
+    """
+    ends = [end for end in ends_of_batches(messages) if end > start]
+    last = ends[-1] if ends else start
+    huge = next((i for i in range(start + 1, last) if _is_huge(messages[i], rules)), None)
+    return ends if huge is None else [*(end for end in ends if end < huge), huge]
+
+
+def _part(messages: Sequence[SourceMessage], position: Position, rules: ChunkRules) -> Chunk | None:
+    """A piece of the next message, where that is too long to be observed at once. With its last
+    piece goes what belongs to it: its results, or its answer."""
+    start, message = position.messages, messages[position.messages]
+    ends = _ends(messages, start, rules)
+    if not _is_huge(message, rules) or not ends:
+        return None
+    length = len(message.text)
+    end = min(length, position.chars + _part_chars(message, rules))
+    part = MessagePart(address=message.address, start=position.chars, end=end, length=length)
+    tokens = message.tokens * (end - position.chars) // max(1, length)
+    if end < length:
+        return Chunk((message,), part, tokens)
+    rest = tuple(messages[start + 1 : ends[0]])
+    return Chunk((message, *rest), part, tokens + tokens_of(rest))
+
+
+def _is_huge(message: SourceMessage, rules: ChunkRules) -> bool:
+    return shown_tokens(message, rules) > rules.most and len(message.text) > _part_chars(
+        message, rules
+    )
+
+
+def _part_chars(message: SourceMessage, rules: ChunkRules) -> int:
+    """Characters of this message that fill a chunk."""
+    rate = len(message.text) / message.tokens if message.tokens else CHARS_PER_TOKEN
+    return max(1, int(rules.most * rate))

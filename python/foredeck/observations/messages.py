@@ -1,0 +1,76 @@
+"""The conversation as an observer is shown it: messages by address, with their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+SourceKind = Literal["user", "assistant", "result", "context", "opaque"]
+"""As `context.messages.items.ItemKind`: `context` is text that the model takes for a user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCall:
+    """A tool call inside an answer. `shown`: its arguments in a few words; `text`: all of them;
+    `path`: the file that it is about, empty for none."""
+
+    id: str
+    tool: str
+    shown: str = ""
+    text: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """One message of the host's, in the order in which the branch has it.
+
+    `tokens`: what it takes in the prompt as the host has it, all of it, by the calibrated count.
+    `turn`: the user turn, numbered along the branch. `is_ours`: what foredeck itself has said or
+    answered (its summaries, its tools, its memories), of which an observer sees nothing.
+    """
+
+    address: str
+    kind: SourceKind
+    text: str = ""
+    tokens: int = 0
+    time_ms: int = 0
+    turn: int = 0
+    calls: tuple[SourceCall, ...] = ()
+    call_id: str = ""
+    """Result: the call that it answers."""
+    tool: str = ""
+    shown: str = ""
+    """Result: the arguments of that call in a few words."""
+    failed: bool = False
+    is_void: bool = False
+    """Aborted or failed: the host does not send it."""
+    is_ours: bool = False
+
+
+def tokens_of(messages: Iterable[SourceMessage]) -> int:
+    """Tokens of all of them."""
+    return sum(message.tokens for message in messages)
+
+
+def ends_of_batches(messages: Sequence[SourceMessage]) -> list[int]:
+    """Where a chunk may end: indexes `n` so that `messages[:n]` leaves no call without its result,
+    and what stands last is a result or an answer.
+
+    A question stays with its answer, and a call with what came of it.
+    """
+    ends: list[int] = []
+    waiting: set[str] = set()
+    for index, message in enumerate(messages):
+        if message.kind == "assistant" and not message.is_void:
+            waiting |= {call.id for call in message.calls}
+        elif message.kind == "result":
+            waiting.discard(message.call_id)
+        elif message.kind == "user":
+            # The host has let go of calls that a new question finds open: it was interrupted.
+            waiting.clear()
+        follows = messages[index + 1].kind if index + 1 < len(messages) else "assistant"
+        if not waiting and message.kind in ("assistant", "result") and follows != "result":
+            ends.append(index + 1)
+    return ends

@@ -1,0 +1,255 @@
+"""Observations and reflections as they were stored, and which of them a branch may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foredeck.model.observations import (
+    Level,
+    MessagePart,
+    ObservationDocument,
+    ReflectionDocument,
+    Remark,
+)
+from foredeck.observations.chunks import Position
+from foredeck.store.protocol import Head, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was noted of a stretch of messages; the fields as in `ObservationDocument`.
+
+    `text` is what the model reads of it, empty where the user has deleted it.
+    """
+
+    id: str
+    token: str
+    session: str
+    text: str
+    fields: Mapping[str, Any]
+
+    @property
+    def covers(self) -> list[str]:
+        """Addresses of the messages that it stands for, in their order."""
+        return list(self.fields["covers"])
+
+    @property
+    def part(self) -> MessagePart | None:
+        """The piece of a long message that it was made from."""
+        part = self.fields.get("part")
+        return None if part is None else MessagePart.model_validate(part)
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What it says, one by one."""
+        return [Remark.model_validate(remark) for remark in self.fields.get("remarks") or ()]
+
+    @property
+    def remark_times(self) -> list[int]:
+        """When its remarks were made, in milliseconds."""
+        return [int(remark["time_ms"]) for remark in self.fields.get("remarks") or ()]
+
+    @property
+    def tokens(self) -> int:
+        """Of its text."""
+        return int(self.fields.get("tokens") or 0)
+
+    @property
+    def covered_tokens(self) -> int:
+        """Of the messages that it stands for."""
+        return int(self.fields.get("covered_tokens") or 0)
+
+    @property
+    def is_deleted(self) -> bool:
+        """The user has deleted it: nothing stands for its messages, which count as observed."""
+        return self.fields.get("text_hash") is None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What stands for observations or earlier reflections; the fields as in
+    `ReflectionDocument`."""
+
+    id: str
+    token: str
+    session: str
+    text: str
+    fields: Mapping[str, Any]
+
+    @property
+    def level(self) -> Level:
+        """Whether it condenses observations, or reflections."""
+        level: Level = self.fields.get("level") or "reflection"
+        return level
+
+    @property
+    def generation(self) -> int:
+        """Its number along the branch."""
+        return int(self.fields.get("generation") or 1)
+
+    @property
+    def replaces(self) -> list[str]:
+        """Ids of what it stands for, in their order."""
+        return list(self.fields["replaces"])
+
+    @property
+    def observations(self) -> list[str]:
+        """Ids of all observations behind it."""
+        return list(self.fields.get("observations") or ())
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What it says, one by one."""
+        return [Remark.model_validate(remark) for remark in self.fields.get("remarks") or ()]
+
+    @property
+    def remark_times(self) -> list[int]:
+        """When its remarks were made, in milliseconds."""
+        return [int(remark["time_ms"]) for remark in self.fields.get("remarks") or ()]
+
+    @property
+    def tokens(self) -> int:
+        """Of its text."""
+        return int(self.fields.get("tokens") or 0)
+
+    @property
+    def is_deleted(self) -> bool:
+        """The user has deleted it: what it replaces stands again."""
+        return self.fields.get("text_hash") is None
+
+
+def load_observation(store: Store, head: Head) -> Observation:
+    """The observation in a version."""
+    document = store.get(head.id, ObservationDocument, head.token)
+    text = "" if document is None else document.content or ""
+    return Observation(head.id, head.token, str(head.fields["session"]), text, head.fields)
+
+
+def load_reflection(store: Store, head: Head) -> Reflection:
+    """The reflection in a version."""
+    document = store.get(head.id, ReflectionDocument, head.token)
+    text = "" if document is None else document.content or ""
+    return Reflection(head.id, head.token, str(head.fields["session"]), text, head.fields)
+
+
+def observations_of(store: Store, sessions: Iterable[str]) -> list[Observation]:
+    """All observations of these sessions, of all their branches: those of one session oldest
+    first, the sessions in the order given."""
+    return [
+        load_observation(store, head)
+        for session in sessions
+        for head in store.query("observation", {"session": session})
+    ]
+
+
+def reflections_of(store: Store, sessions: Iterable[str]) -> list[Reflection]:
+    """All reflections of these sessions, as `observations_of`."""
+    return [
+        load_reflection(store, head)
+        for session in sessions
+        for head in store.query("reflection", {"session": session})
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An observation, and where on the branch the messages stand that it covers: from `start` to
+    before `end`. An empty stretch is that of a piece of a long message, which stands at `start`."""
+
+    observation: Observation
+    start: int
+    end: int
+
+
+def on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> list[Placed]:
+    """The observations that a branch may use, in the order of what they cover.
+
+    One counts where all of its messages stand on the branch, one after the other. So a branch sees
+    only its own past, a message that the host has changed is observed anew, and what was summed
+    up by the host is no longer looked for. Where two cover the same message, that which begins
+    earlier counts, then that which comes first in `observations`: give a session's own before
+    those of the sessions that it was forked from.
+    """
+    starts: dict[str, list[int]] = {}
+    for index, address in enumerate(addresses):
+        starts.setdefault(address, []).append(index)
+    found = [placed for o in observations if (placed := _place(o, addresses, starts))]
+    rank = {id(placed.observation): n for n, placed in enumerate(found)}
+    found.sort(key=lambda p: (p.start, _first_char(p), rank[id(p.observation)]))
+    chosen: list[Placed] = []
+    end, chars = 0, 0
+    for placed in found:
+        first = _first_char(placed)
+        follows = placed.start > end or (placed.start == end and first == chars)
+        if not follows or (placed.start > end and first):
+            continue
+        chosen.append(placed)
+        part = placed.observation.part
+        is_unfinished = part is not None and part.end < part.length
+        end, chars = placed.end, part.end if part is not None and is_unfinished else 0
+    return chosen
+
+
+def position_on(placed: Sequence[Placed]) -> Position:
+    """How far a branch is observed, by what `on_branch` gives for it."""
+    if not placed:
+        return Position()
+    last = placed[-1]
+    part = last.observation.part
+    is_unfinished = part is not None and part.end < part.length
+    return Position(last.end, part.end if part is not None and is_unfinished else 0)
+
+
+def _first_char(placed: Placed) -> int:
+    part = placed.observation.part
+    return 0 if part is None else part.start
+
+
+def _place(
+    observation: Observation, addresses: Sequence[str], starts: Mapping[str, Sequence[int]]
+) -> Placed | None:
+    covers, part = observation.covers, observation.part
+    first = covers[0] if covers else part.address if part is not None else ""
+    for start in starts.get(first, ()):
+        if list(addresses[start : start + len(covers)]) == covers:
+            return Placed(observation, start, start + len(covers))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchLevels:
+    """What stands on a branch, oldest first: reflections, then the observations that none of them
+    replaces. `newest`: the reflection with the highest generation, None for none."""
+
+    reflections: tuple[Reflection, ...] = ()
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def newest(self) -> Reflection | None:
+        """The reflection that was made last."""
+        return max(self.reflections, key=lambda r: r.generation, default=None)
+
+
+def levels_on(placed: Sequence[Placed], reflections: Sequence[Reflection]) -> BranchLevels:
+    """What is left of observations once reflections stand for the oldest of them.
+
+    A reflection counts where all that it stands for is on the branch and nothing of it was made
+    for another one. Deleted ones do not count: what they replaced stands again.
+    """
+    own = {p.observation.id for p in placed}
+    usable = [
+        r for r in reflections if not r.is_deleted and r.observations and own >= {*r.observations}
+    ]
+    usable.sort(key=lambda r: (r.generation, r.id))
+    chosen: list[Reflection] = []
+    taken: set[str] = set()
+    for reflection in reversed(usable):
+        if taken.isdisjoint(reflection.observations):
+            chosen.append(reflection)
+            taken.update(reflection.observations)
+    order = {p.observation.id: n for n, p in enumerate(placed)}
+    chosen.sort(key=lambda r: order[r.observations[0]])
+    left = [p.observation for p in placed if p.observation.id not in taken]
+    return BranchLevels(tuple(chosen), tuple(o for o in left if not o.is_deleted))
