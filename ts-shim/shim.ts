@@ -202,7 +202,7 @@ export class Shim {
 
   private async serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
     if (method === "host/complete") return this.asking.complete(params, signal);
-    if (method === "host/model") return this.asking.describe();
+    if (method === "host/model") return this.asking.describe(params);
     throw new RpcError(ErrorCode.methodNotFound, `there is no ${method} here`);
   }
 

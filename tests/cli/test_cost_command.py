@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import pytest
 from stored_session import SESSION, make_home
 
 from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.model.asked import AskedDocument
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 
@@ -43,7 +48,9 @@ def test_a_stored_session(home: Path, capsys: pytest.CaptureFixture[str]) -> Non
         "calls",
         "rebases",
         "total",
+        "asked",
     }
+    assert value["asked"] == {}
     line = value["calls"][-1]
     assert line["ours"]["tokens"] > line["ours"]["cached"] > 0
     assert line["lost"] == {}
@@ -116,3 +123,27 @@ def test_nothing_is_unexplained_in_a_recorded_session(
     for file in smallest:
         value = cost_json(capsys, str(file), "--cache", cache, "--set", "policy=adaptive")
         assert "unexplained" not in value["total"]["lost_tokens"]
+
+
+def test_what_foredeck_itself_has_asked_stands_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = make_home(tmp_path)
+    asked = {"session": SESSION, "time_ms": 1, "ended_ms": 2, "model": "p/m", "price": 0.5}
+    answered = {**asked, "outcome": "answered", "read": 9000, "fresh": 400, "output": 70}
+    questions = [
+        AskedDocument(id="asked:1", purpose="observe", cost=0.01, **answered),
+        AskedDocument(id="asked:2", purpose="observe", outcome="timed_out", **asked),
+        AskedDocument(id="asked:3", purpose="extract", outcome="refused", **asked),
+    ]
+    with closing(open_store(Config(home=home))) as store:
+        store.commit(Batch(puts=[question.seal() for question in questions]))
+    value = cost_json(capsys, SESSION, "--home", str(home))["asked"]
+    tokens = {"read": 9000, "written": 0, "fresh": 400, "output": 70}
+    assert value == {"observe": {"calls": 2, "failed": 1, **tokens, "cost": 0.51}}
+    text = run(capsys, "cost", SESSION, "--home", str(home))
+    assert "Beside that, foredeck's own questions to a model: $0.5100\n" in text
+    assert (
+        "  observe: asked 2 times, 1 without an answer; 9,400 tokens in (9,000 from the cache), "
+        "70 out, $0.5100\n"
+    ) in f"{text}\n"

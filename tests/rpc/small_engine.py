@@ -14,6 +14,7 @@ from typing import Any
 from foredeck import __version__
 from foredeck.config import Config, ensure_home
 from foredeck.errors import OutOfSync, StoreUnavailable, ToolError, UnknownSession
+from foredeck.hosts.asking import AskModels
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -44,8 +45,14 @@ class SmallEngine:
     """Holds the host's messages of one session; answers with one edit per new tool result."""
 
     def __init__(
-        self, config: Config, *, notify: Notify, call_soon: CallSoon | None = None
+        self,
+        config: Config,
+        *,
+        notify: Notify,
+        call_soon: CallSoon | None = None,
+        models: AskModels | None = None,
     ) -> None:
+        del models
         self.config = config
         self.notify = notify
         self.call_soon = call_soon

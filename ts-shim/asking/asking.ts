@@ -7,13 +7,13 @@
  */
 
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { describeModel } from "../context/request.ts";
+import { describe } from "../context/request.ts";
 import { warmedAt } from "../context/warming.ts";
 import { ErrorCode } from "../engine/protocol.ts";
 import { RpcError } from "../engine/wire.ts";
 import { askedAgain, type LastPrompt, type SentPrompt } from "./last-prompt.ts";
 import { isSingleSlot } from "./model.ts";
-import { type Question, readQuestion } from "./question.ts";
+import { type Question, readModel, readQuestion } from "./question.ts";
 
 type Model = NonNullable<ExtensionContext["model"]>;
 type Registry = ExtensionContext["modelRegistry"];
@@ -42,13 +42,17 @@ export class Asking {
     this.ending = new AbortController();
   }
 
-  /** Which model could be asked now, and whether its warm cache would be read. Sends nothing. */
-  describe(): Record<string, unknown> {
+  /**
+   * Whether a model could be asked now, and whether its warm cache would be read. Sends nothing.
+   * @throws RpcError where the parameters are none
+   */
+  describe(params: unknown): Record<string, unknown> {
+    const named = readModel(params);
     try {
-      const { ctx, model } = this.usable(undefined);
+      const { ctx, model } = this.usable(named);
       const found = this.host.lastPrompt().find(model, warmedAt(ctx.sessionManager));
       const warm = typeof found === "string" ? { cold: found } : { warm: found.call };
-      return { model: describeModel(ctx), single_slot: isSingleSlot(model), ...warm };
+      return { model: describe(model), single_slot: isSingleSlot(model), ...warm };
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       return { model: null, reason: error.message };

@@ -51,6 +51,15 @@ export function readQuestion(params: unknown): Question {
   return question;
 }
 
+/**
+ * The model that `host/model` asks about; undefined for the selected one.
+ * @throws RpcError that names the member at fault
+ */
+export function readModel(params: unknown): Question["model"] {
+  const { model } = isRecord(params) ? params : {};
+  return model === undefined ? undefined : nameOf(model);
+}
+
 function nameOf(model: unknown): { provider: string; id: string } {
   const { provider, id } = isRecord(model) ? model : {};
   if (typeof provider !== "string" || typeof id !== "string") throw wrong("model");

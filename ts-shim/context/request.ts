@@ -85,12 +85,16 @@ const MODEL_FIELDS = [
 
 /** The model in use, as the protocol describes it; null where none is selected. */
 export function describeModel(ctx: ExtensionContext): Record<string, unknown> | null {
-  const model = ctx.model as Record<string, unknown> | undefined;
-  if (!model) return null;
-  const fields = MODEL_FIELDS.filter((field) => model[field] !== undefined);
+  return ctx.model ? describe(ctx.model) : null;
+}
+
+/** One of Pi's models, as the protocol describes it. */
+export function describe(model: object): Record<string, unknown> {
+  const given = model as Record<string, unknown>;
+  const fields = MODEL_FIELDS.filter((field) => given[field] !== undefined);
   // Pi asks providers for the long retention where its environment says so.
   const retention = process.env.PI_CACHE_RETENTION === "long" ? { retention: "long" } : {};
-  return { ...Object.fromEntries(fields.map((field) => [field, model[field]])), ...retention };
+  return { ...Object.fromEntries(fields.map((field) => [field, given[field]])), ...retention };
 }
 
 /** The time zone of this machine, as the protocol describes it. */

@@ -157,10 +157,25 @@ test("without a model it is said how to come by one, and nothing throws", () => 
     ],
   ];
   for (const [asked, reason] of cases) {
-    const described = asked.describe();
+    const described = asked.describe({});
     assert.equal(described.model, null);
     assert.match(String(described.reason), reason);
   }
+});
+
+test("a model that is not selected can be described, too", () => {
+  const small = { ...model, id: "small", cost: { input: 1, output: 2 } };
+  const modelRegistry = {
+    streamSimple: () => null,
+    find: (provider: string, id: string) => (provider === "p" && id === "small" ? small : null),
+  };
+  const asked = asking({ model, modelRegistry, sessionManager: {} });
+  const described = asked.describe({ model: { provider: "p", id: "small" } });
+  assert.deepEqual((described.model as typeof small).cost, small.cost);
+  assert.match(String(described.cold), /no call of this session/);
+  const unknown = asked.describe({ model: { provider: "p", id: "large" } });
+  assert.match(String(unknown.reason), /Pi has no model p\/large/);
+  assert.throws(() => asked.describe({ model: "small" }), /Invalid params: model/);
 });
 
 test("the end of the session ends its questions", async () => {

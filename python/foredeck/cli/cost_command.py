@@ -15,27 +15,31 @@ from foredeck.cli.stored import opened_store
 
 if TYPE_CHECKING:
     from foredeck.accounting.account import Account
+    from foredeck.accounting.asked import AskedAccount
 
 
 def _run(args: Namespace) -> int:
     path = Path(args.session)
-    name, account = _recorded(args, path) if path.is_file() else _stored(args)
+    name, account, asked = (*_recorded(args, path), None) if path.is_file() else _stored(args)
     if args.json:
-        print_json({"session": name, **account.to_json()})
+        own = {} if asked is None else {"asked": asked.to_json()}
+        print_json({"session": name, **account.to_json(), **own})
     else:
-        print(cost_text(name, account, every_call=args.all))
+        print(cost_text(name, account, asked, every_call=args.all))
     return 0
 
 
-def _stored(args: Namespace) -> tuple[str, Account]:
+def _stored(args: Namespace) -> tuple[str, Account, AskedAccount]:
     from foredeck.accounting.account import AccountingMethod
+    from foredeck.accounting.asked import asked_account, stored_questions
     from foredeck.accounting.bookkeeping import stored_account
     from foredeck.cli.find import find_session
 
     method = AccountingMethod(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:
         session = find_session(store, args.session)
-        return session, stored_account(store, session, method, progress.advance)
+        asked = asked_account(stored_questions(store, session))
+        return session, stored_account(store, session, method, progress.advance), asked
 
 
 def _recorded(args: Namespace, path: Path) -> tuple[str, Account]:
@@ -96,9 +100,10 @@ COMMAND = Command(
         "replayed on a private store. Costs are in tokens of uncached input, and in the currency\n"
         "of Pi's model prices where the model has any.\n"
         "The JSON has `calls` (each with `plain` and `ours`: `tokens`, `cached`, `cost`; `lost`\n"
-        "by cause; `reported`), `rebases`, `total`, and what it was counted by: `cache`, `ttl_s`,\n"
-        "`chars_per_token`, `reported_calls` (how many counts of the provider that rests on),\n"
-        "`reported_of` (`ours` or `plain` prompts)."
+        "by cause; `reported`), `rebases`, `total`, `asked` (of a stored session: what\n"
+        "foredeck itself has asked of a model, by purpose), and what it was counted by:\n"
+        "`cache`, `ttl_s`, `chars_per_token`, `reported_calls` (how many counts of the\n"
+        "provider that rests on), `reported_of` (`ours` or `plain` prompts)."
     ),
     example="foredeck cost 0199",
     configure=_configure,

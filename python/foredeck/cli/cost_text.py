@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from foredeck.accounting.asked import asked_lines
 from foredeck.cli.output import counted, short_count, table, when
 
 if TYPE_CHECKING:
     from foredeck.accounting.account import Account, AccountLine, RebaseBalance
+    from foredeck.accounting.asked import AskedAccount
 
 ALL_CALLS = 40
 """A session of more calls shows those at which something happened."""
@@ -25,8 +27,10 @@ up to the end; weighed: what the decision went by. All but tokens are in uncache
 _IDEAL = ", every prefix that was sent before is found (--cache takes a provider's rule)"
 
 
-def cost_text(name: str, account: Account, *, every_call: bool = False) -> str:
-    """Tables and totals, as printed."""
+def cost_text(
+    name: str, account: Account, asked: AskedAccount | None = None, *, every_call: bool = False
+) -> str:
+    """Tables and totals, as printed. `asked`: what foredeck itself has asked of a model."""
     if not account.lines:
         return f"Session {name} has made no call yet."
     parts = [_title(name, account), _calls(account, every_call=every_call)]
@@ -34,7 +38,8 @@ def cost_text(name: str, account: Account, *, every_call: bool = False) -> str:
         parts.append(_rebases(account))
     parts += [_lost(account), _total(account)]
     reported = _reported(account)
-    return "\n\n".join([*parts, reported] if reported else parts)
+    own = _asked(asked)
+    return "\n\n".join(part for part in (*parts, own, reported) if part)
 
 
 def _title(name: str, account: Account) -> str:
@@ -135,6 +140,14 @@ def _total(account: Account) -> str:
     if money is None:
         return text
     return f"{text}\nIn money: plain Pi ${money[0]:.2f}, foredeck ${money[1]:.2f}"
+
+
+def _asked(asked: AskedAccount | None) -> str:
+    """The questions of foredeck's own, which the total does not hold."""
+    if asked is None or not asked.calls:
+        return ""
+    head = f"Beside that, foredeck's own questions to a model: ${asked.cost:.4f}"
+    return "\n".join([head, *(f"  {line}" for line in asked_lines(asked))])
 
 
 def _reported(account: Account) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from foredeck.config.asking import AskingSection
 from foredeck.config.folders import default_home
 from foredeck.config.outside import (
     LimitsSection,
@@ -117,6 +118,7 @@ class Config(Section):
     working: WorkingMemorySection = Field(default_factory=WorkingMemorySection)
     worklog: WorklogSection = Field(default_factory=WorklogSection)
     tools: ToolsSection = Field(default_factory=ToolsSection)
+    asking: Annotated[AskingSection, USER_ONLY] = Field(default_factory=AskingSection)
 
     @property
     def sqlite_file(self) -> Path:

@@ -5,6 +5,7 @@ Imported with the first of them: most of what answers is used for nothing else.
 
 from __future__ import annotations
 
+from foredeck.accounting.asked import asked_account, asked_lines, stored_questions
 from foredeck.accounting.trace import trace
 from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
@@ -36,7 +37,7 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
         case "why":
             return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
         case "cost":
-            return cost_so_far(session)
+            return _cost(session, config)
         case "compact":
             return _compact(session, config, arguments)
         case "rewind":
@@ -48,6 +49,18 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
         case "trace":
             return _trace(session, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")
+
+
+def _cost(session: Session, config: Config) -> str:
+    account = asked_account(stored_questions(session.store, session.id))
+    lines = [cost_so_far(session)]
+    if account.calls:
+        lines.append(
+            f"foredeck's own questions, ${account.cost:.4f} beside these (at most "
+            f"{config.asking.share:.0%}, {config.asking.per_hour} an hour):"
+        )
+        lines += [f"  {line}" for line in asked_lines(account)]
+    return "\n".join(lines)
 
 
 def _compact(session: Session, config: Config, arguments: str) -> str:

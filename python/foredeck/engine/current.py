@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from foredeck.context.intake.reconcile import PATIENCE_S
+from foredeck.engine.background.background import Background
 from foredeck.engine.opening import OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.errors import OutOfSync, StoreDamaged, ToolError, UnknownSession
@@ -22,9 +23,12 @@ class CurrentSession:
     """Holds at most one session. When work on it fails it is forgotten, and opened again from the
     store at the next request: what is in memory may be ahead of what was committed."""
 
-    def __init__(self, opener: SessionOpener, store: RecoverableStore) -> None:
+    def __init__(
+        self, opener: SessionOpener, store: RecoverableStore, background: Background
+    ) -> None:
         self._opener = opener
         self._store = store
+        self._background = background
         self._params: SessionOpenParams | None = None
         self._calls_at_opening: int | None = None
         self.opened: OpenedSession | None = None
@@ -55,6 +59,7 @@ class CurrentSession:
         # of this host: only what its outcomes name has gone out.
         opened.session.calls_at_opening = self._calls_at_opening
         self.opened = opened
+        self._background.attach(opened.session, opened.facilities.workers)
         with self.use(params.session):
             opened.reconcile()
             opened.take_in_notes()
@@ -123,6 +128,7 @@ class CurrentSession:
 
     def forget(self) -> None:
         """Let go of what is in memory; the host still takes the session for open."""
+        self._background.detach()
         opened, self.opened = self.opened, None
         if opened is not None:
             opened.guard.forget()

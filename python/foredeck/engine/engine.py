@@ -17,6 +17,7 @@ from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
 from foredeck.context.window.compacting import finish_compaction
+from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.garbage import without_garbage_collection
@@ -26,6 +27,7 @@ from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import with_tasks
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
+from foredeck.hosts.asking import AskModels
 from foredeck.hosts.pi.edits import to_wire
 from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.outputs import full_output
@@ -76,7 +78,8 @@ class Engine:
     `call_soon` runs a function on the engine's thread from any other; without it no files are
     watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
     takes the place of the configured one; the engine closes it too. `facilities` makes what a
-    session has beside its chat.
+    session has beside its chat. `models` are those of the host; without them nothing is done in
+    the background.
     """
 
     def __init__(
@@ -88,11 +91,13 @@ class Engine:
         recorded: MakeSource | None = None,
         store: Store | None = None,
         facilities: MakeFacilities = make_facilities,
+        models: AskModels | None = None,
     ) -> None:
         self._config = config
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded, facilities)
-        self._current = CurrentSession(opener, self._store)
+        self._background = Background(config.asking, models)
+        self._current = CurrentSession(opener, self._store, self._background)
         self._later: CallSoon = call_soon or (lambda work: work())
 
     @property
@@ -156,6 +161,7 @@ class Engine:
                 self._current.reconcile(stale)
             # While the model thinks: nobody waits for what a database says then.
             self._later(self._current.settle_claim)
+            self._later(lambda: self._background.happened("call"))
             return self._result(session, answer)
 
     def _newest_call(self) -> CallRecord | None:
@@ -273,6 +279,7 @@ class Engine:
             from foredeck.engine.commands import run_command
 
             text = run_command(opened, self._config, params.name, params.args.strip())
+            self._later(lambda: self._background.happened("command"))
             answer: CommandResult = {"text": text}
             return with_tasks(answer, opened) if params.name == "tasks" else answer
 
@@ -293,11 +300,13 @@ class Engine:
         if params.kind == "compact" and params.summary:
             with self._current.use(params.session) as opened:
                 finish_compaction(opened.session, params.summary, params.by)
+            self._later(lambda: self._background.happened("compaction"))
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs
                 take_answer(opened.session, to_item(params.message, params.entry, blobs))
             opened.keep_uses()
+            self._later(lambda: self._background.happened("answer"))
 
 
 def _user_messages(session: Session) -> list[UserMessage]:

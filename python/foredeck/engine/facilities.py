@@ -1,7 +1,8 @@
-"""What a session has beside its chat: sections of the head, and tools.
+"""What a session has beside its chat: sections of the head, tools, and work in the background.
 
-A facility has a section (`context/head/section.py`), a tool, or both. All are made here for the
-session that is opened. What is switched off is not made, and costs nothing.
+A facility has a section (`context/head/section.py`), a tool, a worker (`background/jobs.py`), or
+several of these. All are made here for the session that is opened. What is switched off is not
+made, and costs nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
+from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.facility_tools import memory_search
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
@@ -56,6 +58,10 @@ TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
 """In any order: they are called by name."""
 
 
+WORKERS: Sequence[Make[BackgroundWorker]] = ()
+"""In any order: their jobs have priorities."""
+
+
 @dataclass(frozen=True, slots=True)
 class Facilities:
     """Those of one session."""
@@ -63,6 +69,7 @@ class Facilities:
     sections: Sequence[HeadSection] = ()
     tools: Mapping[str, FacilityTool] = field(default_factory=dict)
     """By name."""
+    workers: Sequence[BackgroundWorker] = ()
 
 
 MakeFacilities = Callable[[Config, Session], Facilities]
@@ -71,7 +78,11 @@ MakeFacilities = Callable[[Config, Session], Facilities]
 def make_facilities(config: Config, session: Session) -> Facilities:
     """Those that are switched on for a session."""
     tools = _made(TOOLS, config, session)
-    return Facilities(tuple(_made(SECTIONS, config, session)), {tool.name: tool for tool in tools})
+    return Facilities(
+        tuple(_made(SECTIONS, config, session)),
+        {tool.name: tool for tool in tools},
+        tuple(_made(WORKERS, config, session)),
+    )
 
 
 def _made(makers: Sequence[Make[T]], config: Config, session: Session) -> Iterator[T]:

@@ -7,7 +7,7 @@ cancelled or timed out.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -78,7 +78,9 @@ class CompleteResult(Params):
 
 
 class ModelParams(Params):
-    """`host/model`: nothing to say."""
+    """`host/model`. `model`: which one; None: the one that the user has selected."""
+
+    model: ModelName | None = None
 
 
 class ModelResult(Params):
@@ -120,3 +122,15 @@ class AskTimedOut(ForedeckError):
 
 class AskCancelled(ForedeckError):
     """The host ended the call before its answer came: the session is over, or foredeck is."""
+
+
+class AskModels(Protocol):
+    """The models of a host, as the engine asks them."""
+
+    async def offered(self, model: ModelName | None = None) -> ModelResult:
+        """Whether this model could be asked now, at which price; None: the selected one."""
+        ...
+
+    async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
+        """One question. Raises what this module names."""
+        ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foredeck.model.asked import AskedDocument
 from foredeck.model.calls import CallDocument
 from foredeck.model.compactions import CompactionDocument
 from foredeck.model.documents import (
@@ -50,6 +51,7 @@ KINDS: dict[str, type[Document]] = {
     "claim": ClaimDocument,
     "working": WorkingDocument,
     "observing": ObservingDocument,
+    "asked": AskedDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from foredeck.config import Config
+from foredeck.hosts.asking import AskModels
 from foredeck.hosts.protocol import (
     AssembleParams,
     AssembleResult,
@@ -81,5 +82,7 @@ class EngineApi(Protocol):
 class EngineFactory(Protocol):
     """Makes an engine: the `Engine` class itself."""
 
-    def __call__(self, config: Config, *, notify: Notify, call_soon: CallSoon) -> EngineApi:
+    def __call__(
+        self, config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels
+    ) -> EngineApi:
         """A new engine; raises ForedeckError if it cannot be."""

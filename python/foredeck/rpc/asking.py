@@ -13,6 +13,8 @@ from foredeck.hosts.asking import (
     AskTimedOut,
     CompleteParams,
     CompleteResult,
+    ModelName,
+    ModelParams,
     ModelResult,
     NoModel,
     NotAsked,
@@ -45,9 +47,11 @@ class HostModel:
     def __init__(self, call: HostCall) -> None:
         self._call = call
 
-    async def offered(self) -> ModelResult:
-        """Which model could be asked now, at which price. Costs nothing."""
-        return await self._send("host/model", {}, ModelResult, _DESCRIBE_S)
+    async def offered(self, model: ModelName | None = None) -> ModelResult:
+        """Whether this model could be asked now, at which price; None: the one that is selected.
+        Costs nothing."""
+        params = ModelParams(model=model).model_dump(exclude_none=True)
+        return await self._send("host/model", params, ModelResult, _DESCRIBE_S)
 
     async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
         """One question; the wait for an open context counts towards `timeout_s`."""

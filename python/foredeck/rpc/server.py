@@ -54,7 +54,8 @@ class _Server:
         self._flags = flags
         self._factory = factory
         self._transport = transport
-        self._methods = EngineMethods(self._open_engine, self._end, HostModel(self._call))
+        self._models = HostModel(self._call)
+        self._methods = EngineMethods(self._open_engine, self._end, self._models)
         self._peer: Peer
 
     async def run(self) -> int:
@@ -79,7 +80,12 @@ class _Server:
         self._transport.limit_lines(config.limits.max_line_bytes)
         ensure_home(config.home)
         loop = asyncio.get_running_loop()
-        return self._factory(config, notify=self._notify, call_soon=loop.call_soon_threadsafe)
+        return self._factory(
+            config,
+            notify=self._notify,
+            call_soon=loop.call_soon_threadsafe,
+            models=self._models,
+        )
 
     def _notify(self, level: str, text: str) -> None:
         self._peer.notify("host/notify", {"level": level, "text": text})

@@ -14,6 +14,7 @@ from typing import Any
 
 from foredeck.config import Config
 from foredeck.engine.engine import Engine
+from foredeck.hosts.asking import AskModels
 from foredeck.rpc.api import CallSoon, EngineApi
 from foredeck.rpc.server import serve
 from foredeck.store.opening import open_store
@@ -46,9 +47,11 @@ def main(file: str) -> int:
     """Serve one host, as `foredeck engine` does."""
     fuse = Fuse(Path(file))
 
-    def make(config: Config, *, notify: Notify, call_soon: CallSoon) -> EngineApi:
+    def make(
+        config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels
+    ) -> EngineApi:
         store: Any = FusedStore(open_store(config), fuse)
-        return Engine(config, notify=notify, call_soon=call_soon, store=store)
+        return Engine(config, notify=notify, call_soon=call_soon, models=models, store=store)
 
     copier = _pass_answers_on(fuse)
     code = serve(make)

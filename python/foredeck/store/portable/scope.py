@@ -18,7 +18,7 @@ OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
     *("observation", "reflection", "working", "task"),
 )
-RANK = (*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change")
+RANK = (*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
@@ -38,11 +38,15 @@ def documents_of(store: Store, session: str) -> list[str]:
     members = store.query("member", {"session": session})
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
     changes = store.query("change", {"session": session})
+    asked = store.query("asked", {"session": session})
     compactions = store.query("compaction", {"session": session})
     pages = store.query("working", {"session": session})
     ids = [
         *own,
-        *(head.id for head in (*records, *members, *toolcalls, *compactions, *pages, *changes)),
+        *(
+            head.id
+            for head in (*records, *members, *toolcalls, *compactions, *pages, *changes, *asked)
+        ),
         *(head.fields["object"] for head in members),
         *_tasks(store, session, turns),
         *_ancestors(store, calls),

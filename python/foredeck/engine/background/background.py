@@ -1,0 +1,86 @@
+"""Work beside the agent's own: one job at a time, and none unless something has happened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from foredeck.config.asking import AskingSection
+from foredeck.context.state.session import Session
+from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.background.jobs import BackgroundWorker, Happening, Job
+from foredeck.errors import ForedeckError
+from foredeck.hosts.asking import AskModels
+
+log = logging.getLogger(__name__)
+
+
+class Background:
+    """Runs the jobs of the open session on the event loop, between two requests.
+
+    A job runs after something has happened (`happened`), never by itself. No two run at once.
+    Without `models`, as in a replay, nothing runs.
+    """
+
+    def __init__(self, config: AskingSection, models: AskModels | None) -> None:
+        self._config = config
+        self._models = models
+        self._workers: Sequence[BackgroundWorker] = ()
+        self._asking: SessionAsking | None = None
+        self._waiting: dict[str, Job] = {}
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def asking(self) -> SessionAsking | None:
+        """How the open session asks; None where there is no session, or no host with models."""
+        return self._asking
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job runs."""
+        return self._running is not None and not self._running.done()
+
+    def attach(self, session: Session, workers: Sequence[BackgroundWorker]) -> None:
+        """A session is open; the one before is let go."""
+        self.detach()
+        if self._models is not None:
+            self._asking = SessionAsking(session, self._models, self._config)
+            self._workers = workers
+
+    def detach(self) -> None:
+        """The session is let go: its jobs are cancelled, and its question is noted as such while
+        its store is open."""
+        if self._asking is not None:
+            self._asking.close()
+        if self._running is not None:
+            self._running.cancel()
+        self._asking, self._running, self._workers = None, None, ()
+        self._waiting.clear()
+
+    def happened(self, happening: Happening) -> None:
+        """Ask the workers what is due, and begin with it unless a job runs already. Needs a running
+        event loop where anything is due."""
+        for worker in self._workers:
+            try:
+                for job in worker.due(happening):
+                    self._waiting[job.name] = job
+            except Exception:
+                log.exception("%s does not say what is due", type(worker).__name__)
+        if self._waiting and not self.is_busy:
+            self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        asking = self._asking
+        while self._waiting and asking is not None and asking is self._asking:
+            name = max(self._waiting, key=lambda name: self._waiting[name].priority)
+            await _run_job(self._waiting.pop(name), asking)
+
+
+async def _run_job(job: Job, asking: SessionAsking) -> None:
+    try:
+        await job.run(asking)
+    except ForedeckError as error:
+        log.info("%s: %s", job.name, error)
+    except Exception:
+        log.exception("%s failed", job.name)
