@@ -2,9 +2,11 @@
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
+import { asStretch } from "./context/put-away.ts";
 import { within } from "./engine/wait.ts";
 import { GoneError, type RequestOptions } from "./engine/wire.ts";
 import type { Shim } from "./shim.ts";
+import { uncompact } from "./uncompact.ts";
 
 const DEADLINE_MS = 10_000;
 /** Building a Python environment takes minutes on a slow connection. */
@@ -18,7 +20,8 @@ const VERBS: Record<string, string> = {
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
-  compact: "[--preview]: what the newest compaction left out, or what one would now",
+  compact: "[--preview | --calls A-B]: what the newest compaction left out; puts calls away",
+  uncompact: "take the newest compaction of this branch back",
   trace: "TEXT: at which calls the model could see a text, and where",
   rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
   doctor: "[ask]: whether a model can be asked for foredeck, at what price; ask: asks it one word",
@@ -55,7 +58,7 @@ export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
     description: "Objects in the model's context; on, off, setup, help",
     // While a list is open, Enter picks from it instead of sending. A complete verb is sent.
     complete: (prefix) => (prefix in VERBS ? [] : Object.entries(VERBS)),
-    run: (args, ask) => runCommand(args, shim, ask),
+    run: (args, ask, ctx) => runCommand(args, shim, ask, ctx),
   });
 }
 
@@ -80,7 +83,12 @@ export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void 
   });
 }
 
-async function runCommand(args: string, shim: Shim, ask: AskEngine): Promise<string> {
+async function runCommand(
+  args: string,
+  shim: Shim,
+  ask: AskEngine,
+  ctx: ExtensionCommandContext,
+): Promise<string> {
   const [, verb = "list", rest = ""] = args.match(/^(\S+)\s*(.*)$/s) ?? [];
   switch (verb) {
     case "off":
@@ -94,6 +102,8 @@ async function runCommand(args: string, shim: Shim, ask: AskEngine): Promise<str
     case "doctor":
       if (rest !== "" && rest !== "ask") throw new Error("It is /foredeck doctor [ask].");
       return ask(verb, rest);
+    case "uncompact":
+      return uncompact(shim, ctx);
     case "help":
       return HELP;
     default:
@@ -119,8 +129,11 @@ async function forward(
   try {
     await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);
-    if (isRecord(result)) shim.tasks.take(result.tasks);
-    return isRecord(result) && typeof result.text === "string" ? result.text : "";
+    if (!isRecord(result)) return "";
+    shim.tasks.take(result.tasks);
+    const stretch = asStretch(result.stretch);
+    if (stretch) shim.putAway.keep(stretch);
+    return typeof result.text === "string" ? result.text : "";
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);

@@ -39,7 +39,8 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     const asked: Pending = { signal: event.signal, firstKept, cancelled: false };
     pending = asked;
     try {
-      const result = shim.isOff() ? undefined : await askEngine(event, ctx, shim);
+      const ours = event.reason === "manual" ? shim.uncompacting.result : null;
+      const result = ours ?? (shim.isOff() ? undefined : await askEngine(event, ctx, shim));
       asked.cancelled = result?.cancel === true;
       return result;
     } catch (error) {
@@ -48,7 +49,8 @@ export function registerCompaction(pi: ExtensionAPI, shim: Shim): void {
     }
   });
   pi.on("session_compact", (event) => {
-    report(event, pending, shim);
+    // One that takes another one back has nothing to report, and Pi may show the earlier one here.
+    if (shim.uncompacting.result === null) report(event, pending, shim);
     pending = null;
   });
   pi.on("session_compact_failed", ({ aborted }) => {
@@ -110,7 +112,8 @@ function parameters(
 /** Characters of the messages that the engine has not been sent yet. */
 function newChars(ctx: ExtensionContext, shim: Shim): number {
   const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
-  const all = (source.buildSessionProjection?.().messages ?? []) as HostMessage[];
+  const own = (source.buildSessionProjection?.().messages ?? []) as HostMessage[];
+  const all = shim.putAway.apply(own, ctx);
   const unseen = shim.context.unseen(all.filter((message) => !isSystem(message)));
   return unseen.reduce((sum, { content }) => sum + charsOf(content), 0);
 }

@@ -12,7 +12,7 @@ import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerObserver } from "./observe.ts";
-import { piVersion } from "./pi-version.ts";
+import { piProjection, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerSessions } from "./sessions.ts";
 import { Shim } from "./shim.ts";
@@ -26,7 +26,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   const first = firstCopy(pi, here);
   if (first !== null) return stepAside(pi, here, first);
   const version = await piVersion();
-  const shim = new Shim(pi, version);
+  const shim = new Shim(pi, version, await piProjection());
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
   registerRequests(pi, shim);

@@ -1,4 +1,6 @@
-/** Which Pi this extension runs in. */
+/** Which Pi this extension runs in, and what it lends. */
+
+import type { Project } from "./context/put-away.ts";
 
 /** The first Pi that fires `context_with_system`. */
 const WITH_SYSTEM: readonly number[] = [0, 87, 1];
@@ -8,15 +10,27 @@ const HOSTS = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent
 
 /** Pi's version, such as "1.5.2"; "unknown" where it does not say. */
 export async function piVersion(): Promise<string> {
-  for (const name of HOSTS) {
+  const version = await lent("VERSION");
+  return typeof version === "string" ? version : "unknown";
+}
+
+/** Pi's function from entries to messages; null where it has none. */
+export async function piProjection(): Promise<Project | null> {
+  const project = await lent("buildSessionProjection");
+  return typeof project === "function" ? (project as Project) : null;
+}
+
+/** What Pi's module exports under a name; undefined where it does not. */
+async function lent(name: string): Promise<unknown> {
+  for (const host of HOSTS) {
     try {
-      const { VERSION } = (await import(name)) as { VERSION?: unknown };
-      if (typeof VERSION === "string") return VERSION;
+      const value = ((await import(host)) as Record<string, unknown>)[name];
+      if (value !== undefined) return value;
     } catch {
       // Not this scope.
     }
   }
-  return "unknown";
+  return undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import { Asking } from "./asking/asking.ts";
 import { ContextHook } from "./context/hook.ts";
 import { isRecord } from "./context/messages.ts";
+import { type Project, PutAway } from "./context/put-away.ts";
 import { Engine, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
 import { packageVersion } from "./engine/package.ts";
@@ -15,6 +16,7 @@ import { logLine, stateDir } from "./engine/state-dir.ts";
 import { RpcError } from "./engine/wire.ts";
 import { Host } from "./host.ts";
 import { TaskView } from "./tasks.ts";
+import { Uncompacting } from "./uncompact.ts";
 
 /** Milliseconds to open and to close a session. No model call waits for either. */
 const OPEN_MS = 30_000;
@@ -39,14 +41,18 @@ export class Shim {
   readonly tasks = new TaskView(this.host);
   readonly engine: Engine;
   readonly context: ContextHook;
+  readonly putAway: PutAway;
+  readonly uncompacting = new Uncompacting();
   private readonly asking: Asking;
   private readonly piVersion: string;
   private readonly state = stateDir();
   private session: SessionParams | null = null;
   private trusted = false;
 
-  constructor(pi: ExtensionAPI, piVersion: string) {
+  /** @param project what Pi itself makes of a session's entries; null where it does not say */
+  constructor(pi: ExtensionAPI, piVersion: string, project: Project | null = null) {
     this.piVersion = piVersion;
+    this.putAway = new PutAway(pi, project);
     this.engine = new Engine({
       locate: (options) => this.locate(options),
       hello: () => this.hello(),

@@ -32,6 +32,9 @@ class FileAgent:
         self.notices: list[str] = []
         """What the user was told with the answers."""
         self._messages: list[dict[str, Any]] = []
+        self._said = 0
+        self._away: list[dict[str, Any]] = []
+        """What a summary stands for."""
         self._asked: list[int] = []
         """By call: how many messages it had."""
         self._made: list[tuple[str, str, dict[str, Any], str]] = []
@@ -80,8 +83,19 @@ class FileAgent:
         del self._messages[self._asked[call - 1] :]
         self._made.clear()
 
+    def put_away(self, count: int) -> None:
+        """Let a summary stand for the first messages, as the host's compaction does."""
+        self._away = self._messages[:count]
+        summary = {"role": "compactionSummary", "summary": "All of it.", "tokensBefore": 1}
+        self._messages[:count] = [{**summary, "timestamp": 99}]
+
+    def take_back(self) -> None:
+        """Have what was put away in the chat again."""
+        self._messages[:1] = self._away
+
     def _say(self, role: str, **fields: Any) -> None:
-        self._messages.append({"role": role, **fields, "timestamp": len(self._messages)})
+        self._messages.append({"role": role, **fields, "timestamp": self._said})
+        self._said += 1
 
     def prepare(self, tool: str, **arguments: Any) -> tuple[str, ToolPrepareResult]:
         """Ask whether a call may run; its id, and the answer."""

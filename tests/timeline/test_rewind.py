@@ -182,6 +182,28 @@ def test_each_branch_has_its_own_past(at_work: Agent) -> None:
     assert (at_work.cwd / "a.txt").read_text() == "one\n"
 
 
+def test_what_a_compaction_has_put_away_is_not_given_up(at_work: Agent) -> None:
+    at_work.put_away(4)
+    at_work.answer()
+    at_work.call("write", path="a.txt", content="three\n")
+    last = at_work.answer()
+    assert rewind(at_work, last - 1).done == [str(at_work.cwd / "a.txt")]
+    assert (at_work.cwd / "a.txt").read_text() == "two\n"
+    assert (at_work.cwd / "new/b.txt").exists()
+
+
+def test_what_was_done_before_a_compaction_was_taken_back_stays_done(at_work: Agent) -> None:
+    at_work.put_away(4)
+    at_work.answer()
+    at_work.call("write", path="a.txt", content="three\n")
+    at_work.answer()
+    at_work.take_back()
+    last = at_work.answer()
+    assert rewind(at_work, last).done == []
+    assert (at_work.cwd / "a.txt").read_text() == "three\n"
+    assert not [text for text in at_work.notices if "has gone back" in text]
+
+
 def test_an_interrupted_rewinding_goes_on(at_work: Agent) -> None:
     class KilledError(Exception):
         pass

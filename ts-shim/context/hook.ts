@@ -87,11 +87,16 @@ export class ContextHook {
   /**
    * The list to send in place of `all`, or undefined to send it as it is. Never rejects.
    * @param all the host's messages, a copy that may be changed
+   * @param changedByUs whether they differ from Pi's own by what the user had put away or back
    */
-  async run(all: HostMessage[], ctx: ExtensionContext): Promise<HostMessage[] | undefined> {
+  async run(
+    all: HostMessage[],
+    ctx: ExtensionContext,
+    changedByUs = false,
+  ): Promise<HostMessage[] | undefined> {
     const list = all.filter((message) => !isSystem(message));
     const isNewTurn = list.at(-1)?.role !== "toolResult";
-    if (isNewTurn && !this.deps.isOff()) this.others.inspectConversation(list, ctx);
+    if (isNewTurn && !changedByUs && !this.deps.isOff()) this.others.inspectConversation(list, ctx);
     this.marker = null;
     this.others.expectRequest(false);
     this.lastPrompt.expect(null);

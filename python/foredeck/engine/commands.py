@@ -69,7 +69,8 @@ def _compact(session: Session, config: Config, arguments: str) -> str:
     if arguments:
         raise ToolError(
             "/foredeck compact shows the newest compaction, /foredeck compact --preview what one "
-            "would say now. /compact compacts."
+            "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
+            "/compact compacts."
         )
     return last_compaction(session)
 

@@ -277,7 +277,10 @@ class Engine:
         with self._current.use(params.session) as opened:
             # Not at the top: an engine starts without what people ask of it now and then.
             from foredeck.engine.commands import run_command
+            from foredeck.engine.stretches import FLAG, compact_stretch
 
+            if params.name == "compact" and params.args.strip().startswith(FLAG):
+                return compact_stretch(opened.session, self._config, params.args.strip())
             text = run_command(opened, self._config, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
             answer: CommandResult = {"text": text}

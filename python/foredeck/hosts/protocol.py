@@ -301,11 +301,23 @@ class ToolPrepareResult(TypedDict):
     notice: NotRequired[str]
 
 
+class StretchResult(TypedDict):
+    """Messages for which a summary is to stand from now on: the first and the last by role, time
+    stamp and tool call id, with spaces between."""
+
+    first: str
+    last: str
+    summary: str
+    time_ms: int
+
+
 class CommandResult(TypedDict):
     """What the user reads."""
 
     text: str
     tasks: NotRequired[TaskStatus]
+    stretch: NotRequired[StretchResult]
+    """`compact --calls`: what the host is to leave out."""
 
 
 class DoctorResult(TypedDict):

@@ -7,18 +7,43 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from foredeck.model.calls import CallRecord
+from foredeck.model.canonical import hash_text
+from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
 _SUMMARY = b'"compactionSummary"'
 
 
 def chain_to(store: Store, call: str | None) -> list[CallRecord]:
-    """A call and those before it on its branch, of all sessions, the oldest first."""
+    """A call and those before it on its branch, of all sessions, the oldest first.
+
+    A call whose list begins with a summary may continue no other one's list; then those that the
+    summary stands for stand before it.
+    """
     found: dict[str, CallRecord] = {}
     while call is not None and call not in found and (head := store.head(call)) is not None:
         found[call] = CallRecord(head.fields)
-        call = found[call].parent
+        call = found[call].parent or _summarised(store, found[call])
     return list(reversed(found.values()))
+
+
+def _summarised(store: Store, record: CallRecord) -> str | None:
+    """The newest call for which the summary stands that a list begins with; None for no summary."""
+    first = next(record.addresses, None) if record.kept == 0 else None
+    blob = None if first is None else store.blobs([first]).get(first)
+    message = None if blob is None else json.loads(blob)
+    if not isinstance(message, dict) or message.get("role") != "compactionSummary":
+        return None
+    text = message.get("summary")
+    digest = text.get("$text") if isinstance(text, dict) else hash_text(str(text))
+    calls = [
+        head.fields["call"]
+        for head in store.query("compaction", {"session": record.session})
+        if head.fields.get("text_hash") == digest
+    ]
+    # A summary of somebody else's: it was made when the newest call was the one before.
+    ordinal = max((call for call in calls if call < record.ordinal), default=record.ordinal - 1)
+    return call_id(record.session, ordinal) if ordinal > 0 else None
 
 
 def on_branch(
@@ -33,10 +58,15 @@ def on_branch(
     for head in heads:
         if (call := head.fields.get("call")) is not None:
             by_call.setdefault(call, []).append(head)
+    ids = {record.id for record in branch}
+    # After a compaction that was taken back the chat has calls that its records do not follow.
+    elsewhere = [head for call, made in by_call.items() if call not in ids for head in made]
     found: set[str] = set()
     for record, following in pairwise(branch):
         if made := by_call.get(record.id):
             found |= _still_there(store, record, following, made)
+        if elsewhere:
+            found |= _named(store, following, elsewhere)
     if with_last and branch:
         found |= {head.id for head in by_call.get(branch[-1].id, ())}
     return found
@@ -45,9 +75,16 @@ def on_branch(
 def _still_there(
     store: Store, record: CallRecord, following: CallRecord, made: Sequence[Head]
 ) -> set[str]:
-    messages = list(store.blobs(following.addresses).values())
-    if following.kept < record.length and any(_SUMMARY in message for message in messages):
-        return {head.id for head in made}  # put away, not given up
+    if following.kept < record.length:
+        messages = store.blobs(following.addresses).values()
+        if any(_SUMMARY in message for message in messages):
+            return {head.id for head in made}  # put away, not given up
+    return _named(store, following, made)
+
+
+def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
+    """The changes whose tool calls a call's new messages name."""
+    messages = list(store.blobs(record.addresses).values())
     return {head.id for head in made if any(_name(head) in message for message in messages)}
 
 

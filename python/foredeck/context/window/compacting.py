@@ -96,7 +96,7 @@ def _has_room(
     return expected - foldable <= limit
 
 
-def _pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
+def pinned_in(session: Session, items: Sequence[Item]) -> list[int]:
     """Handles of what is pinned and stands nowhere else in the chat than in these messages."""
     conversation, gone = session.branch.conversation, {item.key.address for item in items}
     return sorted(
@@ -144,7 +144,7 @@ def _make(
         ),
         first=last + (1 if begins else 2),
         previous=previous,
-        pinned=_pinned_in(session, items),
+        pinned=pinned_in(session, items),
         written=written,
         writer=writer,
     )

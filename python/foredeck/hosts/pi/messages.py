@@ -76,6 +76,14 @@ def _item(message: Message, key: MessageKey) -> Item:
             return Item(key, _kind(message), _shown(message), time_ms)
 
 
+def name_of(item: Item) -> str:
+    """What tells an assistant message or a result from the others of a session: role, time stamp
+    and tool call id."""
+    # `nameOf` in ts-shim/context/put-away.ts makes the same of Pi's message.
+    role = "toolResult" if item.kind == "result" else item.kind
+    return f"{role} {item.time_ms} {item.call_id}".strip()
+
+
 def extras_of(message: Message) -> dict[str, Any]:
     """What Pi gave with a message that has no place of its own: the details of another
     extension's message, attachments, diagnostics, and whatever a newer Pi adds."""

@@ -1,0 +1,194 @@
+/**
+ * Chat that the user has had put away, or back: what that makes of Pi's list.
+ *
+ * Pi's session says which, in entries of its own: so it holds on one branch, and after a restart. A
+ * stretch that foredeck has compacted is a custom entry. What takes a compaction back is either a
+ * compaction of Pi's that keeps from the earlier place, or a custom entry that names it.
+ */
+
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { blocksOf, callIds, type HostMessage, isRecord, isSystem } from "./messages.ts";
+
+/** Types of our custom entries. */
+const STRETCH = "foredeck-compacted";
+const TAKEN_BACK = "foredeck-uncompacted";
+
+/** An entry of Pi's session, as far as it is looked at here. */
+export type Entry = { id: string; type: string; parentId?: string | null } & Record<
+  string,
+  unknown
+>;
+
+/** Pi's own: what messages it makes of the entries that lead to a leaf. */
+export type Project = (
+  entries: Entry[],
+  leaf: string,
+) => { entries: { sourceEntry: Entry; messages: HostMessage[] }[] };
+
+/** A stretch of chat for which a summary of foredeck's stands. `first`, `last`: its messages. */
+export interface Stretch {
+  first: string;
+  last: string;
+  summary: string;
+  time_ms: number;
+}
+
+/** Compactions of a branch that have not been taken back, oldest first: Pi's, and ours. */
+export function standing(branch: readonly Entry[]): Entry[] {
+  const gone = takenBack(branch);
+  return branch.filter((entry) => isCompaction(entry) && !gone.has(entry.id));
+}
+
+/** Whether a compaction is one of ours, for which Pi's list knows nothing. */
+export function isStretch(entry: Entry): boolean {
+  return stretchOf(entry) !== null;
+}
+
+/** What the compaction that takes another one back says beside its summary. */
+export function takingBack(compaction: Entry): Record<string, unknown> {
+  return { foredeck: { takes_back: compaction.id } };
+}
+
+function isCompaction(entry: Entry): boolean {
+  return (entry.type === "compaction" && takes(entry) === null) || isStretch(entry);
+}
+
+/** The id of the compaction that an entry takes back; null for any other entry. */
+function takes(entry: Entry): string | null {
+  const { details, data } = entry;
+  if (entry.type === "compaction") {
+    const ours = isRecord(details) && isRecord(details.foredeck) ? details.foredeck : {};
+    return typeof ours.takes_back === "string" ? ours.takes_back : null;
+  }
+  const isOurs = entry.type === "custom" && entry.customType === TAKEN_BACK && isRecord(data);
+  return isOurs && typeof data.compaction === "string" ? data.compaction : null;
+}
+
+function takenBack(branch: readonly Entry[]): Set<string> {
+  return new Set(branch.map(takes).filter((id) => id !== null));
+}
+
+function stretchOf({ type, customType, data }: Entry): Stretch | null {
+  return type === "custom" && customType === STRETCH ? asStretch(data) : null;
+}
+
+/** A stretch as the engine names it, or as it was kept; null for anything else. */
+export function asStretch(value: unknown): Stretch | null {
+  if (!isRecord(value)) return null;
+  const { first, last, summary, time_ms } = value;
+  const isWhole = [first, last, summary].every((text) => typeof text === "string");
+  return isWhole && typeof time_ms === "number" ? (value as unknown as Stretch) : null;
+}
+
+/** What a stretch calls a message: the engine makes the same name of it. */
+export function nameOf({ role, timestamp, toolCallId }: HostMessage): string {
+  return `${role} ${String(timestamp)} ${typeof toolCallId === "string" ? toolCallId : ""}`.trim();
+}
+
+/** The entries that a branch would have without the compactions that were taken back. */
+function withoutTakenBack(branch: readonly Entry[]): Entry[] {
+  const gone = takenBack(branch);
+  const left = branch.filter(
+    (entry) => entry.type !== "compaction" || !(gone.has(entry.id) || takes(entry) !== null),
+  );
+  // Pi follows parents; these are copies, so its session stays as it is.
+  return left.map((entry, at) => ({ ...entry, parentId: left[at - 1]?.id ?? null }));
+}
+
+/** What the user has put away or back, on the branch at hand. */
+export class PutAway {
+  private readonly pi: Pick<ExtensionAPI, "appendEntry">;
+  private readonly project: Project | null;
+  /** By the newest compaction and what was taken back: a long session is projected once. */
+  private known: { key: string; messages: HostMessage[] | null } | null = null;
+
+  constructor(pi: Pick<ExtensionAPI, "appendEntry">, project: Project | null) {
+    this.pi = pi;
+    this.project = project;
+  }
+
+  /** Lets the summary of a stretch stand for it from now on. */
+  keep(stretch: Stretch): void {
+    this.pi.appendEntry(STRETCH, stretch);
+  }
+
+  /** Takes a compaction back, without Pi. */
+  takeBack(compaction: Entry): void {
+    this.pi.appendEntry(TAKEN_BACK, { compaction: compaction.id });
+  }
+
+  /** Whether `takeBack` can bring back what a compaction of Pi's has put away. */
+  get canBringBack(): boolean {
+    return this.project !== null;
+  }
+
+  /**
+   * The list to go on with: `list` itself where nothing was put away or back.
+   * @param list the host's messages, system entries included
+   */
+  apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
+    const source = ctx.sessionManager as { getBranch?(): unknown[] };
+    const branch = (source.getBranch?.() ?? []) as Entry[];
+    const changed = this.withBack(list, branch);
+    return standing(branch)
+      .map(stretchOf)
+      .filter((stretch) => stretch !== null)
+      .reduce(withStretch, changed);
+  }
+
+  /** In place of the summary that begins Pi's list: what stood there before that compaction. */
+  private withBack(list: HostMessage[], branch: Entry[]): HostMessage[] {
+    const at = list.findIndex((message) => !isSystem(message));
+    if (list[at]?.role !== "compactionSummary") return list;
+    const messages = this.messagesBack(branch);
+    if (messages === null) return list;
+    // Copies: edits set a new `content` on what goes out.
+    const back = messages.map((message) => ({ ...message }));
+    return [...list.slice(0, at), ...back, ...list.slice(at + 1)];
+  }
+
+  private messagesBack(branch: Entry[]): HostMessage[] | null {
+    const newest = branch.findLast((entry) => entry.type === "compaction");
+    const gone = takenBack(branch);
+    if (!newest || !this.project || !(gone.has(newest.id) || takes(newest) !== null)) return null;
+    const key = `${newest.id} ${[...gone].join(" ")}`;
+    if (this.known?.key !== key) {
+      this.known = { key, messages: before(newest, branch, this.project) };
+    }
+    return this.known.messages;
+  }
+}
+
+/** The messages before the first one that a compaction keeps; null where that cannot be told. */
+function before(compaction: Entry, branch: Entry[], project: Project): HostMessage[] | null {
+  const entries = withoutTakenBack(branch);
+  const { id: leaf } = entries.at(-1) ?? {};
+  if (leaf === undefined) return null;
+  const projected = project(entries, leaf).entries;
+  const kept = compaction.firstKeptEntryId;
+  const end = projected.findIndex(({ sourceEntry }) => sourceEntry.id === kept);
+  if (end < 0) return null;
+  const messages = projected.slice(0, end).flatMap((entry) => entry.messages);
+  return messages.filter((message) => !isSystem(message));
+}
+
+/** A list with the summary of a stretch in its place; the list itself where it lacks the stretch. */
+function withStretch(list: HostMessage[], stretch: Stretch): HostMessage[] {
+  const first = list.findIndex((message) => nameOf(message) === stretch.first);
+  const last = list.findLastIndex((message) => nameOf(message) === stretch.last);
+  const covered = list.slice(first, last + 1);
+  if (first < 0 || last < first || !isWhole(covered)) return list;
+  const content = [{ type: "text", text: stretch.summary }];
+  const message = { role: "custom", customType: "foredeck", content, display: false };
+  const summary = { ...message, timestamp: stretch.time_ms };
+  return [...list.slice(0, first), ...covered.filter(isSystem), summary, ...list.slice(last + 1)];
+}
+
+/** Whether every call among these messages is answered among them, and every result asked for. */
+function isWhole(messages: readonly HostMessage[]): boolean {
+  const calls = messages.flatMap((m) => (m.role === "assistant" ? callIds(blocksOf(m)) : []));
+  const results = messages.filter((m) => m.role === "toolResult").map((m) => m.toolCallId);
+  return (
+    calls.every((id) => results.includes(id)) && results.every((id) => calls.includes(id as string))
+  );
+}

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { buildSessionProjection } from "@earendil-works/pi-coding-agent";
+import type { HostMessage } from "../context/messages.ts";
+import { type Entry, nameOf, type Project, PutAway, standing } from "../context/put-away.ts";
+import { assistant, call, result, user } from "./support/conversation.ts";
+
+const project = buildSessionProjection as unknown as Project;
+
+/** A branch of Pi's: each entry follows the one before. */
+class Branch {
+  readonly entries: Entry[] = [];
+
+  add(type: string, fields: Record<string, unknown>): string {
+    const id = `e${this.entries.length}`;
+    const timestamp = new Date(1000 + this.entries.length).toISOString();
+    this.entries.push({
+      type,
+      id,
+      parentId: this.entries.at(-1)?.id ?? null,
+      timestamp,
+      ...fields,
+    });
+    return id;
+  }
+
+  message(message: HostMessage): string {
+    return this.add("message", { message });
+  }
+
+  compact(summary: string, firstKeptEntryId: string, details?: unknown): string {
+    return this.add("compaction", { summary, firstKeptEntryId, tokensBefore: 9, details });
+  }
+
+  takeBack(compaction: string): void {
+    this.add("custom", { customType: "foredeck-uncompacted", data: { compaction } });
+  }
+
+  /** What Pi makes of it. */
+  list(): HostMessage[] {
+    const entries = structuredClone(this.entries);
+    return project(entries, entries.at(-1)?.id as string).entries.flatMap((e) => e.messages);
+  }
+
+  /** Texts and summaries of what goes on to the engine. */
+  texts(): unknown[] {
+    const putAway = new PutAway({ appendEntry: () => undefined } as never, project);
+    const ctx = { sessionManager: { getBranch: () => this.entries } };
+    return putAway.apply(this.list(), ctx as never).map(textOf);
+  }
+}
+
+function textOf({ content, summary }: HostMessage): unknown {
+  if (typeof summary === "string") return summary;
+  if (typeof content === "string") return content;
+  return content?.map((block) => block.text ?? block.id).join(" ");
+}
+
+function conversation(branch: Branch, from: number, until: number): string[] {
+  const ids = [];
+  for (let n = from; n < until; n++) ids.push(branch.message(user(`m${n}`, n)));
+  return ids;
+}
+
+test("Pi's list stays as it is where nothing was put away or back", () => {
+  const branch = new Branch();
+  const [, , third] = conversation(branch, 0, 4);
+  branch.compact("C1", third as string);
+  conversation(branch, 4, 5);
+  assert.deepEqual(branch.texts(), ["C1", "m2", "m3", "m4"]);
+});
+
+test("what a compaction has put away comes back in front of what it has kept", () => {
+  const branch = new Branch();
+  const [, second] = conversation(branch, 0, 3);
+  const first = branch.compact("C1", second as string);
+  const [fourth] = conversation(branch, 3, 5);
+  const newest = branch.compact("C2", fourth as string);
+  conversation(branch, 5, 6);
+  branch.takeBack(newest);
+  assert.deepEqual(branch.texts(), ["C1", "m1", "m2", "m3", "m4", "m5"]);
+  assert.deepEqual(
+    standing(branch.entries).map(({ id }) => id),
+    [first],
+  );
+  branch.takeBack(first);
+  conversation(branch, 6, 7);
+  assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5", "m6"]);
+  assert.deepEqual(standing(branch.entries), []);
+});
+
+test("a compaction of Pi's that takes one back shows what stood before", () => {
+  const branch = new Branch();
+  const [zero, , third] = conversation(branch, 0, 4);
+  const newest = branch.compact("C1", third as string);
+  conversation(branch, 4, 5);
+  const details = { foredeck: { takes_back: newest } };
+  branch.compact("nothing is summed up", zero as string, details);
+  conversation(branch, 5, 6);
+  assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5"]);
+  assert.deepEqual(standing(branch.entries), []);
+});
+
+test("the next compaction ends it", () => {
+  const branch = new Branch();
+  const [, , third] = conversation(branch, 0, 4);
+  branch.takeBack(branch.compact("C1", third as string));
+  const [fifth] = conversation(branch, 4, 6);
+  const newest = branch.compact("C2", fifth as string);
+  assert.deepEqual(branch.texts(), ["C2", "m4", "m5"]);
+  branch.takeBack(newest);
+  assert.deepEqual(branch.texts(), ["m0", "m1", "m2", "m3", "m4", "m5"]);
+});
+
+test("a stretch gives way to its summary, and comes back", () => {
+  const branch = new Branch();
+  const asks = assistant([call("c1")], 11);
+  branch.message(user("m0", 10));
+  branch.message(asks);
+  branch.message(result("c1", "out", 12));
+  branch.message(user("m1", 13));
+  const data = { first: nameOf(asks), last: "toolResult 12 c1", summary: "S", time_ms: 12 };
+  const stretch = branch.add("custom", { customType: "foredeck-compacted", data });
+  assert.deepEqual(branch.texts(), ["m0", "S", "m1"]);
+  branch.takeBack(stretch);
+  assert.deepEqual(branch.texts(), ["m0", "c1", "out", "m1"]);
+});
+
+test("a stretch that would part a call from its result is left in the chat", () => {
+  const branch = new Branch();
+  const asks = assistant([call("c1"), call("c2")], 11);
+  branch.message(asks);
+  branch.message(result("c1", "one", 12));
+  branch.message(result("c2", "two", 13));
+  const data = { first: nameOf(asks), last: "toolResult 12 c1", summary: "S", time_ms: 12 };
+  branch.add("custom", { customType: "foredeck-compacted", data });
+  assert.deepEqual(branch.texts(), ["c1 c2", "one", "two"]);
+});

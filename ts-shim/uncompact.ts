@@ -1,0 +1,96 @@
+/**
+ * `/foredeck uncompact`: the newest compaction of the branch is taken back.
+ *
+ * With nothing after it Pi goes to the entry before it. Else Pi makes a compaction that keeps from
+ * the earlier place, with the earlier summary. Where Pi has nothing to compact it refuses that; then
+ * the context hook puts the messages back, for as long as Pi does not compact again.
+ */
+
+import type {
+  ExtensionCommandContext,
+  SessionBeforeCompactResult,
+} from "@earendil-works/pi-coding-agent";
+import { type Entry, isStretch, standing, takingBack } from "./context/put-away.ts";
+import type { Shim } from "./shim.ts";
+
+/** Stands for the summary where there was none before: Pi's list begins with one. */
+const NO_SUMMARY =
+  "Nothing is summed up: a compaction was taken back, and the whole conversation follows.";
+
+const NOTHING = "There is no compaction on this branch, or all of them have been taken back.";
+const BUSY = "The agent is at work: take the compaction back once its turn has ended.";
+const BACK = "The newest compaction is taken back: what it had put away is in the chat again.";
+const BY_US =
+  "Pi has too little chat after it for a compaction of its own, so foredeck brings the messages " +
+  "back at each call, until the next compaction. With /foredeck off they are away.";
+
+/** The compaction that Pi is to make, if it asks. */
+type Wanted = NonNullable<SessionBeforeCompactResult["compaction"]>;
+
+/** A compaction that takes another one back, for as long as Pi is making it. */
+export class Uncompacting {
+  private wanted: Wanted | null = null;
+
+  /** What Pi is to compact to; null where the compaction at hand is none of ours. */
+  get result(): SessionBeforeCompactResult | null {
+    return this.wanted === null ? null : { compaction: this.wanted };
+  }
+
+  /** Has Pi make the compaction. Rejects where Pi refuses. */
+  async make(wanted: Wanted, ctx: ExtensionCommandContext): Promise<void> {
+    this.wanted = wanted;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        ctx.compact({ onComplete: () => resolve(), onError: reject });
+      });
+    } finally {
+      this.wanted = null;
+    }
+  }
+}
+
+/** Takes the newest compaction back; what the user reads. Throws what stands in the way. */
+export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promise<string> {
+  if (!ctx.isIdle()) throw new Error(BUSY);
+  const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
+  const newest = standing(branch).at(-1);
+  if (!newest) throw new Error(NOTHING);
+  if (isStretch(newest)) {
+    shim.putAway.takeBack(newest);
+    return BACK;
+  }
+  if (branch.at(-1)?.id === newest.id && isPlace(branch.at(-2))) {
+    const { cancelled } = await ctx.navigateTree(newest.parentId as string);
+    if (!cancelled) return BACK;
+  }
+  try {
+    await shim.uncompacting.make(earlier(branch, newest), ctx);
+    return BACK;
+  } catch (error) {
+    shim.log(`uncompact: ${error instanceof Error ? error.message : String(error)}`);
+    if (!shim.putAway.canBringBack) throw error;
+    shim.putAway.takeBack(newest);
+    return `${BACK} ${BY_US}`;
+  }
+}
+
+/** Whether going to an entry leaves it in the chat: a message of the user's goes to the editor. */
+function isPlace(entry: Entry | undefined): boolean {
+  if (!entry || entry.type === "custom_message") return false;
+  const { role } = (entry.message ?? {}) as { role?: string };
+  return entry.type !== "message" || role !== "user";
+}
+
+/** A compaction that keeps what was kept before another one was made. */
+function earlier(branch: Entry[], newest: Entry): Wanted {
+  const previous = branch
+    .slice(0, branch.indexOf(newest))
+    .findLast((entry) => entry.type === "compaction");
+  const tokensBefore = Number(newest.tokensBefore) || 0;
+  return {
+    summary: typeof previous?.summary === "string" ? previous.summary : NO_SUMMARY,
+    firstKeptEntryId: String(previous?.firstKeptEntryId ?? branch[0]?.id),
+    tokensBefore,
+    details: takingBack(newest),
+  };
+}
