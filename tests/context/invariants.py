@@ -24,6 +24,7 @@ ELSEWHERE = ("Unchanged: ", ", changed since the copy above:\n", " is not text: 
 
 CUT = " characters are left out here, since they do not fit: "
 PUT_AWAY = "; no model wrote this."
+STANDS_IN = "): derived, not the user's words."
 
 
 def check(host: Host, sent: Sent) -> None:
@@ -88,7 +89,8 @@ def is_cut(part: list[Message]) -> bool:
     """Whether a message was put away or shortened, since the context window is too small."""
     texts = [text for message in part for text in _texts(message)]
     folded = any("folded by foredeck>" in json.dumps(message) for message in part)
-    return folded or not part or any(CUT in text or PUT_AWAY in text for text in texts)
+    marks = (CUT, PUT_AWAY, STANDS_IN)
+    return folded or not part or any(mark in text for mark in marks for text in texts)
 
 
 def _texts(message: Message) -> list[str]:

@@ -15,7 +15,7 @@ from foredeck.accounting.shapes import blocks_of, is_sent, texts_of
 from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
-from foredeck.context.messages.parts import SHOWING, Part
+from foredeck.context.messages.parts import GONE, SHOWING, Part
 from foredeck.context.state.call_log import BranchState, CallLog
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
@@ -204,7 +204,7 @@ class _Walk:
         """What a message shows of the text, given how it was rendered."""
         hidden = Visibility.FOLDED if held else Visibility.NEVER_SEEN
         if row is None or row.packed is None:
-            if row is not None and row.form == "dropped":
+            if row is not None and row.form in GONE:
                 return hidden
             return Visibility.IN_VIEW if held else hidden
         blocks = Part.from_row(row, self._store.blob).blocks or []

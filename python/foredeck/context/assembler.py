@@ -30,6 +30,7 @@ from foredeck.context.policies.policy import Policy, UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rendering.layout import Layout
 from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.rewriting.replacing import MessagePlaces
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
@@ -58,6 +59,7 @@ class Assembler:
         self._layout = layout
         self._sections = sections
         self._refreshes = RefreshFinder()
+        self._places = MessagePlaces()
         self._calibrator = Calibrator(session.workspace)
         self._gauge = Gauge()
         """For the model that was called last."""
@@ -121,6 +123,7 @@ class Assembler:
             first_changed_insert=alignment.matched,
             written_in=self._layout.name,
             sections=self._sections,
+            places=self._places,
         )
 
     def _take_in(self, call: CallInProgress) -> None:

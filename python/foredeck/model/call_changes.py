@@ -10,10 +10,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded"]
+Form = Literal["host", "full", "same", "diff", "reference", "note", "dropped", "folded", "observed"]
 """`host`: as the host has it. `full`: the content with its handle. `same` and `diff`: said by
 reference to an earlier copy. `reference`: folded to a line. `note`: a tool's short answer.
-`dropped`: left out, with no blocks at all. `folded`: a message without some of its pieces."""
+`dropped`: left out, with no blocks at all. `folded`: a message without some of its pieces.
+`observed`: left out as the last of a stretch; its blocks are what stands in place of that."""
 
 
 _WITHOUT_SLOTS = 7

@@ -7,7 +7,7 @@ They are named tuples, since a session that is opened makes thousands of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 Stored = Mapping[str, Any]
@@ -38,6 +38,8 @@ class Decision(NamedTuple):
     """By how many tokens each later call is shorter."""
     compaction: str | None = None
     """Id of the compaction with which the prompt was brought into the window."""
+    stand_ins: Sequence[str] = ()
+    """Ids of the observations and reflections that took the place of messages at this call."""
 
     @property
     def is_rebase(self) -> bool:
@@ -67,6 +69,7 @@ class Decision(NamedTuple):
             stored.get("premium"),
             stored.get("saves"),
             stored.get("compaction"),
+            stored.get("stand_ins") or (),
         )
 
     def to_record(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class Decision(NamedTuple):
             "from": self.changed_from,
             "edited": self.edited,
             "compaction": self.compaction,
+            "stand_ins": list(self.stand_ins) or None,
         }
         return {name: v for name, v in values.items() if v is not None} | self.weighed
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.parts import GONE
 from foredeck.model.calls import CallRecord
 
 CacheRule = Literal["prefix", "markers", "none"]
@@ -149,7 +150,7 @@ def marker_id(conversation: Conversation, end: int) -> str:
 
 def _ends_in_result(conversation: Conversation, end: int) -> bool:
     item, part = conversation.items[end - 1], conversation.parts[end - 1]
-    if item.kind != "result" or part.form == "dropped":
+    if item.kind != "result" or part.form in GONE:
         return False
     return _WIRE_ID.fullmatch(item.call_id) is not None
 
@@ -171,7 +172,7 @@ def _nearest(conversation: Conversation) -> int:
 def sent_blocks(conversation: Conversation, index: int) -> int:
     """Content blocks that a message makes in a request; a tool result is one, images and all."""
     item, part = conversation.items[index], conversation.parts[index]
-    if item.void or item.kind == "opaque" or part.form == "dropped":
+    if item.void or item.kind == "opaque" or part.form in GONE:
         return 0
     if item.kind == "result":
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.parts import GONE
 from foredeck.context.rewriting.prediction import marker_of
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
@@ -31,7 +32,7 @@ def _answer(session: Session, record: CallRecord, start: int) -> Answer:
     edits = [
         (index, part.blocks)
         for index in range(start, len(conversation))
-        if (part := conversation.parts[index]).blocks
+        if (part := conversation.parts[index]).blocks and part.form not in GONE
     ]
     return Answer(
         call=record.ordinal,

@@ -16,6 +16,7 @@ from foredeck.context.policies.policy import Policy
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rendering.render_context import render_context
 from foredeck.context.rewriting.rebasing import RebaseSettings
+from foredeck.context.rewriting.replacing import MessagePlaces
 from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import Request
 from foredeck.context.state.session import Session
@@ -70,6 +71,8 @@ class CallInProgress:
     decision: Decision = field(default_factory=Decision)
     sections: Sequence[HeadSection] = ()
     """What writes into the block before the chat."""
+    places: MessagePlaces = field(default_factory=MessagePlaces)
+    """Where each message of the list is."""
     context: RenderContext = field(init=False)
 
     def __post_init__(self) -> None:

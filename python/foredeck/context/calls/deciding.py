@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from foredeck.context.cache.cached import CacheReach, reach_of
 from foredeck.context.cache.economics import Prices, declared_chars
@@ -24,8 +25,10 @@ from foredeck.context.rewriting.folding import unseal
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
+from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.request import Model
 from foredeck.context.window.budget import WindowBudget
+from foredeck.context.window.compactions import turn_of
 from foredeck.context.window.fitting import fit
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.call_values import CachePrediction
@@ -73,11 +76,23 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         session.branch.edits.head_chars,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
-    rebase = Rebase(call.context, call.layout, costs, call.settings.rebase)
+    rebase = Rebase(call.context, call.layout, costs, call.settings.rebase, _replacer(call))
     call.decision = rebase.run(run.collapsible, find)
+    if call.decision.stand_ins:
+        stretches = session.branch.edits.stretches
+        firsts = [stretches[id][0] for id in call.decision.stand_ins if id in stretches]
+        call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if is_new_head:
         _rewrite_after_head(call, inputs)
     return DecisionBasis(costs, run)
+
+
+def _replacer(call: CallInProgress) -> Replacer | None:
+    """What lets texts stand for stretches of the chat; None where they are switched off."""
+    session = call.session
+    if session.stand_ins is None:
+        return None
+    return Replacer(session, call.context, call.places, partial(turn_of, session))
 
 
 def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:
@@ -104,7 +119,7 @@ def fit_window(call: CallInProgress, basis: DecisionBasis) -> None:
         unseals=call.request.wire.thinking,
         refused=bool(model and window != model.window),
     )
-    decision = fit(call.session, call.context, budget)
+    decision = fit(call.session, call.context, budget, _replacer(call))
     if decision is not None:
         call.decision, call.first_changed_insert = decision, 0
         replace_head(call)

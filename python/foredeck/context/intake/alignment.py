@@ -118,8 +118,8 @@ def _match(
     else:
         named, matched = log.longest_match(keys)
         state = log.replay(named, session.load_record)
-    while named is not None and state.until > matched:
-        # Its summary covers messages that are not in this list: go back to before it was made.
+    while named is not None and state.is_cut(matched):
+        # What stands for messages covers some that are not in this list: go back to before it did.
         before = log.records.get(named)
         named = before.parent if before else None
         state = log.replay(named, session.load_record)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import Part
+from foredeck.context.messages.parts import GONE, Part
 from foredeck.context.messages.repairs import repair
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.state.branch import Branch
@@ -22,8 +22,10 @@ def repair_list(session: Session, context: RenderContext, items: list[Item], sta
     repairs = repair(items, start)
     edits.repair(repairs, start)
     name_summary(session, items, start)
-    compacted, _ = edits.compacted
-    edits.drops |= {i for i, part in enumerate(parts[:compacted]) if part.form == "dropped"}
+    replaced = [(0, edits.compacted[0]), *edits.stretches.values()]
+    for first, until in replaced:
+        gone = (i for i in range(first, min(until, len(parts))) if parts[i].form in GONE)
+        edits.drops.update(gone)
     for index in sorted(repairs.drops):
         if index < len(parts):
             leave_out(context, index, parts[index].subject)

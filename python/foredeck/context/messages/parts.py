@@ -20,6 +20,9 @@ from foredeck.model.messages import pack, unpack
 SHOWING = frozenset({"full", "diff", "host"})
 """Forms in which the content can be read."""
 
+GONE = frozenset({"dropped", "observed"})
+"""Forms of messages that do not go out."""
+
 FOLDABLE_ARGUMENT_CHARS = 200
 """Only a longer argument of a tool call ever folds: a marker is almost as long as this."""
 
@@ -44,6 +47,10 @@ class PieceRef(NamedTuple):
 
 REFRESHED = -2
 """Slot of a result that could show a newer version of its file (`rewriting/refresh.py`)."""
+
+REPLACED = -3
+"""Slot of the first message of a stretch that a text may stand in for
+(`rewriting/replacing.py`)."""
 
 
 @dataclass(slots=True)
@@ -93,7 +100,7 @@ class Part:
 def form_as_host(form: Form, subject: int | None) -> Form:
     """The form of a message of ours that went out as the host has it after all."""
     # The host's own text shows all of the object, whatever of it had gone out before.
-    return "host" if subject is not None or form in ("folded", "dropped") else form
+    return "host" if subject is not None or form in ("folded", *GONE) else form
 
 
 def apply_recipe(recipe: list[Block] | None, own: list[Block]) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
@@ -20,6 +20,7 @@ from foredeck.context.rewriting.folding import (
     unseal,
 )
 from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
+from foredeck.context.rewriting.replacing import Replacement, Replacer
 from foredeck.context.state.branch import Branch
 from foredeck.model.call_values import Decision
 
@@ -36,6 +37,16 @@ class RebaseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """What may go at this call."""
+
+    savings: Collapsible
+    refreshes: Mapping[PieceRef, Refresh]
+    texts: Sequence[Replacement]
+    """What may stand for stretches of messages."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rebase:
     """Decides about the rebase of one call, and carries it out."""
 
@@ -43,6 +54,8 @@ class Rebase:
     layout: Layout
     costs: CallCosts
     settings: RebaseSettings
+    replacer: Replacer | None = None
+    """Finds what may stand for stretches of the chat; None where nothing ever does."""
 
     @property
     def branch(self) -> Branch:
@@ -61,14 +74,31 @@ class Rebase:
         if refreshes:
             savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
             collapsible = dict(sorted({**collapsible, **savings}.items()))
+        replaced = self._replacements(wanted, collapsible) if keeps_bytes else {}
+        if replaced:
+            savings = {ref: saving for ref, (_, saving) in replaced.items()}
+            collapsible = dict(sorted({**collapsible, **savings}.items()))
         # Before pricing: rent runs from the call at which a piece became collapsible.
         branch.conversation.set_collapsible(collapsible.keys(), branch.depth + 1)
-        decision = self._fold(collapsible, refreshes) if keeps_bytes else self._shed_objects(wanted)
+        texts = [made for made, _ in replaced.values()]
+        offered = Offered(collapsible, refreshes, texts)
+        decision = self._fold(offered) if keeps_bytes else self._shed_objects(wanted)
         if decision.is_rebase and keeps_bytes and self.costs.unseals:
             unseal(self.context, decision.changed_from or 0)
         changed_from = min(self.context.changed, default=len(branch.conversation))
         branch.ledger = self.costs.ledger_after(branch, changed_from)
         return decision
+
+    def _replacements(
+        self, wanted: Collection[PieceRef], collapsible: Collapsible
+    ) -> dict[PieceRef, tuple[Replacement, int]]:
+        """Texts that may take the place of stretches, each with what it saves beyond folding."""
+        if self.replacer is None:
+            return {}
+        made = self.replacer.find(wanted, free=not self.costs.warm)
+        priced = {each.ref: (each, self.replacer.saving(each, collapsible)) for each in made}
+        least = self.context.min_saving_chars
+        return {ref: pair for ref, pair in priced.items() if pair[1] >= least}
 
     def _shed_objects(self, wanted: Collection[PieceRef]) -> Decision:
         """A layout that renders all at every call need not wait for a rebase, and has nothing to
@@ -89,9 +119,9 @@ class Rebase:
             self.branch.release_object(ordinal)
         return Decision("rebase", "high-water", 0) if gone else Decision()
 
-    def _fold(self, collapsible: Collapsible, refreshes: Mapping[PieceRef, Refresh]) -> Decision:
+    def _fold(self, offered: Offered) -> Decision:
         """Fold in place what may go, from the first message on from which that is worth it."""
-        costs, context = self.costs, self.context
+        costs, context, collapsible = self.costs, self.context, offered.savings
         reason, first = self._reason(collapsible)
         self.branch.rebase_in = None
         offer = self._offer(collapsible) if reason is None and costs.warm else None
@@ -99,16 +129,37 @@ class Rebase:
             reason, first = self._reason_of(offer), offer.index
         if reason is None:
             return Decision()
-        refs = [ref for ref in collapsible if ref.message >= first]
-        folded = fold(context, self.layout, refs, refreshes) | self._fold_more(reason)
+        texts = [made for made in offered.texts if made.first >= first]
+        folded = self._let_go(offered, texts, first)
+        folded |= self._fold_more(reason, texts)
         # A rebase that changes no byte is none.
-        if not folded and not costs.inputs.rewrites_all:
+        if not (folded or texts or costs.inputs.rewrites_all):
             return Decision()
         for index in folded:
             self.branch.release(index)
         changed_from = min(context.changed, default=costs.first_new)
-        decision = Decision("rebase", reason, 0 if costs.inputs.layout_changed else changed_from)
+        decision = Decision(
+            "rebase",
+            reason,
+            0 if costs.inputs.layout_changed else changed_from,
+            stand_ins=tuple(made.stand_in.id for made in texts),
+        )
         return decision if offer is None else offer.explain(decision)
+
+    def _let_go(self, offered: Offered, texts: Sequence[Replacement], first: int) -> set[int]:
+        """Fold what may go from message `first` on, and let texts take the place of stretches;
+        returns the messages that were folded."""
+        gone = {index for made in texts for index in made.gone}
+        refs = [ref for ref in offered.savings if ref.message >= first and ref.message not in gone]
+        folded = fold(self.context, self.layout, refs, offered.refreshes)
+        # Last: bringing a read up to date may have folded an argument in one of these messages.
+        for made in texts:
+            self._place(made)
+        return folded - gone
+
+    def _place(self, made: Replacement) -> None:
+        if self.replacer is not None:
+            self.replacer.place(made)
 
     def _reason(self, collapsible: Collapsible) -> tuple[RebaseReason | None, int]:
         """Why a rebase is free or necessary, whatever it costs, and from which message on."""
@@ -138,14 +189,23 @@ class Rebase:
             return "no-cache"
         return "pays" if reach.hit(self.costs.first_new) > offer.index else "look-back"
 
-    def _fold_more(self, reason: RebaseReason) -> set[int]:
-        """Above the high-water mark, go on down to the low one."""
+    def _fold_more(self, reason: RebaseReason, texts: list[Replacement]) -> set[int]:
+        """Above the high-water mark, go on down to the low one: results first, then stretches that
+        a text stands for, whether it is due or not. What is placed joins `texts`."""
         context, fixed, marks = self.context, self.costs.around_chars, self.settings.marks
         window = self.costs.inputs.window
         tokens = context.gauge.prompt(context.conversation, fixed)
         if not window or not (reason == "high-water" or tokens > marks.high * window):
             return set()
-        return fold_down(context, self.layout, int(marks.low * window), fixed)
+        folded = fold_down(context, self.layout, int(marks.low * window), fixed)
+        if self.replacer is not None:
+            room = int(marks.low * window)
+            placed = self.replacer.place_until(
+                lambda: context.gauge.prompt(context.conversation, fixed) <= room
+            )
+            texts += placed
+            folded -= {index for made in placed for index in made.gone}
+        return folded
 
     def _is_futile(self, collapsible: Collapsible) -> bool:
         """Whether what may not be changed now keeps the prompt so near the high-water mark that it

@@ -86,10 +86,16 @@ class BranchState:
         """What the branch has cost so far."""
         return self.last.cost if self.last else BranchCost()
 
-    @property
-    def until(self) -> int:
-        """Up to which message a summary stands for the chat; 0 where none does."""
-        return max((ours.get("until") or 0 for ours in self.inserts.get(0, ())), default=0)
+    def is_cut(self, length: int) -> bool:
+        """Whether something stands for messages of which a list of that length holds only some, or
+        none though it stands at the beginning."""
+        stretches = (
+            (ours.get("from", -1), ours["until"])
+            for group in self.inserts.values()
+            for ours in group
+            if "until" in ours
+        )
+        return any(first < length < until for first, until in stretches)
 
     def cut(self, length: int) -> None:
         """Forget the messages from `length` on."""

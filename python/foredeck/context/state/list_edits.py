@@ -29,17 +29,25 @@ class ListEdits:
 
     @property
     def chars(self) -> int:
-        """Characters of all messages of ours."""
-        return sum(block_chars(block) for ours in self.messages for block in ours["blocks"])
+        """Characters of all messages of ours, but for those that stand in for others: the parts
+        of these count them."""
+        counted = (ours for ours in self.messages if "from" not in ours)
+        return sum(block_chars(block) for ours in counted for block in ours["blocks"])
 
     @property
     def compacted(self) -> tuple[int, str | None]:
         """Up to which message a summary of ours stands for the chat, and the id of its object;
         0 where none does."""
         for ours in self.inserts.get(0, ()):
-            if "until" in ours:
+            if "until" in ours and "from" not in ours:
                 return ours["until"], ours.get("object")
         return 0, None
+
+    @property
+    def stretches(self) -> dict[str, tuple[int, int]]:
+        """By the id of the object that stands in for it, each stretch of messages for which
+        something does: the first, and the one after the last."""
+        return {m["object"]: (m["from"], m["until"]) for m in self.messages if "from" in m}
 
     @property
     def head(self) -> Insert | None:
@@ -75,21 +83,44 @@ class ListEdits:
         """Take over what a list needs from message `start` on, in place of earlier repairs.
 
         What has ended a turn stays, and so does what a layout put there: sealed reasoning may be
-        bound to it. The head stays, and stays first.
+        bound to it. So does what stands in for messages, with these left out. The head stays, and
+        stays first.
         """
         head = self.head
-        before, self.inserts = self.inserts, repairs.inserts
+        before, self.inserts = self.inserts, self._beside(repairs).inserts
         for index, ours in before.items():
-            stay = [m for m in ours if index < start or m.get("ends") or m.get("layout")]
+            stay = [m for m in ours if index < start or _stands(m)]
             if stay:
                 self.inserts[index] = [*self.inserts.get(index, ()), *stay]
         if head is not None:
             self.put_head(head)
         self.drops = {index for index in self.drops if index < start} | repairs.drops
 
+    def replace(self, first: int, until: int, at: int, message: Insert) -> None:
+        """Let a message of ours stand, before message `at`, for the stretch from `first` on, in
+        place of what stood there for parts of it."""
+        for index in [index for index in self.inserts if first <= index < until]:
+            ours = self.inserts.pop(index)
+            stay = [m for m in ours if index == first and "from" not in m]
+            if stay:
+                self.inserts[index] = stay
+        self.insert(at, {**message, "from": first, "until": until})
+
     def lacks(self, repairs: Repairs) -> set[int]:
         """Where a list needs repairs that are not made."""
-        return (repairs.inserts.keys() - self.inserts.keys()) | (repairs.drops - self.drops)
+        inserts = self._beside(repairs).inserts
+        return (inserts.keys() - self.inserts.keys()) | (repairs.drops - self.drops)
+
+    def _beside(self, repairs: Repairs) -> Repairs:
+        """The repairs of what is not replaced: in a stretch that something stands for, no call
+        waits for its result."""
+        stretches = self.stretches.values()
+        inserts = {
+            index: ours
+            for index, ours in repairs.inserts.items()
+            if not any(first < index < until for first, until in stretches)
+        }
+        return Repairs(inserts, repairs.drops)
 
     def summarise(self, summary: Insert) -> None:
         """Let a summary begin the list, in place of all that goes before its `until`."""
@@ -126,3 +157,8 @@ class ListEdits:
         """Forget what a call that went out without us did not have."""
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < inserts_from}
         self.drops = {index for index in self.drops if index < drops_from}
+
+
+def _stands(message: Insert) -> bool:
+    """Whether a message of ours stays where it is, whatever the list needs."""
+    return bool(message.get("ends") or message.get("layout")) or "from" in message

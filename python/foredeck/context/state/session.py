@@ -11,6 +11,7 @@ from foredeck.context.state.branch import Branch
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.index import Entry, SeenVersion, SessionIndex
 from foredeck.context.state.pending import PendingWork
+from foredeck.context.state.stand_ins import StandIns
 from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.derived.patience import Patience
 from foredeck.model.calls import CallRecord
@@ -89,6 +90,8 @@ class Session:
     """What the project's other sessions did; None where that is not known."""
     opening_wait: Patience = field(default_factory=lambda: Patience(0.0))
     """What is left of the time that its opening waits for layers."""
+    stand_ins: StandIns | None = None
+    """What may stand in place of stretches of the chat; None where nothing ever does."""
     tasks: SessionTasks | None = None
     """The project's tasks; None where they are switched off, and in a replay."""
 

@@ -130,9 +130,14 @@ def name_summary(session: Session, items: Sequence[Item], start: int) -> None:
 
 def turn_number(session: Session, item: Item) -> int:
     """What to call the first user turn of a stretch that begins with this item of the list."""
+    return turn_of(session, item) + (item.kind != "user")
+
+
+def turn_of(session: Session, item: Item) -> int:
+    """The number of the user turn that this item of the list belongs to, along the branch."""
     before = session.compactions.get(host_compaction(session) or "")
     offset = 0 if before is None else int(before["last_turn"])
-    return offset + item.turn + (item.kind != "user")
+    return offset + item.turn
 
 
 def turns_of(

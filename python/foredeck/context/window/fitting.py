@@ -14,6 +14,7 @@ from foredeck.context.messages.parts import Part
 from foredeck.context.messages.repairs import Insert
 from foredeck.context.rendering.layout import NewResult, RenderContext, full_part, reference_part
 from foredeck.context.rewriting.folding import unseal
+from foredeck.context.rewriting.replacing import Replacer
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.session import Session
 from foredeck.context.window.budget import WindowBudget
@@ -28,8 +29,16 @@ from foredeck.context.window.trimming import trim
 from foredeck.model.call_values import Decision
 
 
-def fit(session: Session, context: RenderContext, budget: WindowBudget) -> Decision | None:
-    """Bring the prompt into the window; returns the decision, None where it is inside already."""
+def fit(
+    session: Session,
+    context: RenderContext,
+    budget: WindowBudget,
+    replacer: Replacer | None = None,
+) -> Decision | None:
+    """Bring the prompt into the window; returns the decision, None where it is inside already.
+
+    What `replacer` has to put in place of chat goes before a summary does.
+    """
     branch = context.branch
     if not budget.window or budget.excess(branch) <= 0:
         return None
@@ -37,6 +46,14 @@ def fit(session: Session, context: RenderContext, budget: WindowBudget) -> Decis
     if bound and budget.chars(branch) <= budget.bearable:
         # It may still go through, and what sealed reasoning is bound to had better stay.
         return None
+    placed = []
+    if replacer is not None:
+        placed = replacer.place_until(lambda: budget.excess(branch) <= 0)
+    stand_ins = tuple(made.stand_in.id for made in placed)
+    if budget.excess(branch) <= 0:
+        if budget.unseals:
+            unseal(context, 0)
+        return Decision("rebase", "window", 0, stand_ins=stand_ins)
     held = messages_held(context, budget.goal)
     until = _cut_point(branch, budget, held)
     compaction = _compact(session, context, until, budget, held) if until else None
@@ -48,7 +65,7 @@ def fit(session: Session, context: RenderContext, budget: WindowBudget) -> Decis
     # Cutting may have changed the first messages: nothing sealed after them is valid any more.
     if budget.unseals:
         unseal(context, 0)
-    return Decision("rebase", "window", 0, compaction=compaction)
+    return Decision("rebase", "window", 0, compaction=compaction, stand_ins=stand_ins)
 
 
 def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> int:
@@ -58,10 +75,13 @@ def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> in
     question = _newest_question(conversation)
     done, _ = branch.edits.compacted
     excess = budget.chars(branch) + budget.summary - budget.goal
+    stretches = branch.edits.stretches.values()
     best = 0
     for index in range(_last_cut_point(conversation) + 1):
         item = conversation.items[index]
-        if index > done and item.kind in ("user", "assistant", "context") and not item.void:
+        if any(first < index < until for first, until in stretches):
+            pass  # What stands for a stretch stands for all of it.
+        elif index > done and item.kind in ("user", "assistant", "context") and not item.void:
             best = index
             if excess <= 0:
                 break

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from foredeck.context import wording
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import IMAGE_CHARS, Block, Item, text_block
-from foredeck.context.messages.parts import Part
+from foredeck.context.messages.parts import GONE, Part
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.folding import fold_slots
@@ -56,7 +56,7 @@ def _trim_largest(
 
 def _may_trim(conversation: Conversation, index: int) -> bool:
     is_text = conversation.items[index].kind in ("user", "result")
-    return is_text and conversation.parts[index].form != "dropped"
+    return is_text and conversation.parts[index].form not in GONE
 
 
 def _level(sizes: list[int], over: int) -> int:

@@ -1,0 +1,228 @@
+"""A text in place of the stretch of messages that it covers: where that may be, what it saves.
+
+It stands where the last of them stood, so that what comes before keeps its bytes. What the user
+said in few words stays word for word, and so do the first message, the question at hand, and calls
+whose results are pinned or still wanted: these fold by themselves, one day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from foredeck.context.cache.rebase import first_free
+from foredeck.context.messages.conversation import Conversation
+from foredeck.context.messages.items import Item, text_block
+from foredeck.context.messages.parts import REPLACED, Part, PieceRef
+from foredeck.context.quoting import inside_ours
+from foredeck.context.rendering.layout import RenderContext, stand_alone
+from foredeck.context.state.session import Session
+from foredeck.context.state.stand_ins import StandIn, StandIns, stretch_of
+from foredeck.context.wording import observed_heading, reflected_heading
+
+KEPT_CHARS = 1000
+"""A message of the user's that is no longer than this stays word for word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A stretch of messages, and the text that may stand for those of them that leave."""
+
+    stand_in: StandIn
+    first: int
+    until: int
+    gone: tuple[int, ...]
+    """The messages that leave."""
+    text: str
+    """As the model reads it, under its handle."""
+
+    @property
+    def ref(self) -> PieceRef:
+        """By which the stretch is known among what may go."""
+        return PieceRef(self.first, REPLACED)
+
+
+@dataclass(slots=True)
+class MessagePlaces:
+    """Where the messages of a list are, by address; kept up to date as it grows."""
+
+    _conversation: Conversation | None = None
+    _by_address: dict[str, int] = field(default_factory=dict)
+
+    def of(self, conversation: Conversation) -> Mapping[str, int]:
+        """Index by address."""
+        if self._conversation is not conversation or len(self._by_address) > len(conversation):
+            self._conversation, self._by_address = conversation, {}
+        for index in range(len(self._by_address), len(conversation)):
+            self._by_address[conversation.items[index].key.address] = index
+        return self._by_address
+
+
+@dataclass(frozen=True, slots=True)
+class Replacer:
+    """Finds what may stand for stretches of the branch at hand, and lets it."""
+
+    session: Session
+    context: RenderContext
+    places: MessagePlaces
+    turn_of: Callable[[Item], int]
+    """How the branch numbers the user turn of a message."""
+
+    def find(
+        self, given_up: Collection[PieceRef], *, free: bool, forced: bool = False
+    ) -> list[Replacement]:
+        """What may stand for a stretch now, in the order of the stretches; none overlaps another.
+
+        `given_up`: what the policy no longer wants. `free`: nothing that follows is cached, so that
+        reflections may take the place of what they reflect on. `forced`: the prompt does not fit
+        otherwise, so that it counts for nothing whether content is still wanted.
+        """
+        stand_ins = self.session.stand_ins
+        if stand_ins is None or not (forced or self._is_due(stand_ins)):
+            return []
+        found: list[Replacement] = []
+        for stand_in in _longest_first(stand_ins.known(), reflections=free or forced):
+            made = self._replacement(stand_in, given_up, forced=forced)
+            if made is not None and not any(_overlap(made, other) for other in found):
+                found.append(made)
+        return sorted(found, key=lambda made: made.first)
+
+    def place_until(self, fits: Callable[[], bool]) -> list[Replacement]:
+        """Where a prompt is too long, let texts stand for stretches, the oldest first, until it
+        fits; returns what was placed."""
+        placed: list[Replacement] = []
+        for made in () if fits() else self.find((), free=True, forced=True):
+            if self.saving(made, {}) > 0 and not fits():
+                self.place(made)
+                placed.append(made)
+        return placed
+
+    def saving(self, made: Replacement, savings: Mapping[PieceRef, int]) -> int:
+        """Characters that it saves beyond `savings`: what may fold of these messages anyway."""
+        parts, gone = self.context.conversation.parts, set(made.gone)
+        chars = sum(parts[index].chars for index in gone) - len(made.text)
+        return chars - sum(saved for ref, saved in savings.items() if ref.message in gone)
+
+    def place(self, made: Replacement) -> None:
+        """Let the text stand, and leave out what it stands for."""
+        branch, parts = self.context.branch, self.context.conversation.parts
+        self._see(made.stand_in)
+        for index in made.gone:
+            branch.release(index)
+            part, is_last = parts[index], index == made.gone[-1]
+            about = part.subject, part.version, None, part.text_hash
+            blocks = [text_block(made.text)] if is_last else []
+            self.context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
+        branch.edits.drops.update(made.gone)
+        message = {"kind": "user", "blocks": [text_block(made.text)], "object": made.stand_in.id}
+        branch.edits.replace(made.first, made.until, made.gone[-1], message)
+        stand_alone(self.context, made.gone)
+
+    def _is_due(self, stand_ins: StandIns) -> bool:
+        """Whether the chat that nothing stands for takes so many tokens."""
+        conversation, tokens = self.context.conversation, self.context.gauge.tokens
+        standing = sum(part.chars for part in conversation.parts if part.form == "observed")
+        return stand_ins.is_due(tokens(conversation.chars_sent - standing), tokens(standing))
+
+    def _replacement(
+        self, stand_in: StandIn, given_up: Collection[PieceRef], *, forced: bool
+    ) -> Replacement | None:
+        conversation = self.context.conversation
+        stretch = stretch_of(stand_in, self.places.of(conversation), conversation.items)
+        if stretch is None or not self._is_open(*stretch):
+            return None
+        first, until = stretch
+        held = set(self._held(first, until, given_up, forced=forced))
+        gone = tuple(index for index in range(first, until) if index not in held)
+        if not any(conversation.parts[index].chars for index in gone):
+            return None
+        text = self._text(stand_in, conversation.items[first:until])
+        return Replacement(stand_in, first, until, gone, text)
+
+    def _is_open(self, first: int, until: int) -> bool:
+        """Whether these messages may leave: seen by a call, bound by no sealed reasoning, and with
+        nothing in place of any of them that stands for others too."""
+        conversation, edits = self.context.conversation, self.context.branch.edits
+        if until > conversation.last_assistant() or first < first_free(conversation):
+            return False
+        if first < edits.compacted[0]:
+            return False
+        standing = edits.stretches.values()
+        return all(
+            end <= first or until <= start or _within(start, end, first, until)
+            for start, end in standing
+        )
+
+    def _held(
+        self, first: int, until: int, given_up: Collection[PieceRef], *, forced: bool
+    ) -> Iterable[int]:
+        """The messages of a stretch that stay."""
+        items = self.context.conversation.items
+        question = max((i for i, item in enumerate(items) if item.kind == "user"), default=-1)
+        for begins, *results in _exchanges(items, first, until):
+            item = items[begins]
+            if item.kind == "assistant":
+                in_use = (self._is_in_use(index, given_up, forced=forced) for index in results)
+                if len(results) == len(item.calls) and any(in_use):
+                    yield from (begins, *results)
+            elif begins in (0, question) or (item.kind == "user" and item.chars <= KEPT_CHARS):
+                yield begins
+
+    def _is_in_use(self, index: int, given_up: Collection[PieceRef], *, forced: bool) -> bool:
+        """Whether the content of a result has to stay in view."""
+        conversation, sets = self.context.conversation, self.context.sets
+        part = conversation.parts[index]
+        if not part.shows:
+            return False
+        if (
+            part.subject in sets.pins
+            or conversation.last_use(index) > conversation.last_assistant()
+        ):
+            return True
+        wanted = index in conversation.wanted and part.subject in sets.active
+        return wanted and PieceRef(index) not in given_up and not forced
+
+    def _text(self, stand_in: StandIn, items: Sequence[Item]) -> str:
+        ordinal = self.session.index.by_object.get(stand_in.id, len(self.session.index) + 1)
+        turns = self.turn_of(items[0]), self.turn_of(items[-1])
+        heading = observed_heading if stand_in.kind == "observation" else reflected_heading
+        return f"{heading(ordinal, *turns)}\n{inside_ours(stand_in.text)}"
+
+    def _see(self, stand_in: StandIn) -> None:
+        """Give its object a handle."""
+        if stand_in.id not in self.session.index.by_object:
+            head = self.session.workspace.head(stand_in.id)
+            if head is not None:
+                self.session.see_head(head)
+
+
+def _exchanges(items: Sequence[Item], first: int, until: int) -> Iterator[list[int]]:
+    """Each message of a stretch with the results that answer it, as indexes; what no model sees is
+    left out."""
+    group: list[int] = []
+    for index in range(first, until):
+        kind = items[index].kind
+        if kind not in ("result", "opaque") and group:
+            yield group
+            group = []
+        if kind != "opaque":
+            group.append(index)
+    if group:
+        yield group
+
+
+def _longest_first(known: Sequence[StandIn], *, reflections: bool) -> list[StandIn]:
+    """Those that may be used, what stands for more before what stands for less; of equals the
+    newest."""
+    usable = [each for each in known if reflections or each.kind == "observation"]
+    newest_first = usable[::-1]
+    return sorted(newest_first, key=lambda each: -len(each.covers))
+
+
+def _within(start: int, end: int, first: int, until: int) -> bool:
+    """Whether a stretch lies in another one that is longer."""
+    return first <= start and end <= until and end - start < until - first
+
+
+def _overlap(one: Replacement, other: Replacement) -> bool:
+    return one.first < other.until and other.first < one.until

@@ -1,0 +1,53 @@
+"""Observations and reflections in tests: stored, and known to the session at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from context.driver import Host
+from foredeck.context.state.stand_ins import StandIn, StandInKind
+from foredeck.model.documents import Document
+from foredeck.model.records import by_foredeck
+
+
+class Noted:
+    """What stands in for stretches of a host's chat, from so many tokens on."""
+
+    def __init__(self, host: Host, threshold: int = 0) -> None:
+        self._host = host
+        self._all: list[StandIn] = []
+        self._threshold = threshold
+        self.use(host)
+
+    def use(self, host: Host) -> None:
+        """Switch it on for the engine that runs now, of this host or of a fork."""
+        self._host = host
+        host.state.stand_ins = self
+
+    def known(self) -> Sequence[StandIn]:
+        """See `StandIns`."""
+        return self._all
+
+    def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
+        """See `StandIns`."""
+        return chat_tokens + standing_tokens >= self._threshold
+
+    def observe(self, first: int, until: int, text: str) -> StandIn:
+        """An observation of the host's messages from `first` to before `until`."""
+        return self._add("observation", first, until, text)
+
+    def reflect(self, first: int, until: int, text: str) -> StandIn:
+        """A reflection on all observations of these messages."""
+        return self._add("reflection", first, until, text)
+
+    def _add(self, kind: StandInKind, first: int, until: int, text: str) -> StandIn:
+        session = self._host.state
+        items = session.branch.conversation.items[first:until]
+        id = f"{kind}:{session.id}:{len(self._all)}"
+        session.workspace.put(
+            Document(id=id, type=kind, content=text, provenance=by_foredeck()).seal()
+        )
+        session.workspace.commit()
+        made = StandIn(id, kind, tuple(item.key.address for item in items), text)
+        self._all.append(made)
+        return made
