@@ -320,24 +320,6 @@ def summary_heading(span: str, ordinal: int) -> str:
     )
 
 
-def observed_heading(ordinal: int, first: int, last: int) -> str:
-    """First line of an observation, where it stands in place of what it covers."""
-    return _stands_for(ordinal, first, last, "as noted down")
-
-
-def reflected_heading(ordinal: int, first: int, last: int) -> str:
-    """First line of a reflection, by the same rule."""
-    return _stands_for(ordinal, first, last, "condensed from notes")
-
-
-def _stands_for(ordinal: int, first: int, last: int, how: str) -> str:
-    turns = f"{first}-{last}" if last > first else str(first)
-    return (
-        f"[foredeck] {turns_span(first, last)} of this chat, {how} (@{ordinal}): derived, not the "
-        f'user\'s words. activate "@{ordinal} turns {turns}" shows them word for word.'
-    )
-
-
 def turns_span(first: int, last: int, begun: str = "", ended: str = "") -> str:
     """`Turns 3-7 (2026-02-02 03:40 +01:00 to ...)`; times are left out where none is known."""
     when = f" ({begun} to {ended})" if begun else ""

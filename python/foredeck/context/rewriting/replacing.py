@@ -16,9 +16,9 @@ from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import REPLACED, Part, PieceRef
 from foredeck.context.quoting import inside_ours
 from foredeck.context.rendering.layout import RenderContext, stand_alone
+from foredeck.context.rewriting.stand_in_lines import observed_heading, reflected_heading
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, StandIns, stretch_of
-from foredeck.context.wording import observed_heading, reflected_heading
 
 KEPT_CHARS = 1000
 """A message of the user's that is no longer than this stays word for word."""
