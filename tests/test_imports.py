@@ -13,19 +13,9 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "finding", "model", "commands", "config", "store", "sources"),
-    *("derived", "search", "notes", "tasks", "worklog", "working", "observations"),
-    *(
-        "context",
-        "timeline",
-        "hosts",
-        "histories",
-        "accounting",
-        "engine",
-        "rpc",
-        "replay",
-        "cli",
-        "xtdb",
-    ),
+    *("derived", "search", "notes", "tasks", "worklog", "working", "observations", "memory"),
+    *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
+    *("cli", "xtdb"),
 )
 
 #: The same within `context`.

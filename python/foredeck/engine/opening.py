@@ -16,6 +16,7 @@ from foredeck.context.state.opening import open_session
 from foredeck.context.state.session import Recall, Session
 from foredeck.derived.patience import Patience
 from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.memory import begun_by
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
@@ -204,6 +205,8 @@ class SessionOpener:
             parent=params.parent,
             started_by=params.started_by,
             recall=recall,
+            begun_by=None if self._recorded is not None else begun_by(self._config, params),
+            private=params.private,
         )
 
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:

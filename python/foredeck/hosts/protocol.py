@@ -70,6 +70,8 @@ class SessionOpenParams(SessionParams):
     """The session that this one is a copy of."""
     started_by: str | None = None
     """The session whose agent started this host process; None where none did."""
+    private: bool = False
+    """Whether a new session keeps to itself what is said in it."""
     calls: Count | None = None
     """How many calls the session had when this host process first opened it; None that first
     time."""

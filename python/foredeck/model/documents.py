@@ -221,6 +221,16 @@ class SessionDocument(Document):
     behind: dict[str, str] | None = None
     """By handle, the hash of the text that the agent knows of a file which something else has
     changed since: what a write of it must be compared with."""
+    begun_by: str | None = None
+    """That it began at this user's side (`memory/trust.py`): what stands as the user's in its chat
+    is theirs."""
+    private: bool | None = None
+    """Whether it keeps to itself what is said in it; settled before its first message."""
+
+    @staticmethod
+    def is_private(fields: Fields) -> bool:
+        """Whether a stored session is private; `fields` as in a `Head`."""
+        return fields.get("private") is True
 
 
 def chat_id(session: str) -> str:

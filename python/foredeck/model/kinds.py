@@ -14,6 +14,7 @@ from foredeck.model.documents import (
     ToolcallDocument,
 )
 from foredeck.model.file_changes import FileChangeDocument
+from foredeck.model.memory import MemoryDocument
 from foredeck.model.observations import (
     ObservationDocument,
     ObservingDocument,
@@ -52,6 +53,7 @@ KINDS: dict[str, type[Document]] = {
     "working": WorkingDocument,
     "observing": ObservingDocument,
     "asked": AskedDocument,
+    "memory": MemoryDocument,
 }
 """Class by the `type` field. A type that is not in here is kept as a plain `Document`."""
 

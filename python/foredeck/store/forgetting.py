@@ -25,7 +25,7 @@ CHUNK = 500
 _OF_ONE_SESSION = frozenset(
     {
         *("session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim"),
-        *("change", "asked", "observation", "reflection", "observing"),
+        *("change", "asked", "observation", "reflection", "observing", "memory"),
     }
 )
 

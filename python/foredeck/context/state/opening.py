@@ -51,10 +51,13 @@ def open_session(
     parent: str | None = None,
     started_by: str | None = None,
     recall: Recall | None = None,
+    begun_by: str | None = None,
+    private: bool = False,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
-    `parent`: the session that a new one is a fork of; a stored one knows its own.
+    `parent`: the session that a new one is a fork of; a stored one knows its own. `begun_by` and
+    `private` are for a new one, too (`SessionDocument`); a fork of a private one is private.
     """
     log = CallLog.load(store.query("call", {"session": session}))
     chat, wrapper = store.head(chat_id(session)), None
@@ -77,7 +80,7 @@ def open_session(
         compactions=_compactions(store, [session, *sorted(ancestors)]),
     )
     if chat is None:
-        _begin(opened, host_file, parent, started_by)
+        _begin(opened, host_file, parent, started_by, begun_by=begun_by, private=private)
     elif wrapper is not None:
         opened.pending = PendingWork(
             notices=PendingNotices(wrapper.fields.get("untold")),
@@ -103,7 +106,13 @@ def _system_version(session: Session) -> VersionRef | None:
 
 
 def _begin(
-    session: Session, host_file: str | None, parent: str | None, started_by: str | None
+    session: Session,
+    host_file: str | None,
+    parent: str | None,
+    started_by: str | None,
+    *,
+    begun_by: str | None,
+    private: bool,
 ) -> None:
     """The documents that a session begins with; a fork inherits its parent's index.
 
@@ -121,12 +130,21 @@ def _begin(
         host_file=host_file,
         parent_session=parent,
         started_by=started_by,
+        begun_by=begun_by,
+        private=private or _is_private(session.store, parent, started_by) or None,
         provenance=origin,
     ).seal()
     for document in (wrapper, chat):
         session.workspace.put(document)
     if parent is not None:
         _inherit(session, parent)
+
+
+def _is_private(store: Store, *sessions: str | None) -> bool:
+    """Whether one of these keeps to itself what is said in it: a copy of it, and what its agent
+    started, repeat that."""
+    heads = store.heads(session_object_id(id) for id in sessions if id is not None)
+    return any(SessionDocument.is_private(head.fields) for head in heads.values())
 
 
 def _inherit(session: Session, parent: str) -> None:

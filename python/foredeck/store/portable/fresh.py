@@ -27,9 +27,11 @@ _REFERENCES = frozenset(
         "session",
         "session_id",
         "session_ref",
+        "superseded_by",
         "system",
         "system_prompt_ref",
         "toolcall_ids",
+        "turn",
         "turn_ref",
     }
 )
@@ -47,7 +49,7 @@ class FreshIds:
         """`own`: ids of all documents that are the session's own."""
         self.session = uuid7()
         self._old = session
-        self._ids = {id: self._assigned(id) or uuid7() for id in own}
+        self._ids = {id: self._assigned(id) or _like(id) for id in own}
         self._hashes: dict[str, str] = {}
 
     def document(self, document: Document) -> Document:
@@ -92,3 +94,9 @@ class FreshIds:
             if id == start or id.startswith(start + ":"):
                 return f"{prefix}:{self.session}{id[len(start) :]}"
         return None
+
+
+def _like(id: str) -> str:
+    """A new id of the same form."""
+    prefix, colon, _ = id.rpartition(":")
+    return f"{prefix}{colon}{uuid7()}" if prefix in PREFIXES else uuid7()

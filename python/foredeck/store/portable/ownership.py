@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
+from foredeck.model.memory import is_kept_with
 from foredeck.model.records import call_id, member_id, nickname_id
 from foredeck.model.user_objects import user_object_id
 from foredeck.model.working import working_id
 
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
-    *("user", "working", "claim", "observation", "reflection", "observing"),
+    *("user", "working", "claim", "observation", "reflection", "observing", "memory"),
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -41,6 +42,8 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["session"] == session)
         case "observation" | "reflection" | "observing":
             return bool(fields["session"] == session)
+        case "memory":
+            return bool(fields["session"] == session) and is_kept_with(fields)
     return False
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
+from foredeck.model.memory import is_kept_with
 from foredeck.store.protocol import Head, Store, Token
 
 OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
-    *("observation", "reflection", "working", "task"),
+    *("observation", "reflection", "working", "memory", "task"),
 )
 RANK = (*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked")
 """Types in the order in which a transaction's documents are written: what others pin is first."""
@@ -41,6 +42,7 @@ def documents_of(store: Store, session: str) -> list[str]:
     asked = store.query("asked", {"session": session})
     compactions = store.query("compaction", {"session": session})
     pages = store.query("working", {"session": session})
+    pages += [h for h in store.query("memory", {"session": session}) if is_kept_with(h.fields)]
     ids = [
         *own,
         *(

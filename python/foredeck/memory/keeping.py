@@ -1,0 +1,299 @@
+"""What foredeck and models may do with memory: keep, propose, reword, confirm, let expire.
+
+Nothing in here makes an entry the user's word, but for one case: what they said literally, in a
+session of their own, by the turn in which they said it. All else takes an act of theirs
+(`user_acts.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from foredeck.errors import Conflict
+from foredeck.memory.entry import MemoryEntry, mint_id
+from foredeck.memory.reading import MemoryReader
+from foredeck.memory.rules import (
+    MOST_PROPOSALS,
+    USE_NOTED_MS,
+    Caps,
+    MemoryRefused,
+    check_category,
+    has_expired,
+    is_direct,
+    one_line,
+    place_of,
+    said_text,
+    too_many,
+)
+from foredeck.memory.trust import Trust, is_private, lowest
+from foredeck.memory.user import User
+from foredeck.model.documents import Generator, Provenance
+from foredeck.model.memory import Category, Ground, LearnedFrom, MemoryDocument, MemoryState
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, Store, Token
+
+ATTEMPTS = 20
+"""At one act. Whenever one fails somebody else has succeeded."""
+
+BUSY = "Memory is being changed by others all the time: try again."
+
+Edit = Callable[[MemoryDocument, MemoryEntry], None]
+"""Makes the next version of an entry. Given with it: the entry as it is. May refuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """What a new entry begins with. `turn` and `parents`: ids of what it is made from;
+    `learned_ms`: when that was said, None for now."""
+
+    category: Category
+    fact: str
+    native: str = ""
+    session: str | None = None
+    project: str | None = None
+    turn: str | None = None
+    learned_from: LearnedFrom = "assistant_turn"
+    tool_originated: bool = False
+    parents: tuple[str, ...] = ()
+    grounds: tuple[Ground, ...] = ()
+    tags: tuple[str, ...] = ()
+    learned_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of an act: the entry as it is now, and those that left to make room for it."""
+
+    entry: MemoryEntry
+    gone: tuple[MemoryEntry, ...] = ()
+
+
+class Memory(MemoryReader):
+    """The memory of one user, for whoever is not the user. `by`: the session that acts here."""
+
+    def __init__(
+        self,
+        store: Store,
+        user: User,
+        caps: Caps | None = None,
+        clock: Callable[[], int] = now_ms,
+        by: str = "foredeck",
+    ) -> None:
+        super().__init__(store, user, caps)
+        self.now_ms = clock
+        self._by = by
+
+    def add(self, new: NewMemory) -> Kept:
+        """Keep a new entry: in its session, or, where they are the user's own words, beyond it.
+
+        Raises `MemoryRefused` for what has to be proposed, and where its place is full of what is
+        worth more.
+        """
+        document = self._new(new)
+        if document.place == "global":
+            self._check_may_leave(new.session)
+            if self._words_of(new) != "user-stated":
+                raise MemoryRefused("What the user has not said literally has to be proposed.")
+        return self._put_new(document)
+
+    def propose(self, new: NewMemory) -> Kept:
+        """Ask the user whether to keep an entry. The oldest proposal gives way to the newest."""
+        document = self._new(new)
+        document.state, document.act = "proposed", "proposed"
+        if document.place == "global":
+            self._check_may_leave(new.session)
+        return self._put_new(document)
+
+    def reword(self, id: str, fact: str, native: str = "") -> Kept:
+        """Change what an entry of a session says. It is nobody's word any more. What lives beyond
+        the session is reworded by a proposal."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            check_kept(entry)
+            if document.place == "global":
+                raise MemoryRefused("What is kept of the user changes by a proposal only.")
+            document.fact, document.native = said_text(fact), one_line(native, "native text")
+            document.vouched, document.act = None, "reworded"
+
+        return self._change(id, edit, "agent")
+
+    def confirm(self, id: str, grounds: Sequence[Ground]) -> Kept:
+        """The entry still holds, on the ground as it is now."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            check_kept(entry)
+            document.grounds, document.act = list(grounds), "confirmed"
+            document.used_ms = self._later(document)
+
+        return self._change(id, edit, self._generator)
+
+    def note_use(self, ids: Iterable[str]) -> None:
+        """These were of use: found, activated, or named in an answer. At most daily for each."""
+
+        def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
+            document.used_ms, document.act = self._later(document), "used"
+
+        for id in ids:
+            entry = self.get(id)
+            if entry is not None and self.now_ms() - entry.document.used_ms >= USE_NOTED_MS:
+                self._change(id, edit, "system")
+
+    def supersede(self, id: str, by: str) -> Kept:
+        """Another entry, `by`, says it better, or says the contrary. What the user stated gives way
+        only to what they stated."""
+        newer = self.get(by)
+        if newer is None or newer.document.state != "kept":
+            raise MemoryRefused("Only an entry that is kept can take the place of another.")
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            check_kept(entry)
+            if entry.trust == "user-stated" and newer.trust != "user-stated":
+                raise MemoryRefused("The user has said so: propose what is to take its place.")
+            document.state, document.act = "superseded", "superseded"
+            document.superseded_by = by
+
+        return self._change(id, edit, "system")
+
+    def tidy(self) -> list[MemoryEntry]:
+        """Let go of what nobody has used, and of proposals that nobody has answered; which these
+        are. For those who open a session, who tell the user."""
+        now, gone = self.now_ms(), []
+
+        def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
+            document.state, document.act = "expired", "expired"
+
+        for entry in self.all():
+            if has_expired(entry, now, self.caps.expire_days):
+                gone.append(self._change(entry.id, edit, "system").entry)
+        return gone
+
+    # What every act is made of
+
+    _generator: Generator = "agent"
+
+    def _new(self, new: NewMemory) -> MemoryDocument:
+        now, place = self.now_ms(), place_of(new.category)
+        if place != "global" and new.session is None:
+            raise MemoryRefused(f"A {new.category} belongs to a session: say which.")
+        local = new.category == "decision" and new.project is not None
+        document = MemoryDocument(
+            id=mint_id(now),
+            place=place,
+            category=new.category,
+            fact=said_text(new.fact),
+            native=one_line(new.native, "native text"),
+            owner=self.user.id,
+            session=new.session,
+            turn=new.turn,
+            learned_from=new.learned_from,
+            tool_originated=new.tool_originated,
+            scope="project" if local else "everywhere",
+            project=new.project,
+            tags=[one_line(tag, "tag") for tag in new.tags],
+            grounds=list(new.grounds),
+            learned_ms=now if new.learned_ms is None else new.learned_ms,
+            created_ms=now,
+            updated_ms=now,
+            used_ms=now,
+            provenance=self._provenance(self._generator, [*filter(None, [new.turn]), *new.parents]),
+        )
+        if self._words_of(new) == "user-stated":
+            document.vouched = self.user.vouch(document.statement())
+        return document
+
+    def _words_of(self, new: NewMemory) -> Trust:
+        """Whose words a new entry are, by what it was made from and nothing else."""
+        if not is_direct(new.learned_from) or new.tool_originated or new.turn is None:
+            return "derived"
+        said = self.trust.document(new.turn, users_part=True)
+        return lowest([said, *(self.trust.document(parent) for parent in new.parents)])
+
+    def _check_may_leave(self, session: str | None) -> None:
+        if is_private(self.store, session):
+            raise MemoryRefused("The session is private: nothing of it is kept beyond it.")
+
+    def _provenance(self, generator: Generator, parents: Sequence[str]) -> Provenance:
+        origin = f"user:{self.user.id}" if generator == "human" else self._by
+        return Provenance(
+            origin=origin, generator=generator, parent_refs=list(dict.fromkeys(parents))
+        )
+
+    def _put_new(self, document: MemoryDocument) -> Kept:
+        for _ in range(ATTEMPTS):
+            gone = self._making_room(document)
+            batch = Batch([document.seal(), *(left for left, _ in gone)])
+            batch.expect = {document.id: None, **{e.id: e.token for _, e in gone}}
+            try:
+                self.store.commit(batch)
+            except Conflict:
+                continue
+            return Kept(self._reread(document.id), tuple(entry for _, entry in gone))
+        raise MemoryRefused(BUSY)
+
+    def _change(self, id: str, edit: Edit, generator: Generator) -> Kept:
+        """Store the next version of an entry, as `edit` makes it of the newest one."""
+        for _ in range(ATTEMPTS):
+            entry = self._reread(id)
+            document = entry.document.model_copy(deep=True)
+            document.provenance = self._provenance(generator, entry.parents)
+            document.updated_ms = self._later(document)
+            edit(document, entry)
+            check_category(document.place, document.category)
+            stays = (document.state, document.place) == (entry.document.state, entry.document.place)
+            gone = [] if stays else self._making_room(document)
+            batch = Batch([document.seal(), *(left for left, _ in gone)])
+            batch.expect = {id: entry.token, **{e.id: e.token for _, e in gone}}
+            try:
+                self.store.commit(batch)
+            except Conflict:
+                continue
+            return Kept(self._reread(id), tuple(entry for _, entry in gone))
+        raise MemoryRefused(BUSY)
+
+    def _making_room(self, document: MemoryDocument) -> list[tuple[MemoryDocument, MemoryEntry]]:
+        """The next versions of those that leave for an entry, with what they are now."""
+        if document.state not in ("kept", "proposed"):
+            return []
+        comer = MemoryEntry(document, Token(""), self.trust.entry(document))
+        leaving: MemoryState = "evicted"
+        if document.state == "proposed":
+            there, most, leaving = self.proposals(), MOST_PROPOSALS, "expired"
+        elif document.place == "global":
+            there, most = self.of_user(), self.caps.of("global")
+        else:
+            there = self.of_session(document.session or "", document.place)
+            most = self.caps.of(document.place)
+        over = too_many([*(e for e in there if e.id != document.id), comer], most)
+        if comer in over:
+            raise MemoryRefused(
+                f"{document.place.capitalize()} memory is full ({most}) of what is worth more: "
+                "delete some of it first."
+            )
+        return [(self._leaving(entry, leaving), entry) for entry in over]
+
+    def _leaving(
+        self, entry: MemoryEntry, state: MemoryState, generator: Generator = "system"
+    ) -> MemoryDocument:
+        """The next version of an entry that leaves."""
+        document = entry.document.model_copy(deep=True)
+        document.state, document.act = state, state
+        document.updated_ms = self._later(document)
+        document.provenance = self._provenance(generator, entry.parents)
+        return document.seal()
+
+    def _reread(self, id: str) -> MemoryEntry:
+        entry = self.get(id)
+        if entry is None:
+            raise MemoryRefused("There is no such entry any more: it has been erased.")
+        return entry
+
+    def _later(self, document: MemoryDocument) -> int:
+        """Now; on a machine whose clock is behind, the time of the version before."""
+        return max(self.now_ms(), document.updated_ms, document.used_ms)
+
+
+def check_kept(entry: MemoryEntry) -> None:
+    """Raise `MemoryRefused` for what has left memory, or is only proposed."""
+    if entry.document.state != "kept":
+        raise MemoryRefused(f"That entry is {entry.document.state}, and not kept.")

@@ -1,0 +1,180 @@
+"""What only the user does with memory. Each act is a version with their name on it, and the only
+way in which anything comes to be trusted more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from foredeck.errors import Conflict
+from foredeck.memory.entry import MemoryEntry, mint_id
+from foredeck.memory.keeping import ATTEMPTS, BUSY, Kept, Memory, NewMemory, check_kept
+from foredeck.memory.rules import MemoryRefused, check_category, one_line, place_of, said_text
+from foredeck.memory.trust import Trust
+from foredeck.model.documents import Generator
+from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
+from foredeck.store.protocol import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What the user makes an entry say; None leaves a part as it is."""
+
+    fact: str | None = None
+    native: str | None = None
+    category: Category | None = None
+
+
+class UserActs(Memory):
+    """The memory of one user, in their own hands.
+
+    Made where a person has typed something, and nowhere else.
+    """
+
+    _generator: Generator = "human"
+
+    def add(self, new: NewMemory) -> Kept:
+        """Keep what the user has typed for it."""
+        return self._put_new(self._new(replace(new, learned_from="manual")))
+
+    def accept(self, id: str, wording: Wording | None = None) -> Kept:
+        """Keep what was proposed, as it is or as the user words it."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            if entry.document.state != "proposed":
+                raise MemoryRefused(f"That entry is {entry.document.state}, and not proposed.")
+            if document.place == "global":
+                self._check_may_leave(document.session)
+            document.state, document.act = "kept", "accepted"
+            document.used_ms = self._later(document)
+            self._reworded(document, wording or Wording())
+
+        return self._change(id, self._by_user(edit), "human")
+
+    def refuse(self, id: str) -> Kept:
+        """Do not keep what was proposed."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            if entry.document.state != "proposed":
+                raise MemoryRefused(f"That entry is {entry.document.state}, and not proposed.")
+            document.state, document.act = "refused", "refused"
+
+        return self._change(id, edit, "human")
+
+    def edit(self, id: str, wording: Wording) -> Kept:
+        """Make an entry say what the user says; it is their word then."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            _check_there(entry)
+            document.act = "edited"
+            self._reworded(document, wording)
+
+        return self._change(id, self._by_user(edit), "human")
+
+    def pin(self, id: str, category: Category, project: str | None = None) -> Kept:
+        """Keep an entry of a session, or a finding, beyond it: a new entry, with its ground. A
+        decision holds in `project`, where one is given."""
+        entry = self._reread(id)
+        check_kept(entry)
+        if entry.document.place == "global":
+            raise MemoryRefused("That entry is global already.")
+        check_category("global", category)
+        self._check_may_leave(entry.document.session)
+        document = entry.document.model_copy(deep=True)
+        document.id = mint_id(self.now_ms())
+        document.place, document.category, document.act = "global", category, "pinned"
+        document.learned_from, document.state = "pinned", "kept"
+        document.scope = "project" if category == "decision" and project else "everywhere"
+        document.project = project
+        document.created_ms = document.updated_ms = document.used_ms = self.now_ms()
+        document.provenance = self._provenance("human", [id])
+        document.vouched = self.user.vouch(document.statement())
+        return self._put_new(document)
+
+    def demote(self, id: str, session: str | None = None) -> Kept:
+        """Make a global entry a matter of one session, by default the one it was learned in. It is
+        trusted as before."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            _check_there(entry)
+            if document.place != "global":
+                raise MemoryRefused("Only what is global can be demoted.")
+            document.session = session or document.session
+            if document.session is None:
+                raise MemoryRefused("It was learned in no session: say in which it shall stand.")
+            document.place, document.category, document.act = "session", "context", "demoted"
+            document.scope = "everywhere"
+            self._keep_trust(document, entry.trust)
+
+        return self._change(id, edit, "human")
+
+    def set_scope(self, id: str, project: str | None) -> Kept:
+        """Let a global entry hold in one project, or, without one, everywhere. It is trusted as
+        before."""
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            _check_there(entry)
+            if document.place != "global":
+                raise MemoryRefused("Only what is global holds in more than one session.")
+            document.scope = "everywhere" if project is None else "project"
+            document.project = project or document.project
+            document.act = "scoped"
+            self._keep_trust(document, entry.trust)
+
+        return self._change(id, edit, "human")
+
+    def delete(self, id: str) -> list[MemoryEntry]:
+        """Take out an entry, with everything of this user's that was made from it, all or nothing.
+        Their text stays in earlier versions until it is purged."""
+        for _ in range(ATTEMPTS):
+            family = [self._reread(id), *self.descendants(id)]
+            going = [
+                entry
+                for entry in family
+                if entry.document.state != "deleted" and entry.document.owner == self.user.id
+            ]
+            batch = Batch([self._leaving(entry, "deleted", "human") for entry in going])
+            batch.expect = {entry.id: entry.token for entry in going}
+            try:
+                self.store.commit(batch)
+            except Conflict:
+                continue
+            return [self._reread(entry.id) for entry in going]
+        raise MemoryRefused(BUSY)
+
+    def _words_of(self, new: NewMemory) -> Trust:
+        del new  # whatever it was made from: they have typed it
+        return "user-stated"
+
+    def _reworded(self, document: MemoryDocument, wording: Wording) -> None:
+        if wording.fact is not None:
+            document.fact = said_text(wording.fact)
+        if wording.native is not None:
+            document.native = one_line(wording.native, "native text")
+        if wording.category is not None:
+            place: Place = place_of(wording.category)
+            if place != document.place:
+                known = " or ".join(CATEGORIES[document.place])
+                raise MemoryRefused(f"Here it can be {known}; `pin` and `demote` move an entry.")
+            document.category = wording.category
+
+    def _by_user(
+        self, edit: Callable[[MemoryDocument, MemoryEntry], None]
+    ) -> Callable[[MemoryDocument, MemoryEntry], None]:
+        """As `edit`, and what comes of it is the user's word."""
+
+        def vouched(document: MemoryDocument, entry: MemoryEntry) -> None:
+            edit(document, entry)
+            document.vouched = self.user.vouch(document.statement())
+
+        return vouched
+
+    def _keep_trust(self, document: MemoryDocument, trust: Trust) -> None:
+        """What is moved needs a new word of the user's only where it had one."""
+        if trust == "user-stated":
+            document.vouched = self.user.vouch(document.statement())
+
+
+def _check_there(entry: MemoryEntry) -> None:
+    if entry.document.state not in ("kept", "proposed"):
+        raise MemoryRefused(f"That entry is {entry.document.state}, and not there any more.")
