@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.rules import DAY_MS, Caps, MemoryRefused
+from foredeck.memory.rules import DAY_MS, MemoryCaps, MemoryRefused
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User
 from foredeck.memory.user_acts import UserActs
@@ -47,7 +47,7 @@ class Table:
     """One store, with the hands that reach it."""
 
     store: Store
-    caps: Caps = field(default_factory=Caps)
+    caps: MemoryCaps = field(default_factory=MemoryCaps)
     clock: MemoryClock = field(default_factory=MemoryClock)
 
     def __post_init__(self) -> None:

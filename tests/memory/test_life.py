@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from foredeck.memory.rules import Caps
+from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.trust import Trust
 from foredeck.memory.user import KEY_FILE, BadUserKey, load_user
 from foredeck.memory.user_acts import Wording
@@ -153,7 +153,7 @@ def test_a_private_session_keeps_all_to_itself(table: Table) -> None:
 
 
 def test_what_is_derived_leaves_first(table: Table) -> None:
-    table.user.caps = table.model.caps = Caps(session=3)
+    table.user.caps = table.model.caps = MemoryCaps(session=3)
     stated = table.model.add(literal("one", category="context")).entry
     derived = [table.model.add(new(word)).entry for word in ("two", "three")]
 

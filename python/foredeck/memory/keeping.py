@@ -16,7 +16,7 @@ from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import (
     MOST_PROPOSALS,
     USE_NOTED_MS,
-    Caps,
+    MemoryCaps,
     MemoryRefused,
     check_category,
     has_expired,
@@ -76,7 +76,7 @@ class Memory(MemoryReader):
         self,
         store: Store,
         user: User,
-        caps: Caps | None = None,
+        caps: MemoryCaps | None = None,
         clock: Callable[[], int] = now_ms,
         by: str = "foredeck",
     ) -> None:

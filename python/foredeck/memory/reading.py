@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from foredeck.memory.entry import MemoryEntry, name_of_entry, named_by
-from foredeck.memory.rules import Caps, MemoryRefused, too_many
+from foredeck.memory.rules import MemoryCaps, MemoryRefused, too_many
 from foredeck.memory.trust import TrustOf
 from foredeck.memory.user import User
 from foredeck.model.memory import MemoryDocument, MemoryState, Place
@@ -20,10 +20,10 @@ class MemoryReader:
     Global entries are this user's alone: on a shared store others have their own.
     """
 
-    def __init__(self, store: Store, user: User, caps: Caps | None = None) -> None:
+    def __init__(self, store: Store, user: User, caps: MemoryCaps | None = None) -> None:
         self.store = store
         self.user = user
-        self.caps = caps or Caps()
+        self.caps = caps or MemoryCaps()
         self.trust = TrustOf(store, user)
 
     def get(self, id: str) -> MemoryEntry | None:

@@ -30,7 +30,7 @@ class MemoryRefused(ForedeckError):
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class MemoryCaps:
     """How many entries are kept: of one session, of one user, of one session's findings."""
 
     session: int = 50
