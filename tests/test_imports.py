@@ -13,7 +13,8 @@ ROOT = Path(foredeck.__file__).parent
 #: Each part of the engine, before all that may import it. A part is a folder or a module.
 PARTS = (
     *("errors", "finding", "model", "commands", "config", "store", "sources"),
-    *("derived", "search", "notes", "tasks", "worklog", "working", "observations", "memory"),
+    *("derived", "search", "notes", "tasks", "worklog", "working", "observations"),
+    *("memory", "pruning"),
     *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
     *("cli", "xtdb"),
 )
@@ -37,7 +38,17 @@ CONTEXT = (
 
 #: The same within `store`: what every adapter stands on, SQLite's, and what is done with stores.
 STORE = (
-    *("clock", "protocol", "location", "fields", "lazy_fields", "verify", "references", "whole"),
+    *(
+        "clock",
+        "protocol",
+        "location",
+        "fields",
+        "lazy_fields",
+        "verify",
+        "references",
+        "whole",
+        "archives",
+    ),
     *("kind", "registry", "sqlite", "session_cache", "quarantine", "opening", "copying"),
     *("portable", "forgetting"),
 )

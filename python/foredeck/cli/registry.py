@@ -49,6 +49,7 @@ COMMANDS: dict[str, str] = {
     "import": "read a session that was exported",
     "ingest": "read the histories that coding agents have kept into the store",
     "forget": "erase a session and what belongs to it alone",
+    "prune": "take the text of old messages away that summaries stand for",
     "vacuum": "give the space of what was erased back to the disk",
     "doctor": "check this machine and say what to do about each finding",
     "config": "print every setting with its value and where it came from",

@@ -36,7 +36,8 @@ MAX_OTHER_BLOCK = 10_000
 """Characters. A larger block of a kind that is not known is named and left out."""
 _SESSION_ID = re.compile(r"[A-Za-z0-9][\w.\-]{0,199}", re.ASCII)
 _OURS = re.compile(
-    r"(session|chat|system_prompt|turn|member|call|nickname|compaction|forgotten|calibration):"
+    r"(session|chat|system_prompt|turn|member|call|nickname|compaction|forgotten|archived"
+    r"|calibration):"
 )
 
 

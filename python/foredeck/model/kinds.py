@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foredeck.model.archive import ArchivedDocument
 from foredeck.model.asked import AskedDocument
 from foredeck.model.calls import CallDocument
 from foredeck.model.compactions import CompactionDocument
@@ -48,6 +49,7 @@ KINDS: dict[str, type[Document]] = {
     "call": CallDocument,
     "change": FileChangeDocument,
     "forgotten": ForgottenDocument,
+    "archived": ArchivedDocument,
     "task": TaskDocument,
     "claim": ClaimDocument,
     "working": WorkingDocument,

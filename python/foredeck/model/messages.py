@@ -22,6 +22,9 @@ from foredeck.model.canonical import (
     sha256_hex,
 )
 
+WORDS_LEFT = "$words"
+"""The key under which a message that was pruned has its distinct words, by kind."""
+
 LONG_STRING = 512
 """From this many characters on a string is a blob of its own."""
 _MARKS = frozenset({"$text", "$base64", "$json"})
@@ -141,7 +144,15 @@ def store_message(message: dict[str, Any], blobs: dict[str, bytes]) -> str:
 
 
 def load_message(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
-    """The message stored under `address`, as the host gave it (keys in canonical order)."""
+    """The message stored under `address`, as the host gave it (keys in canonical order); of one
+    that was pruned, what is left of it without its words."""
+    message = load_with_words(address, blob)
+    message.pop(WORDS_LEFT, None)
+    return message
+
+
+def load_with_words(address: str, blob: Callable[[str], bytes]) -> dict[str, Any]:
+    """As `load_message`; of a message that was pruned also its words, under `WORDS_LEFT`."""
     loaded = unpack(json.loads(decode_text(blob(address))), blob)
     if not isinstance(loaded, dict):
         raise TypeError(f"blob {address} does not hold a message")

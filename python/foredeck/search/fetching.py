@@ -10,6 +10,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
+from foredeck.store.archives import Archives
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message
 
@@ -40,6 +41,8 @@ class Fetched:
             if head.type == "toolcall":
                 wanted.update(marked([fields.get("args"), fields.get("details")]))
         self._blobs = store.blobs(messages | wanted)
+        if absent := messages - self._blobs.keys():
+            self._blobs |= Archives(store).left_of(absent)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from foredeck.errors import ForedeckError, Missing
+from foredeck.model.archive import ARCHIVED
 from foredeck.search.fetching import Fetched
 from foredeck.search.index import CANDIDATES, Filters, IndexedText, SearchIndex, SearchPlan
 from foredeck.search.passages import passage
@@ -153,6 +154,8 @@ class _Texts:
     def of(self, entry: IndexedText) -> str:
         """The text of an entry, secrets masked; empty where the store does not have it."""
         text = self._found.get((entry.document, entry.part))
+        if text is not None and text.is_archived:
+            return ARCHIVED
         return "" if text is None else mask_secrets("\n".join((text.said, text.output)).strip())
 
     def object_of(self, entry: IndexedText) -> str:

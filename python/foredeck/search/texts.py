@@ -11,7 +11,7 @@ from typing import Any
 
 from foredeck.model.canonical import hash_text
 from foredeck.model.documents import chat_id
-from foredeck.model.messages import load_message, unpack
+from foredeck.model.messages import WORDS_LEFT, load_with_words, unpack
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
@@ -42,6 +42,7 @@ class SearchedText:
     task                   id of the task that was worked on, or that it is
     said                   what was said or asked for
     output                 what came out: a result, a file's content
+    is_archived            it was pruned: only its words are left
     """
 
     document: str
@@ -60,6 +61,7 @@ class SearchedText:
     task: str | None = None
     said: str = ""
     output: str = ""
+    is_archived: bool = False
 
 
 def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
@@ -92,9 +94,9 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
     for part, address in named:
         if not address:
             continue
-        message = load_message(address, source.blob)
+        message = load_with_words(address, source.blob)
         role = str(message.get("role") or part)
-        for kind, said in (("thinking", _thinking(message)), (role, _said(message))):
+        for kind, said in (("thinking", thinking_of(message)), (role, said_by(message))):
             if said.strip():
                 yield SearchedText(
                     document=head.id,
@@ -110,18 +112,31 @@ def _of_turn(head: Head, source: Fetched) -> Iterator[SearchedText]:
                     turn=fields.get("user_turn"),
                     task=fields.get("task"),
                     said=said,
+                    is_archived=words_left(message) is not None,
                 )
 
 
-def _said(message: Mapping[str, Any]) -> str:
-    """All that a message says, but thinking and calls, which are texts of their own."""
+def said_by(message: Mapping[str, Any]) -> str:
+    """All that a message says, but thinking and calls, which are texts of their own. Of one that
+    was pruned the words that are left."""
+    if (left := words_left(message)) is not None:
+        return left.get("said") or ""
     other = (message.get(name) for name in ("summary", "command", "output"))
     said = [_joined(message.get("content"), "text"), *(text for text in other if text)]
     return "\n".join(text for text in said if isinstance(text, str) and text)
 
 
-def _thinking(message: Mapping[str, Any]) -> str:
+def thinking_of(message: Mapping[str, Any]) -> str:
+    """What a message says as thinking; of one that was pruned the words that are left."""
+    if (left := words_left(message)) is not None:
+        return left.get("thinking") or ""
     return _joined(message.get("content"), "thinking")
+
+
+def words_left(message: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """The words of a message that was pruned, by kind; None for any other."""
+    left = message.get(WORDS_LEFT)
+    return left if isinstance(left, dict) else None
 
 
 def _joined(content: Any, kind: str) -> str:

@@ -154,10 +154,12 @@ class Store(Protocol):
         """
 
     def blob(self, digest: str) -> bytes:
-        """The bytes with this SHA-256. Raises `Missing`; `Corrupt` where they hash otherwise."""
+        """The bytes with this SHA-256, or what is left of them where a user has had them pruned
+        (`store/archives.py`). Raises `Missing`; `Corrupt` where they hash otherwise."""
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
-        """Many blobs at once; those that are missing are left out."""
+        """Many blobs at once, exactly as they were put; those that are missing are left out, and
+        so are those that were pruned."""
 
     def changes_since(self, token: Token | None, *, limit: int = 1000) -> Sequence[Change]:
         """Versions that came in after `token` (None: all), in the order in which they came in.

@@ -92,6 +92,10 @@ class _Checker:
         """Ids of the documents in the transaction so far."""
         self._messages: set[str] = set()
         """Addresses of messages that have been looked into."""
+        self._absent: dict[str, str] = {}
+        """By the hash of a blob that is not there: the first document that needs it."""
+        self._pruned: set[str] = set()
+        """Hashes of what was pruned: they come after the documents that need them."""
 
     def take(self, line: dict[str, Any], data: bytes) -> None:
         """Check one line. Raises `ValueError`."""
@@ -201,7 +205,9 @@ class _Checker:
         self._messages |= found.messages
         for digest in sorted(needed):
             if not self._staged.has_blob(digest):
-                raise ValueError(f"{body['id']!r} needs blob {digest}, which is not before it")
+                self._absent.setdefault(digest, str(body["id"]))
+        if type == "archived":
+            self._pruned.update(body["messages"], body["texts"])
 
     def _remember(self, document: Document) -> None:
         assert self._token is not None
@@ -232,6 +238,9 @@ class _Checker:
                 raise ValueError(f"the {what} does not fit the lines before: the file was changed")
         if found.keys() != expected["end"].keys():
             raise ValueError("the last line holds something unknown")
+        for digest, id in self._absent.items():
+            if digest not in self._pruned:
+                raise ValueError(f"{id!r} needs blob {digest}, which is not before it")
         self.checked.ownership.check()
         self.ended = True
 

@@ -10,6 +10,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import encode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.store.archives import Archives
 from foredeck.store.portable.lines import (
     CONTENT_BYTES,
     FORMAT,
@@ -56,6 +57,7 @@ class _Exporter:
     def __init__(self, store: Store, write: Callable[[str], object]) -> None:
         self._store = store
         self._write = write
+        self._archives = Archives(store)
         self._counts = Counts()
         self._written: set[str] = set()
         self._absent: set[str] = set()
@@ -107,7 +109,7 @@ class _Exporter:
 
     def _fetch(self, digests: set[str]) -> dict[str, bytes]:
         found = self._store.blobs(sorted(digests))
-        if absent := digests - found.keys():
+        if absent := {one for one in digests - found.keys() if not self._archives.holds(one)}:
             raise Missing(f"blob {min(absent)} is named by the session, but not in the store")
         return found
 

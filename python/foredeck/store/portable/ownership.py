@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.model.archive import archived_id
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.model.memory import is_kept_with
 from foredeck.model.records import call_id, member_id, nickname_id
@@ -19,6 +20,7 @@ from foredeck.model.working import working_id
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
     *("user", "working", "claim", "observation", "reflection", "observing", "memory"),
+    "archived",
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -38,7 +40,7 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["id"] == system_prompt_id(session))
         case "toolcall":
             return bool(fields["chat_ref"] == chat_id(session))
-        case "turn" | "member" | "call" | "compaction" | "working" | "claim":
+        case "turn" | "member" | "call" | "compaction" | "working" | "claim" | "archived":
             return bool(fields["session"] == session)
         case "observation" | "reflection" | "observing":
             return bool(fields["session"] == session)
@@ -108,6 +110,7 @@ def _check_id(type: str, fields: Mapping[str, Any]) -> None:
         "call": lambda: call_id(fields["session"], fields["ordinal"]),
         "nickname": lambda: nickname_id(id.removeprefix("nickname:")),
         "user": lambda: user_object_id(str(fields["text_hash"])),
+        "archived": lambda: archived_id(str(fields["session"])),
         # A project's page belongs to no session: it never comes with one.
         "working": lambda: working_id("thread", str(fields["session"])),
     }.get(type)

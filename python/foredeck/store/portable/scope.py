@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from foredeck.errors import UnknownSession
+from foredeck.model.archive import archived_id
 from foredeck.model.documents import chat_id, session_object_id, system_prompt_id
 from foredeck.model.memory import is_kept_with
 from foredeck.store.protocol import Head, Store, Token
@@ -19,7 +20,10 @@ OBJECTS = (
     *("session", "chat", "system_prompt", "file", "toolcall", "user", "pointer", "compaction"),
     *("observation", "reflection", "working", "memory", "task"),
 )
-RANK = (*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked")
+RANK = (
+    *(*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked"),
+    "archived",
+)
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
 
@@ -45,6 +49,7 @@ def documents_of(store: Store, session: str) -> list[str]:
     pages += [h for h in store.query("memory", {"session": session}) if is_kept_with(h.fields)]
     ids = [
         *own,
+        archived_id(session),
         *(
             head.id
             for head in (*records, *members, *toolcalls, *compactions, *pages, *changes, *asked)

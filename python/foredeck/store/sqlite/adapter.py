@@ -20,6 +20,7 @@ from foredeck.errors import Conflict, Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
 from foredeck.store.fields import INDEXED, matches
 from foredeck.store.protocol import (
@@ -106,6 +107,7 @@ class SqliteStore:
         self._db = db
         self._busy_timeout_ms = busy_timeout_ms
         self._writer = SqliteWriter(db, clock)
+        self._archives = Archives(self)
 
     # Writing
 
@@ -248,9 +250,7 @@ class SqliteStore:
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
         found = self.blobs([digest])
-        if digest not in found:
-            raise Missing(f"no blob {digest} in this store")
-        return found[digest]
+        return found[digest] if digest in found else self._archives.bytes_of(digest)
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """See `Store.blobs`."""

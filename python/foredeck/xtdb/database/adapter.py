@@ -12,6 +12,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
 from foredeck.store.verify import check_blobs, restore, unique_bodies
@@ -68,6 +69,7 @@ class XtdbStore:
         self._reader = XtdbReader(client, names)
         self._blobs = BlobReader(client, names)
         self._writer = XtdbWriter(client, names, clock)
+        self._archives = Archives(self)
 
     def commit(self, batch: Batch, *, origin: Origin | None = None) -> Token:
         """See `Store.commit`."""
@@ -127,9 +129,7 @@ class XtdbStore:
     def blob(self, digest: str) -> bytes:
         """See `Store.blob`."""
         found = self._blobs.read([digest])
-        if digest not in found:
-            raise Missing(f"no blob {digest} in this store")
-        return found[digest]
+        return found[digest] if digest in found else self._archives.bytes_of(digest)
 
     def blobs(self, digests: Iterable[str]) -> dict[str, bytes]:
         """See `Store.blobs`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from foredeck.errors import Missing, StoreError
 from foredeck.model.kinds import kind_of
+from foredeck.store.archives import Archives
 from foredeck.store.protocol import Batch
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.journal import Journal
@@ -24,6 +25,7 @@ class DeliveringCopy:
         self.locked = False
         busy_ms = max(_BUSY_MS, busy_timeout_ms)
         self._store: SqliteStore = open_sqlite(file, busy_timeout_ms=busy_ms)
+        self._archives = Archives(self._store)
         self.journal = Journal(file, bounds, busy_ms)
         # A lock of the system's: it ends with its process, so no killed engine blocks the others.
         self._lock = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -63,6 +65,8 @@ class DeliveringCopy:
             assert document is not None
             puts.append(document)
         blobs = self._store.blobs(entry.blobs)
-        if absent := [digest for digest in entry.blobs if digest not in blobs]:
-            raise Missing(f"no blob {absent[0]} in the local copy")
+        for digest in entry.blobs:
+            # What was pruned since is not delivered again.
+            if digest not in blobs and not self._archives.holds(digest):
+                raise Missing(f"no blob {digest} in the local copy")
         return Batch(puts=puts, blobs=blobs)

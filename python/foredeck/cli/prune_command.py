@@ -1,0 +1,129 @@
+"""`foredeck prune`: old messages lose their text."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.find import find_session
+from foredeck.cli.forget_command import NotConfirmed
+from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import opened_store
+
+if TYPE_CHECKING:
+    from foredeck.pruning.planning import Pruning
+    from foredeck.store.protocol import Store
+
+DAYS = 30
+_DAY_MS = 86_400_000
+
+
+def _prune(args: Namespace) -> int:
+    from foredeck.derived.emptying import layers_emptied
+    from foredeck.pruning.planning import plan_pruning
+    from foredeck.pruning.pruning import prune
+
+    config = resolve_config(args).config
+    before_ms = int(time.time() * 1000) - args.days * _DAY_MS
+    with opened_store(args) as store, Progress("looking through the store") as progress:
+        sessions = _sessions(store, args.session)
+        plans, looked = plan_pruning(store, sessions, before_ms, progress.advance)
+        is_done = not args.dry_run and any(plan.messages or plan.texts for plan in plans)
+        if is_done:
+            _confirm(args, plans)
+            with layers_emptied(config.home, store):
+                prune(config, store, plans, looked, lambda id: progress.advance(note=id))
+    if args.json:
+        print_json({"pruned": is_done, "sessions": [_described(plan) for plan in plans]})
+    else:
+        _print(plans, "lost their text" if is_done else "would lose their text")
+        if is_done:
+            print("`foredeck vacuum` gives the space back to the disk.")
+    return 0
+
+
+def _sessions(store: Store, names: list[str]) -> list[str]:
+    if names:
+        return list(dict.fromkeys(find_session(store, name) for name in names))
+    return [str(head.fields["session_id"]) for head in store.query("session")]
+
+
+def _confirm(args: Namespace, plans: list[Pruning]) -> None:
+    if args.yes:
+        return
+    if not sys.stdin.isatty():
+        raise NotConfirmed("nothing was pruned: say --yes, or --dry-run to see what would go")
+    _print(plans, "would lose their text")
+    if input("This cannot be undone. Prune it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise NotConfirmed("nothing was pruned")
+
+
+def _described(plan: Pruning) -> dict[str, object]:
+    return {
+        "session": plan.session,
+        "messages": len(plan.messages),
+        "bytes": plan.bytes,
+        "young": plan.young,
+        "uncovered": plan.uncovered,
+        "linked": plan.linked,
+    }
+
+
+def _print(plans: list[Pruning], what: str) -> None:
+    for plan in plans:
+        if plan.messages:
+            told = f"{counted(len(plan.messages), 'message')} {what} ({short_count(plan.bytes)}B)"
+            print(f"Session {plan.session}: {told}.")
+    print(
+        f"{counted(sum(len(plan.messages) for plan in plans), 'message')} {what}. Of the others "
+        f"{sum(plan.young for plan in plans)} are too young, for "
+        f"{sum(plan.uncovered for plan in plans)} no summary stands, and "
+        f"{sum(plan.linked for plan in plans)} are linked to open tasks."
+    )
+
+
+def _days(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 36_500:
+        raise ArgumentTypeError(f"{text!r} is no number of days")
+    return int(text)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="*", help="its id, or the start of it; none: all"
+    )
+    parser.add_argument(
+        "--days",
+        type=_days,
+        default=DAYS,
+        metavar="N",
+        help=f"how old a message has to be (default: {DAYS})",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would go; take nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Take the text of old messages out of the store for good, to save space. A message loses\n"
+        "its text where it is old enough, a summary or an observation stands for it, and no open\n"
+        "task is linked to it. Its entry stays: it reads `(archived)`, keeps its place, its tool\n"
+        "calls and its distinct words, and is still found by them. Tool results, files, summaries\n"
+        "and long texts of yours are objects of their own and stay, as does every text that any\n"
+        "thing else needs. What a compaction holds of its turns goes with them. The text leaves\n"
+        "the store's file and its log, and of XTDB the local copy and the database; the index of\n"
+        "`foredeck search` is made again by the next search. Copies on other machines, exports,\n"
+        "backups and Pi's own session files are not reached; a session that Pi takes up again may\n"
+        "bring text back. Close Pi first: where somebody uses some of it meanwhile, nothing goes."
+    ),
+    example="foredeck prune --dry-run",
+    configure=_configure,
+    run=_prune,
+)

@@ -1,0 +1,263 @@
+"""Pruning: which messages lose their text, and that everything else works without it."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cli.test_forget_command import wait_until_delivered
+from context.driver import START_MS, Host
+from context.messages import assistant, calls, lines, result
+from context.scenes import ask, bash, finish
+from context.test_compacting import compact
+from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
+from foredeck.model.messages import load_message
+from foredeck.model.tasks import TaskDocument, TaskLink
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch
+from foredeck.xtdb.opening import open_copy, open_database
+from foredeck_bench.crash.homes import prepared
+from store.xtdb_node import installed_home, runtime
+
+__all__ = ["runtime"]
+
+# A summary quotes the beginning of what was said, and the ends of what was answered.
+ASKED = "Make the parser faster. " + "It dawdles over every list. " * 60 + "Ask the kumquat. "
+ANSWERED = "Done. " + "It is linear. " * 60 + "It was the tangerine. " + "It is linear. " * 60
+OUTPUT = lines(30, "output of the profiler")
+
+
+def converse(home: Path, session: str = "first", **settings: str) -> None:
+    """A session whose first turns were compacted long ago; its engine has ended."""
+    host = Host(home, session=session, **settings)
+    ask(host, ASKED)
+    host.add(assistant(calls(f"{session}-r", "read", path="a.py")))
+    host.add(result(f"{session}-r", "read", OUTPUT))
+    host.call()
+    bash(host, f"{session}-c")
+    finish(host, ANSWERED)
+    ask(host, "Now the tests of the parser.")
+    finish(host, "They pass.")
+    answer = compact(host)
+    assert answer["action"] == "summary"
+    host.compact(str(answer["summary"]), 2)
+    ask(host, "And the documentation?")
+    host.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    converse(tmp_path / "home")
+    return tmp_path / "home"
+
+
+def prune(home: Path, *more: str) -> int:
+    return main(["prune", "--home", str(home), *more])
+
+
+def pruned(home: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, int]:
+    """What pruning the only session with a plan says of it."""
+    capsys.readouterr()
+    assert prune(home, "--yes", "--json", *more) == 0
+    (told,) = json.loads(capsys.readouterr().out)["sessions"]
+    return {name: value for name, value in told.items() if name != "session"}
+
+
+def shown(home: Path, capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    capsys.readouterr()
+    assert main([*command, "--home", str(home)]) == 0
+    return capsys.readouterr().out
+
+
+def bytes_in(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_messages_lose_their_text_and_keep_their_entry(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = json.loads(shown(home, capsys, "show", "first", "--call", "2", "--json"))
+    assert ASKED in str(before)
+    told = pruned(home, capsys)
+    assert told["messages"] >= 4
+    assert told["bytes"] > 1000
+    after = json.loads(shown(home, capsys, "show", "first", "--call", "2", "--json"))
+    text = str(after)
+    assert "kumquat" not in text
+    assert ARCHIVED in text
+    # What the model was shown of a result is still all there, and so is the summary.
+    assert "output of the profiler 3" in text
+    assert [m["role"] for m in after["messages"]] == [m["role"] for m in before["messages"]]
+    chat = shown(home, capsys, "cat", "chat:first")
+    assert "kumquat" not in chat
+    assert "tangerine" not in chat
+    assert ARCHIVED in chat
+    assert "They pass." in chat
+
+
+def test_the_text_is_gone_from_the_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
+        (turn,) = [
+            t for t in store.query("turn", {"session": "first"}) if t.fields["user_turn"] == 1
+        ][:1]
+        address = turn.fields["user"]
+        (data,) = store.blobs([address]).values()
+    assert pruned(home, capsys)["messages"]
+    with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
+        assert store.blobs([address]) == {}
+        stub = load_message(address, store.blob)
+        assert stub["content"] == ARCHIVED or stub["content"][0]["text"] == ARCHIVED
+        assert stub["timestamp"] < START_MS + 1000
+        record = store.get(archived_id("first"), ArchivedDocument)
+        assert record is not None
+        assert address in record.messages
+    assert data not in bytes_in(home)
+
+
+def test_it_is_still_found_by_its_words(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(shown(home, capsys, "search", "kumquat", "--json"))
+    assert "kumquat" in found["hits"][0]["snippet"]
+    message = found["hits"][0]["message"]
+    assert pruned(home, capsys)["messages"]
+    found = json.loads(shown(home, capsys, "search", "kumquat", "--json"))
+    best = found["hits"][0]
+    assert (best["message"], best["snippet"]) == (message, ARCHIVED)
+
+
+def test_a_second_time_there_is_nothing_left(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pruned(home, capsys)["messages"]
+    told = pruned(home, capsys)
+    assert (told["messages"], told["bytes"]) == (0, 0)
+
+
+def test_a_dry_run_takes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = bytes_in(home)
+    out = shown(home, capsys, "prune", "--dry-run")
+    assert "messages would lose their text" in out
+    assert bytes_in(home) == before
+
+
+def test_without_a_yes_nothing_goes(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115
+    assert prune(home) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert "kumquat" in shown(home, capsys, "cat", "chat:first")
+
+
+def test_what_is_young_or_uncovered_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = str((int(time.time() * 1000) - START_MS) // 86_400_000 + 1)
+    told = pruned(home, capsys, "--days", days)
+    assert (told["messages"], told["uncovered"]) == (0, 0)
+    assert told["young"] > 4
+    told = pruned(home, capsys)
+    assert told["uncovered"] >= 2  # what was said after the compaction, and its last messages
+    assert "They pass." in shown(home, capsys, "cat", "chat:first")
+
+
+@pytest.mark.parametrize("object", ["chat:first", "first-r"])
+def test_what_an_open_task_is_linked_to_stays(
+    home: Path, object: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = TaskDocument(
+        id="01900000-0000-7000-8000-000000000001",
+        project="p",
+        title="Faster parser",
+        created_ms=START_MS,
+        updated_ms=START_MS,
+        links=[TaskLink(object=object)],
+        provenance={"origin": "first", "generator": "agent"},  # type: ignore[arg-type]
+    )
+    with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
+        store.commit(Batch(puts=[task.seal()]))
+    told = pruned(home, capsys, "--dry-run")
+    assert told["linked"] >= 1
+    task.status = "closed"
+    with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
+        store.commit(Batch(puts=[task.seal()]))
+    assert pruned(home, capsys)["messages"] > told["messages"]
+
+
+def test_a_text_that_another_session_holds_stays(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host(home, session="second")
+    ask(host, ASKED)
+    finish(host)
+    ask(host)
+    host.close()
+    capsys.readouterr()
+    assert prune(home, "--yes", "--json") == 0
+    assert "kumquat" in shown(home, capsys, "cat", "chat:second")
+
+
+def test_a_pruned_session_can_be_taken_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pruned(home, capsys)["messages"]
+    host = Host(home, session="first")
+    sent = ask(host, "What was that about?")
+    assert sent.text(len(sent.messages) - 1).endswith("What was that about?")
+    host.close()
+
+
+def test_it_is_exported_imported_and_forgotten(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pruned(home, capsys)["messages"]
+    chat = shown(home, capsys, "cat", "chat:first")
+    file, other = str(tmp_path / "session.jsonl"), tmp_path / "other"
+    assert main(["export", "first", file, "--home", str(home)]) == 0
+    assert main(["import", file, "--home", str(other)]) == 0
+    assert shown(other, capsys, "cat", "chat:first") == chat
+    assert main(["import", file, "--as-new", "--home", str(other)]) == 0
+    with closing(open_store(Config(home=other), notify=lambda *_: None)) as store:
+        assert len(store.query("archived")) == 2
+    assert main(["forget", "first", "--yes", "--home", str(home)]) == 0
+    with closing(open_store(Config(home=home), notify=lambda *_: None)) as store:
+        assert store.query("archived") == []
+
+
+def test_an_export_that_lacks_a_text_is_still_refused(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pruned(home, capsys)["messages"]
+    file = tmp_path / "session.jsonl"
+    assert main(["export", "first", str(file), "--home", str(home)]) == 0
+    kept = [line for line in file.read_text().splitlines() if '"archived:first"' not in line]
+    file.write_text("\n".join(kept) + "\n")
+    assert main(["import", str(file), "--home", str(tmp_path / "other")]) != 0
+
+
+@pytest.mark.usefixtures("runtime")
+def test_the_text_goes_from_xtdb_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+    config = Config(home=home, store="xtdb")
+    with prepared(home, "xtdb", installed_home()):
+        converse(home, store="xtdb")
+        with closing(open_copy(config)) as store:
+            store.start()
+            wait_until_delivered(store)
+        assert pruned(home, capsys)["messages"] >= 4
+        with closing(open_copy(config)) as store:
+            store.start()
+            wait_until_delivered(store)
+            record = store.get(archived_id("first"), ArchivedDocument)
+            assert record is not None
+        gone = [*record.messages, *record.texts]
+        with closing(open_database(config)) as database:
+            assert database.blobs(gone) == {}
+            assert database.blob(gone[0]) != b""
+            assert database.head(archived_id("first")) is not None
+        assert "kumquat" not in shown(home, capsys, "cat", "chat:first")
+        assert main(["doctor", "--home", str(home)]) in (0, 1)
