@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from context.driver import Host
 from foredeck.context.state.stand_ins import StandIn, StandInKind
-from foredeck.model.documents import Document
+from foredeck.model.observations import ObservationDocument, ReflectionDocument
 from foredeck.model.records import by_foredeck
 
 
@@ -32,22 +33,30 @@ class Noted:
         """See `StandIns`."""
         return chat_tokens + standing_tokens >= self._threshold
 
-    def observe(self, first: int, until: int, text: str) -> StandIn:
+    def observe(
+        self, first: int, until: int, text: str, task: str = "", suggestion: str = ""
+    ) -> StandIn:
         """An observation of the host's messages from `first` to before `until`."""
-        return self._add("observation", first, until, text)
+        return self._add("observation", first, until, text, task, suggestion)
 
     def reflect(self, first: int, until: int, text: str) -> StandIn:
         """A reflection on all observations of these messages."""
         return self._add("reflection", first, until, text)
 
-    def _add(self, kind: StandInKind, first: int, until: int, text: str) -> StandIn:
+    def _add(self, kind: StandInKind, first: int, until: int, text: str, *work: str) -> StandIn:
         session = self._host.state
         items = session.branch.conversation.items[first:until]
+        covers = [item.key.address for item in items]
         id = f"{kind}:{session.id}:{len(self._all)}"
-        session.workspace.put(
-            Document(id=id, type=kind, content=text, provenance=by_foredeck()).seal()
+        about: dict[str, Any] = {"id": id, "session": session.id, "content": text}
+        about["provenance"] = by_foredeck()
+        document = (
+            ObservationDocument(covers=covers, **about)
+            if kind == "observation"
+            else ReflectionDocument(replaces=[], **about)
         )
+        session.workspace.put(document.seal())
         session.workspace.commit()
-        made = StandIn(id, kind, tuple(item.key.address for item in items), text)
+        made = StandIn(id, kind, tuple(covers), text, *work)
         self._all.append(made)
         return made

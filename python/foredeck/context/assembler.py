@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from foredeck.context.calls.answering import answer_again, answer_call
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
+from foredeck.context.calls.continuing import attach_continuation
 from foredeck.context.calls.deciding import choose_layout, decide, fit_window, predict_cache
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.recording import record_call
@@ -87,6 +88,7 @@ class Assembler:
             self._attach_worked_lines(call)
             pause = self.settings.pause_minutes
             attach_time(call.context, call.first_new, request.zone, pause)
+            attach_continuation(call)
             attach_task_news(self.session, call.context)
             attach_notices(self.session, call.context)
         record = record_call(call, predict_cache(call, basis))

@@ -21,3 +21,17 @@ def _stands_for(ordinal: int, first: int, last: int, how: str) -> str:
         f"[foredeck] {turns_span(first, last)} of this chat, {how} (@{ordinal}): derived, not the "
         f'user\'s words. activate "@{ordinal} turns {turns}" shows them word for word.'
     )
+
+
+def continuation(task: str, suggestion: str) -> str:
+    """On the newest message, once, when older ones have made way. `task`, `suggestion`: what was
+    noted last of the work and of what would come next; empty where nothing was."""
+    lines = [
+        "[foredeck] Older messages have just made way for notes or a summary above. Go on with the "
+        "work where it stands: nothing has been asked anew, and nothing need be said about this."
+    ]
+    if task:
+        lines.append(f"<current-task>\n{task}\n</current-task>")
+    if suggestion:
+        lines.append(f"<suggested-next>\n{suggestion}\n</suggested-next>")
+    return "\n".join(lines)

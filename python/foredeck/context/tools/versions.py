@@ -15,7 +15,7 @@ from foredeck.context.tools.version_refs import (
     version_seen,
     versions_seen,
 )
-from foredeck.context.window.compactions import turns_of, turns_of_branch
+from foredeck.context.window.compactions import turn_of, turns_of, turns_of_branch
 from foredeck.errors import Corrupt, ToolError
 from foredeck.model.canonical import hash_text
 from foredeck.model.compactions import CompactionDocument
@@ -78,6 +78,8 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
             return Content(turns_of_branch(session, part.first, part.last), None, 1)
         if entry.type == "chat":
             return _turns_elsewhere(session, entry, part)
+        if entry.type in ("observation", "reflection"):
+            return Content(_turns_behind(session, entry, part), None, entry.newest.version)
         if chat is None:
             raise ToolError(f"@{entry.ordinal} is a {entry.type}: only a chat has turns.")
         turns = turns_of(chat, part.first, part.last, session.store.blob)
@@ -90,6 +92,24 @@ def _part(session: Session, wanted: Wanted, part: Slice) -> Content:
         length = 0 if text is None else len(text)
         raise ToolError(f"@{entry.ordinal} has {length:,} characters.")
     return Content(text[max(0, part.first - 1) : part.last], None, whole.version)
+
+
+def _turns_behind(session: Session, entry: Entry, part: Slice) -> str:
+    """Turns of the messages that an observation or a reflection stands for, word for word."""
+    if entry.object not in session.branch.edits.stretches:
+        raise ToolError(
+            f"@{entry.ordinal} stands for nothing in this chat as it is now. Turns of it can be "
+            f'had by "{chat_id(session.id)} turns A-B".'
+        )
+    first, until = session.branch.edits.stretches[entry.object]
+    items = session.branch.conversation.items
+    turns = turn_of(session, items[first]), turn_of(session, items[until - 1])
+    if part.last < turns[0] or part.first > turns[1]:
+        there = f"{turns[0]} to {turns[1]}"
+        raise ToolError(
+            f"There are no turns {part.first}-{part.last} in it: it holds turns {there}."
+        )
+    return turns_of_branch(session, max(part.first, turns[0]), min(part.last, turns[1]))
 
 
 def _turns_elsewhere(session: Session, entry: Entry, part: Slice) -> Content:

@@ -1,0 +1,49 @@
+"""A word on the newest message where older ones have just made way: go on as before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foredeck.context.calls.call import CallInProgress
+from foredeck.context.messages.items import text_block
+from foredeck.context.messages.parts import keep_all
+from foredeck.context.quoting import inside_ours
+from foredeck.context.rewriting.stand_in_lines import continuation
+from foredeck.context.state.stand_ins import StandIn
+
+
+def attach_continuation(call: CallInProgress) -> None:
+    """Put it on the newest message, which must be new in this call, as a block of its own; by the
+    rule of notices (`attach_notices`) first on a result, and last on what the user said.
+
+    Once: at the call at which texts have taken the place of chat, or the window's or the host's
+    summary has. Only where observations are switched on: nobody else reads a word of it.
+    """
+    session, context = call.session, call.context
+    if session.stand_ins is None or not _made_way(call):
+        return
+    index = len(context.conversation) - 1
+    item = context.conversation.items[index]
+    if item.kind not in ("user", "result") or index in session.branch.edits.drops:
+        return
+    newest = _newest(call)
+    task = "" if newest is None else inside_ours(newest.task)
+    block = text_block(continuation(task, "" if newest is None else inside_ours(newest.suggestion)))
+    part = context.conversation.parts[index]
+    own = part.blocks if part.blocks is not None else keep_all(item)
+    blocks = [*own, block] if item.kind == "user" else [block, *own]
+    context.render(index, replace(part, blocks=blocks))
+
+
+def _made_way(call: CallInProgress) -> bool:
+    """Whether messages have left at this call for something that stands in their place."""
+    summed_up = call.alignment.replaced and call.items[0].kind == "context"
+    return bool(call.decision.stand_ins or call.decision.compaction or summed_up)
+
+
+def _newest(call: CallInProgress) -> StandIn | None:
+    """What stands for the newest of the messages that something stands for."""
+    stretches = call.session.branch.edits.stretches
+    known = call.session.stand_ins.known() if call.session.stand_ins else ()
+    standing = [each for each in known if each.id in stretches]
+    return max(standing, key=lambda each: stretches[each.id][1], default=None)
