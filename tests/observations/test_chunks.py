@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, pending_tokens
 from foredeck.observations.messages import SourceMessage, ends_of_batches, tokens_of
-
-from .chat import answer, result, rounds, user
+from observations.chat import answer, result, rounds, user
 
 RULES = ChunkRules(least=2000, most=5000)
 

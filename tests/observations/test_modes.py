@@ -7,8 +7,7 @@ import pytest
 from foredeck.model.observations import Mode
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import guess_mode, is_test
-
-from .chat import answer, result
+from observations.chat import answer, result
 
 
 def calls(tool: str, count: int, *, failed: int = 0) -> list[SourceMessage]:

@@ -14,7 +14,7 @@ from foredeck.model.observations import (
     Remark,
 )
 from foredeck.observations.chunks import Position
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Head, Store, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Observation:
     """
 
     id: str
-    token: str
+    token: Token
     session: str
     text: str
     fields: Mapping[str, Any]
@@ -73,7 +73,7 @@ class Reflection:
     `ReflectionDocument`."""
 
     id: str
-    token: str
+    token: Token
     session: str
     text: str
     fields: Mapping[str, Any]

@@ -1,0 +1,119 @@
+"""What a user changes in observations and reflections: their text, or that they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foredeck.errors import Conflict, ForedeckError
+from foredeck.model.documents import Provenance
+from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
+from foredeck.observations.documents import fields_of
+from foredeck.observations.excerpt import WallTime
+from foredeck.observations.modes import MODES
+from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of
+from foredeck.store.protocol import Batch, Head, Store
+
+Noted = ObservationDocument | ReflectionDocument
+
+
+class EditRefused(ForedeckError):
+    """An observation cannot be changed so; says why."""
+
+    exit_code = 2
+
+
+class NoObservation(ForedeckError):
+    """There is no such observation or reflection."""
+
+    exit_code = 4
+
+
+def edit(store: Store, id: str, text: str, who: str, clock: WallTime | None = None) -> Noted:
+    """Store the user's own text of an observation or reflection.
+
+    It is written as the text is printed: dates, and a line for each remark. Raises `EditRefused`
+    for a text that is not, or where it was changed at the same time; `NoObservation`.
+    """
+    document, head = _found(store, id)
+    rules = TextRules(
+        clock or WallTime(),
+        tuple(name for mode in MODES.values() for name in mode.fields),
+        _first_ms(document),
+    )
+    try:
+        remarks = remarks_in(text, rules)
+    except Malformed as error:
+        raise EditRefused(f"{error} Write it as it was printed.") from None
+    document.content = text_of(remarks, rules.clock)
+    document.tokens = _scaled(document, len(document.content))
+    document.is_edited = True
+    _set_remarks(document, remarks)
+    return _put(store, document, head, who)
+
+
+def delete(store: Store, id: str, who: str) -> Noted:
+    """Let an observation or reflection say nothing from now on.
+
+    Its messages count as observed all the same: what the user has taken out is not written again.
+    What a reflection stood for stands again. Earlier versions stay in the history. Raises
+    `NoObservation`, and `EditRefused` where it was changed at the same time.
+    """
+    document, head = _found(store, id)
+    document.content, document.tokens = None, 0
+    document.current_task = document.suggestion = ""
+    _set_remarks(document, [])
+    return _put(store, document, head, who)
+
+
+def made_from(store: Store, id: str) -> list[str]:
+    """Ids of the reflections that still say what an observation or a reflection said."""
+    session = _found(store, id)[0].session
+    return [
+        head.id
+        for head in store.query("reflection", {"session": session})
+        if id in (*head.fields["replaces"], *(head.fields.get("observations") or ()))
+        and head.fields.get("text_hash") is not None
+    ]
+
+
+def _found(store: Store, id: str) -> tuple[Noted, Head]:
+    head = store.head(id)
+    kinds: dict[str, type[Noted]] = {
+        "observation": ObservationDocument,
+        "reflection": ReflectionDocument,
+    }
+    kind = None if head is None else kinds.get(head.type)
+    document = None if head is None or kind is None else store.get(id, kind, head.token)
+    if head is None or document is None:
+        raise NoObservation(f"There is no observation or reflection {id!r}.")
+    return document.model_copy(deep=True), head
+
+
+def _put(store: Store, document: Noted, head: Head, who: str) -> Noted:
+    parents = document.provenance.parent_refs
+    document.provenance = Provenance(origin=who, generator="human", parent_refs=parents)
+    try:
+        store.commit(Batch(puts=[document.seal()], expect={document.id: head.token}))
+    except Conflict:
+        raise EditRefused("It was changed at the same time: look at it again.") from None
+    return document
+
+
+def _set_remarks(document: Noted, remarks: Sequence[Remark]) -> None:
+    if isinstance(document, ObservationDocument):
+        for name, value in fields_of(remarks).items():
+            setattr(document, name, value)
+    else:
+        document.remarks = list(remarks)
+
+
+def _first_ms(document: Noted) -> int:
+    if document.remarks:
+        return document.remarks[0].time_ms
+    return document.from_ms if isinstance(document, ObservationDocument) else document.time_ms
+
+
+def _scaled(document: Noted, chars: int) -> int:
+    """Tokens by what the text before took for each character."""
+    before = sum(len(remark.content) + 24 for remark in document.remarks)
+    return max(1, document.tokens * chars // before) if before else chars // 4

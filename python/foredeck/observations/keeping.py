@@ -1,0 +1,239 @@
+"""Observing and reflecting from beginning to end: read, take the lease, ask, check, commit once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from foredeck.errors import Conflict, ForedeckError, StoreError, StoreUnavailable
+from foredeck.model.observations import ObservationDocument, ReflectionDocument, Work
+from foredeck.observations.chunks import Chunk, Position
+from foredeck.observations.documents import (
+    Circumstances,
+    observation_document,
+    reflection_document,
+)
+from foredeck.observations.lease import (
+    HEARTBEAT_MS,
+    ObservingFailed,
+    ObservingLease,
+    Operation,
+    Seen,
+)
+from foredeck.observations.messages import SourceMessage
+from foredeck.observations.modes import ModeChoice
+from foredeck.observations.observers import Condensed, Observer
+from foredeck.observations.recall import (
+    BranchLevels,
+    Observation,
+    Placed,
+    Reflection,
+    levels_on,
+    observations_of,
+    on_branch,
+    position_on,
+    reflections_of,
+)
+from foredeck.observations.timing import TimingRules, to_reflect, to_summarise
+from foredeck.store.protocol import Token
+
+T = TypeVar("T")
+_RETRIES_S = (1.0, 5.0)
+"""How long a commit waits for a database that has just gone away."""
+Step = Callable[[str], None]
+"""Called with the name of each step of the protocol as it is done."""
+
+log = logging.getLogger(__name__)
+
+Pick = Callable[[Sequence[SourceMessage], Position], Chunk | None]
+"""Which chunk to observe, by how far the branch is observed: `chunks.next_chunk` with its rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchNotes:
+    """What was noted of a branch. `seen`: the lease as it stood before this was read."""
+
+    seen: Seen
+    placed: list[Placed]
+    levels: BranchLevels
+
+    @property
+    def position(self) -> Position:
+        """How far the branch is observed."""
+        return position_on(self.placed)
+
+
+@dataclass
+class ObservationKeeper:
+    """Keeps the observations of one session.
+
+    `ancestors`: the sessions that it was forked from, nearest first; of theirs it uses what lies
+    on its own branch. `project`: its id, kept with what is written.
+    """
+
+    lease: ObservingLease
+    session: str
+    ancestors: Sequence[str] = ()
+    project: str | None = None
+    rules: TimingRules = field(default_factory=TimingRules)
+    step: Step = lambda _name: None
+
+    def read(self, addresses: Sequence[str]) -> BranchNotes:
+        """What stands on the branch whose messages have these addresses."""
+        seen = self.lease.look()
+        sessions = (self.session, *self.ancestors)
+        store = self.lease.store
+        placed = on_branch(observations_of(store, sessions), addresses)
+        return BranchNotes(seen, placed, levels_on(placed, reflections_of(store, sessions)))
+
+    async def observe(
+        self, messages: Sequence[SourceMessage], pick: Pick, observer: Observer, mode: ModeChoice
+    ) -> ObservationDocument | None:
+        """Observe the chunk that `pick` chooses; None where it chooses none.
+
+        Raises `ObservingFailed`, and what `observer` raises where nothing could be asked; nothing
+        is kept then, and whoever comes next may try again. `StoreUnavailable` where the database
+        that decides is away.
+        """
+        notes = self.read([message.address for message in messages])
+        chunk = pick(messages, notes.position)
+        if chunk is None:
+            return None
+        self.step("read")
+        ends = (chunk.messages[0].address, chunk.messages[-1].address)
+        held = self._take("observe", notes.seen, ends, chunk.tokens)
+        written = await held.during(observer.observe(chunk, mode.mode))
+        self.step("answered")
+        previous = notes.placed[-1].observation.id if notes.placed else None
+        document = observation_document(written, chunk, mode, self._about(held, previous))
+        await held.commit(document, {})
+        return document
+
+    async def reflect(
+        self,
+        messages: Sequence[SourceMessage],
+        observer: Observer,
+        *,
+        asked: bool = False,
+    ) -> ReflectionDocument | None:
+        """Condense what has grown too long: reflections first, else the oldest observations; None
+        where nothing has. `asked`: by the user, however short it is. Raises as `observe`."""
+        notes = self.read([message.address for message in messages])
+        replaced = self._too_long(notes.levels, asked=asked)
+        if not replaced:
+            return None
+        self.step("read")
+        tokens = sum(one.tokens for one in replaced)
+        held = self._take("reflect", notes.seen, (replaced[0].id, replaced[-1].id), tokens)
+        written = await held.during(observer.reflect(_condensed(replaced, tokens)))
+        self.step("answered")
+        newest = notes.levels.newest
+        document = reflection_document(written, replaced, newest, self._about(held))
+        await held.commit(document, {one.id: one.token for one in replaced})
+        return document
+
+    def _too_long(
+        self, levels: BranchLevels, *, asked: bool
+    ) -> Sequence[Observation] | Sequence[Reflection]:
+        reflections = levels.reflections
+        if count := to_summarise(self.rules, reflections):
+            return reflections[:count]
+        now = self.lease.clock()
+        return levels.observations[: to_reflect(self.rules, levels.observations, now, asked=asked)]
+
+    def _take(self, work: Work, seen: Seen, ends: tuple[str, str], tokens: int) -> _HeldLease:
+        operation = self.lease.take(work, seen, covers=ends, tokens=tokens)
+        self.step("taken")
+        return _HeldLease(self.lease, operation, self.step)
+
+    def _about(self, held: _HeldLease, previous: str | None = None) -> Circumstances:
+        now = self.lease.clock()
+        return Circumstances(self.session, self.project, held.operation.id, now, previous)
+
+
+@dataclass
+class _HeldLease:
+    """A lease as long as it is held by this process."""
+
+    lease: ObservingLease
+    operation: Operation
+    step: Step
+
+    async def during(self, work: Awaitable[T]) -> T:
+        """What `work` gives, with the lease renewed meanwhile and given back where it fails."""
+        task = asyncio.ensure_future(work)
+        beat = asyncio.ensure_future(self._beat(task))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            lost = beat.done() and not beat.cancelled() and beat.exception()
+            self._give_back("cancelled")
+            if isinstance(lost, ForedeckError):
+                raise lost from None
+            raise
+        except Exception as error:
+            self._give_back(str(error))
+            raise
+        finally:
+            task.cancel()
+            beat.cancel()
+            with suppress(asyncio.CancelledError, ForedeckError):
+                await beat
+
+    async def _beat(self, task: asyncio.Future[T]) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_MS / 1000)
+            try:
+                self.lease.renew(self.operation)
+            except ObservingFailed:
+                task.cancel()
+                raise
+            except StoreError as error:
+                # It holds for several heartbeats, and the commit asks once more.
+                log.info("the lease of an observation was not renewed: %s", error)
+
+    async def commit(
+        self,
+        document: ObservationDocument | ReflectionDocument,
+        expect: dict[str, Token | None],
+    ) -> None:
+        """Write it. Raises `ObservingFailed` where somebody was faster, or where the database that
+        decides stays away: nobody can say then whether it was written, and whoever comes next
+        finds out."""
+        for wait_s in (*_RETRIES_S, None):
+            try:
+                self.lease.commit(self.operation, document, expect)
+            except Conflict:
+                self._give_back("what it was made from has changed")
+                raise self._failed("What it was made from has changed: try again.") from None
+            except StoreUnavailable as error:
+                if wait_s is None:
+                    raise self._failed(f"It could not be stored: {error}") from error
+                await asyncio.sleep(wait_s)
+            else:
+                self.step("committed")
+                return
+
+    def _failed(self, error: str) -> ObservingFailed:
+        return ObservingFailed(self.operation.work, error, retryable=True)
+
+    def _give_back(self, reason: str) -> None:
+        try:
+            self.lease.give_back(self.operation, reason[:200])
+        except StoreError as error:
+            # Its time ends by itself.
+            log.info("the lease of an observation was not given back: %s", error)
+
+
+def _condensed(replaced: Sequence[Observation] | Sequence[Reflection], tokens: int) -> Condensed:
+    last = replaced[-1].fields
+    return Condensed(
+        [remark for one in replaced for remark in one.remarks],
+        tokens,
+        str(last.get("current_task") or ""),
+        str(last.get("suggestion") or ""),
+    )

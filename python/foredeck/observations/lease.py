@@ -1,0 +1,316 @@
+"""Who may observe a session: one operation at a time, whoever runs on whichever machine.
+
+The lease is a document, taken, renewed and given back by compare-and-put; on a shared database that
+one decides. Only the operation that holds it may commit, in the same transaction as it gives it
+back, so that what was observed is there once or not at all, whoever is killed when.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from foredeck.errors import Conflict, ForedeckError
+from foredeck.model.documents import Document, Provenance
+from foredeck.model.ids import uuid7
+from foredeck.model.observations import ObservingDocument, Work, observing_id
+from foredeck.model.working import Scope
+from foredeck.store.clock import now_ms
+from foredeck.store.protocol import Batch, Head, LocalStore, Token
+
+LEASE_MS = 120_000
+HEARTBEAT_MS = 30_000
+"""How often a lease is renewed: three may be missed."""
+Outcome = Literal["done", "failed", "given up", "cleared"]
+
+
+class ObservingFailed(ForedeckError):
+    """Observing or reflecting came to nothing; what was there stays. `retryable`: it may be tried
+    again as it is."""
+
+    def __init__(self, work: Work, error: str, *, retryable: bool) -> None:
+        super().__init__(error)
+        self.work, self.retryable = work, retryable
+
+    def to_json(self) -> dict[str, Any]:
+        """As programs are told."""
+        return {
+            "action": self.work,
+            "success": False,
+            "error": str(self),
+            "retryable": self.retryable,
+        }
+
+
+class ObservingBusy(ObservingFailed):
+    """Somebody else observes or reflects at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a process is doing under a lease."""
+
+    work: Work
+    id: str
+    owner: str
+    covers: tuple[str, ...] = ()
+    tokens: int = 0
+    taken_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StaleWork:
+    """Work that a process left behind when it ended; its lease was cleared. Nothing of it was
+    committed."""
+
+    work: Work
+    owner: str
+    operation: str
+    taken_ms: int
+    tokens: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As programs are told."""
+        state = {"owner": self.owner, "operation": self.operation, "tokens": self.tokens}
+        return {
+            "action": "initialize",
+            "warning": "Stale flags detected and cleared",
+            "details": {
+                "clearedFlags": ["isObserving" if self.work == "observe" else "isReflecting"],
+                "lastKnownState": {**state, "takenMs": self.taken_ms},
+            },
+        }
+
+    def __str__(self) -> str:
+        what = "observation" if self.work == "observe" else "reflection"
+        return f"An {what} was cut off when its engine ended".replace("An r", "A r") + (
+            "; nothing of it was kept, and its messages are observed again."
+            if self.work == "observe"
+            else "; nothing of it was kept."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The lease as it was read, before what it protects: `token` None where nobody ever took it."""
+
+    token: Token | None = None
+    document: ObservingDocument | None = None
+
+
+def owner_name() -> str:
+    """This process as an owner of leases: machine, process, and a part that no other has."""
+    return f"{platform.node()}/{os.getpid()}/{uuid7()}"
+
+
+def is_gone(owner: str) -> bool:
+    """Whether the process of an owner has ended, as far as this machine can tell."""
+    machine, _, rest = owner.partition("/")
+    process = rest.partition("/")[0]
+    if machine != platform.node() or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@dataclass
+class ObservingLease:
+    """The lease of one session, or of one project where notes are a project's (`scope`)."""
+
+    store: LocalStore
+    key: str
+    """Id of the session or project."""
+    scope: Scope = "thread"
+    owner: str = field(default_factory=owner_name)
+    clock: Callable[[], int] = now_ms
+
+    @property
+    def id(self) -> str:
+        """Id of its document."""
+        return observing_id(self.key)
+
+    def look(self) -> Seen:
+        """How it stands. Read this first, and what is to be observed after it: what anybody
+        commits in between is found out by `take`."""
+        head = self.store.head(self.id)
+        if head is None:
+            return Seen()
+        return Seen(head.token, self._document(head))
+
+    def take(
+        self, work: Work, seen: Seen, *, covers: tuple[str, ...] = (), tokens: int = 0
+    ) -> Operation:
+        """Begin, on the strength of what was read after `seen`.
+
+        Raises `ObservingBusy` where somebody is at it, or has committed since; `StoreUnavailable`
+        where the database that decides is away.
+        """
+        now = self.clock()
+        document = seen.document
+        if document is not None and self._holds(document, now):
+            raise ObservingBusy(
+                work, "An observation is in progress already: try again.", retryable=True
+            )
+        operation = Operation(work, uuid7(), self.owner, covers, tokens, now)
+        taken = self._next(document, operation, now)
+        try:
+            self._put([taken], seen.token)
+        except Conflict:
+            raise ObservingBusy(
+                work, "Somebody else has just observed this: look again.", retryable=True
+            ) from None
+        return operation
+
+    def renew(self, operation: Operation) -> None:
+        """Hold it for longer. Raises `ObservingBusy` where it is another's by now."""
+        renewed, token = self._own(operation)
+        now = self.clock()
+        renewed.heartbeat_ms, renewed.lease_ms = now, now + LEASE_MS
+        self._put_own([renewed], operation, token)
+
+    def commit(
+        self, operation: Operation, document: Document, expect: dict[str, Token | None]
+    ) -> Token | None:
+        """Write what came of an operation and give the lease back, in one transaction.
+
+        `expect`: what else must be as it was read. Committing the same once more does nothing, so
+        where the database stopped answering in between it can be tried again; None then. Raises
+        `ObservingBusy` where the lease was lost, `StoreUnavailable`, and `Conflict` where
+        something of `expect` has changed.
+        """
+        if self._is_committed(document, operation):
+            return None
+        try:
+            mine, token = self._own(operation)
+            given = self._released(mine, operation, "done", "")
+            given.done += 1
+            others = {document.id: None, **expect}
+            return self._put_own([given, document.seal()], operation, token, others)
+        except ObservingBusy:
+            # An attempt of which nobody could tell may have been this very commit.
+            if self._is_committed(document, operation):
+                return None
+            raise
+
+    def _is_committed(self, document: Document, operation: Operation) -> bool:
+        head = self.store.head(document.id)
+        return head is not None and head.fields.get("operation") == operation.id
+
+    def give_back(self, operation: Operation, reason: str, outcome: Outcome = "failed") -> None:
+        """End an operation of which nothing is kept. Never raises where it is another's by now."""
+        try:
+            mine, token = self._own(operation)
+            self._put_own([self._released(mine, operation, outcome, reason)], operation, token)
+        except ObservingBusy:
+            return
+
+    def clear_stale(self) -> StaleWork | None:
+        """Take the lease from a process that is gone, or whose time is over; what it was at.
+
+        Called when a session opens. None where nothing was left behind. Raises `StoreUnavailable`.
+        """
+        seen = self.look()
+        document = seen.document
+        if document is None or document.work is None or self._holds(document, self.clock()):
+            return None
+        left = Operation(
+            *(document.work, document.operation, document.owner),
+            tokens=document.tokens,
+            taken_ms=document.taken_ms,
+        )
+        try:
+            self._put([self._released(document, left, "cleared", "its process ended")], seen.token)
+        except Conflict:
+            return None
+        return StaleWork(left.work, left.owner, left.id, left.taken_ms, left.tokens)
+
+    def _holds(self, document: ObservingDocument, now: int) -> bool:
+        """Whether somebody works under it whose time is not over and who is there, for all that is
+        known."""
+        if document.work is None or now >= document.lease_ms:
+            return False
+        return document.owner == self.owner or not is_gone(document.owner)
+
+    def _own(self, operation: Operation) -> tuple[ObservingDocument, Token]:
+        """The lease as it stands, if it is this operation's: then nobody else has written it."""
+        seen = self.look()
+        document = seen.document
+        if (
+            document is None
+            or seen.token is None
+            or (document.owner, document.operation) != (operation.owner, operation.id)
+        ):
+            raise ObservingBusy(
+                operation.work, "The lease was lost: another operation has it.", retryable=True
+            )
+        return document, seen.token
+
+    def _next(
+        self, document: ObservingDocument | None, operation: Operation, now: int
+    ) -> ObservingDocument:
+        taken = document or ObservingDocument(
+            id=self.id,
+            scope=self.scope,
+            session=self.key if self.scope == "thread" else None,
+            project=self.key if self.scope == "resource" else None,
+            provenance=Provenance(origin=self.owner, generator="system"),
+        )
+        taken.provenance = Provenance(origin=self.owner, generator="system")
+        taken.work, taken.owner, taken.operation = operation.work, self.owner, operation.id
+        taken.taken_ms = taken.heartbeat_ms = now
+        taken.lease_ms = now + LEASE_MS
+        taken.covers, taken.tokens = list(operation.covers), operation.tokens
+        return taken
+
+    def _released(
+        self, document: ObservingDocument, operation: Operation, outcome: Outcome, reason: str
+    ) -> ObservingDocument:
+        document.work, document.operation, document.lease_ms = None, "", 0
+        document.covers, document.tokens = [], 0
+        document.last = {
+            "operation": operation.id,
+            "work": operation.work,
+            "outcome": outcome,
+            "reason": reason,
+            "time_ms": self.clock(),
+        }
+        return document
+
+    def _put_own(
+        self,
+        documents: list[Document],
+        operation: Operation,
+        token: Token,
+        others: dict[str, Token | None] | None = None,
+    ) -> Token:
+        try:
+            return self._put(documents, token, others)
+        except Conflict:
+            if self.look().token == token:
+                raise
+            raise ObservingBusy(
+                operation.work, "The lease was lost: another operation has it.", retryable=True
+            ) from None
+
+    def _put(
+        self,
+        documents: list[Document],
+        token: Token | None,
+        others: dict[str, Token | None] | None = None,
+    ) -> Token:
+        expect = {self.id: token, **(others or {})}
+        return self.store.commit_for_all(
+            Batch(puts=[document.seal() for document in documents], expect=expect)
+        )
+
+    def _document(self, head: Head) -> ObservingDocument | None:
+        document = self.store.get(self.id, ObservingDocument, head.token)
+        return None if document is None else document.model_copy(deep=True)

@@ -1,0 +1,67 @@
+"""What a user changes in what was noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.observations.editing import EditRefused, NoObservation, delete, edit, made_from
+from foredeck.store.protocol import LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+from observations.chat import rounds, user
+from observations.desk import CLOCK, block, keeper, kept, noted, observe, reflect
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LocalStore]:
+    with closing(open_sqlite(tmp_path / "store.db")) as store:
+        yield store
+
+
+def test_the_users_text_takes_the_place_of_what_was_noted(store: LocalStore) -> None:
+    observe(store)
+    (found,) = kept(store)
+    text = found.text.replace("medium change: Agent looked at", "high decision: Read only")
+    edit(store, found.id, text, "ann", CLOCK)
+    (changed,) = kept(store)
+    assert changed.text == text
+    assert (changed.fields["priority"], changed.fields["is_edited"]) == ("high", True)
+    assert changed.fields["provenance"]["generator"] == "human"
+    assert len(store.history(found.id)) == 2
+    assert changed.covers == found.covers
+
+
+def test_a_text_in_another_form_is_refused(store: LocalStore) -> None:
+    observe(store)
+    (found,) = kept(store)
+    with pytest.raises(EditRefused, match="neither a date nor a note"):
+        edit(store, found.id, "It was nice.", "ann", CLOCK)
+    with pytest.raises(NoObservation):
+        edit(store, "observation:s:none", found.text, "ann", CLOCK)
+    assert kept(store) == [found]
+
+
+def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStore) -> None:
+    observe(store)
+    (found,) = kept(store)
+    delete(store, found.id, "ann")
+    (gone,) = kept(store)
+    assert (gone.is_deleted, gone.text, gone.remarks, gone.fields["files"]) == (True, "", [], [])
+    assert observe(store) is None
+    notes = keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]])
+    assert notes.levels.observations == ()
+
+
+def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    made, _ = reflect(store, chat, block("low change: Agent looked"))
+    first = kept(store)[0].id
+    assert made_from(store, first) == [made.id]
+    delete(store, made.id, "ann")
+    assert made_from(store, first) == []
+    levels = keeper(store).read([m.address for m in chat]).levels
+    assert levels.reflections == ()
+    assert len(levels.observations) == 9

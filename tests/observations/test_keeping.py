@@ -1,0 +1,303 @@
+"""Observing from beginning to end: once or not at all, by whoever is first."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.errors import ForedeckError
+from foredeck.observations.lease import (
+    LEASE_MS,
+    ObservingBusy,
+    ObservingFailed,
+    ObservingLease,
+    is_gone,
+    owner_name,
+)
+from foredeck.observations.model_free import ModelFreeObserver
+from foredeck.observations.observers import ModelReply
+from foredeck.observations.recall import reflections_of
+from foredeck.store.protocol import LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+from observations.chat import answer, result, rounds, user
+from observations.desk import (
+    CLOCK,
+    MODE,
+    NOTES,
+    Time,
+    block,
+    count,
+    keeper,
+    kept,
+    noted,
+    observe,
+    observer,
+    pick,
+    reflect,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LocalStore]:
+    with closing(open_sqlite(tmp_path / "store.db")) as store:
+        yield store
+
+
+def test_an_observation_is_kept_with_what_it_covers(store: LocalStore) -> None:
+    document = observe(store)
+    assert document is not None
+    (found,) = kept(store)
+    assert found.covers == [m.address for m in [user("look at all of them"), *rounds(3)]]
+    assert found.text == "2026-05-03\n- 09:20 medium change: Agent looked at src/c0.py"
+    assert found.fields["files"] == ["src/c0.py"]
+    assert found.fields["current_task"] == "Look at all."
+    assert (found.covered_tokens, found.fields["model"]) == (3004, "test/model")
+    assert found.fields["provenance"]["generator"] == "agent"
+
+
+def test_what_is_observed_is_not_observed_again(store: LocalStore) -> None:
+    observe(store)
+    assert observe(store) is None
+    assert observe(store, 6) is not None
+    first, second = kept(store)
+    assert second.fields["previous"] == first.id
+    assert not {*first.covers} & {*second.covers}
+
+
+@pytest.mark.parametrize(
+    ("answered", "told", "retryable"),
+    [
+        ("", "The answer is empty.", True),
+        ("I will not do that.", "is not one block", True),
+        (ModelReply(NOTES, calls=1), "called a tool", True),
+        (ModelReply(NOTES, stop="length"), "cut off", True),
+        (block(*["low change: " + "x" * 3000] * 6), "is longer", False),
+        (ForedeckError("rate limit exceeded"), "rate limit", None),
+    ],
+)
+def test_what_fails_leaves_everything_as_it_was(
+    store: LocalStore, answered: str | ModelReply | Exception, told: str, retryable: bool | None
+) -> None:
+    writer, _ = observer(answered)
+    with pytest.raises(ForedeckError, match=told) as caught:
+        asyncio.run(keeper(store).observe([user("go"), *rounds(3)], pick, writer, MODE))
+    if isinstance(caught.value, ObservingFailed):
+        assert caught.value.to_json() == {
+            **{"action": "observe", "success": False, "retryable": retryable},
+            "error": str(caught.value),
+        }
+    assert kept(store) == []
+    assert observe(store) is not None, "the lease was given back"
+
+
+def test_nobody_observes_while_another_does(store: LocalStore) -> None:
+    first, second = keeper(store), keeper(store, "two")
+    chat = rounds(3)
+    notes = first.read([m.address for m in chat])
+    first.lease.take("observe", notes.seen)
+    writer, asked = observer(NOTES)
+    with pytest.raises(ObservingBusy, match="in progress") as caught:
+        asyncio.run(second.observe(chat, pick, writer, MODE))
+    assert caught.value.retryable
+    assert asked.questions == [], "nothing is spent"
+
+
+def test_what_somebody_committed_since_the_look_is_found_out(store: LocalStore) -> None:
+    late = keeper(store, "two")
+    seen = late.lease.look()
+    observe(store)
+    with pytest.raises(ObservingBusy, match="just observed"):
+        late.lease.take("observe", seen)
+
+
+def test_a_lost_lease_commits_nothing(store: LocalStore) -> None:
+    time = Time()
+    slow, quick = keeper(store, time=time), keeper(store, "two", time=time)
+    chat = rounds(3)
+
+    async def overtaken() -> None:
+        time.now += LEASE_MS + 1
+        other, _ = observer(NOTES)
+        await quick.observe(chat, pick, other, MODE)
+
+    writer, asked = observer(NOTES)
+    asked.before = overtaken
+    with pytest.raises(ObservingBusy, match="lease was lost"):
+        asyncio.run(slow.observe(chat, pick, writer, MODE))
+    (found,) = kept(store)
+    assert found.fields["operation"] != ""
+    assert len(store.history(found.id)) == 1
+
+
+def test_a_lease_that_is_renewed_holds_longer(store: LocalStore) -> None:
+    time = Time()
+    one, two = keeper(store, time=time).lease, keeper(store, "two", time=time).lease
+    operation = one.take("observe", one.look())
+    time.now += LEASE_MS - 1
+    one.renew(operation)
+    time.now += LEASE_MS - 1
+    with pytest.raises(ObservingBusy):
+        two.take("observe", two.look())
+    time.now += 1
+    two.take("observe", two.look())
+    with pytest.raises(ObservingBusy):
+        one.renew(operation)
+
+
+def test_what_a_dead_process_left_is_cleared_and_told(store: LocalStore) -> None:
+    process = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitpid(process, 0)
+    machine = owner_name().partition("/")[0]
+    dead = ObservingLease(store, "s", owner=f"{machine}/{process}/x", clock=Time())
+    dead.take("observe", dead.look(), tokens=6000)
+    assert is_gone(dead.owner)
+    lease = keeper(store).lease
+    stale = lease.clear_stale()
+    assert stale is not None
+    assert str(stale) == (
+        "An observation was cut off when its engine ended; nothing of it was kept, and its "
+        "messages are observed again."
+    )
+    assert stale.to_json()["details"]["clearedFlags"] == ["isObserving"]
+    assert stale.to_json()["details"]["lastKnownState"]["tokens"] == 6000
+    assert lease.clear_stale() is None
+    assert observe(store) is not None
+
+
+def test_a_live_owner_is_left_alone(store: LocalStore) -> None:
+    mine = ObservingLease(store, "s", clock=Time())
+    mine.take("observe", mine.look())
+    assert not is_gone(mine.owner)
+    assert keeper(store).lease.clear_stale() is None
+
+
+def test_committing_twice_is_committing_once(store: LocalStore) -> None:
+    document = observe(store)
+    assert document is not None
+    one = keeper(store)
+    operation = one.lease.take("observe", one.lease.look())
+    again = document.model_copy(update={"id": "observation:s:x", "operation": operation.id})
+    assert one.lease.commit(operation, again, {}) is not None
+    assert one.lease.commit(operation, again, {}) is None
+    assert len(store.history("observation:s:x")) == 1
+
+
+def test_cancelled_at_shutdown_it_keeps_nothing(store: LocalStore) -> None:
+    async def ask(_question: object) -> ModelReply:
+        await asyncio.sleep(3600)
+        return ModelReply(NOTES)
+
+    async def cancelled() -> None:
+        writer, _ = observer()
+        object.__setattr__(writer, "ask", ask)
+        task = asyncio.create_task(keeper(store).observe(rounds(3), pick, writer, MODE))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert kept(store) == []
+    assert observe(store) is not None
+
+
+def test_one_huge_message_is_observed_part_by_part(store: LocalStore) -> None:
+    chat = [user("word " * 8000, tokens=10_000), answer("I have read it.", "a"), result("a")]
+    writer, asked = observer(block("high request: User asked for words"))
+    while asyncio.run(keeper(store).observe(chat, pick, writer, MODE)):
+        assert len(asked.questions) < 10
+    assert [len(found.covers) for found in kept(store)] == [0, 0, 3]
+    assert all(question.warm is None for question in asked.questions)
+
+
+def test_names_that_stand_in_no_message_are_marked(store: LocalStore) -> None:
+    observe(store, 3, block("medium change: Agent wrote src/made_up.py and src/c1.py"))
+    (found,) = kept(store)
+    assert found.text.endswith("src/c1.py\n  (not in the sources: src/made_up.py)")
+
+
+# Reflecting
+
+
+def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    made, systems = reflect(store, chat, block("medium change: Agent looked at src/c1.py"))
+    assert len(systems) == 1
+    (reflection,) = reflections_of(store, ["s"])
+    observations = kept(store)
+    replaced = len(reflection.replaces)
+    assert 0 < replaced < len(observations)
+    assert reflection.replaces == [o.id for o in observations[:replaced]]
+    assert "src/c2.py" in reflection.fields["dropped"]
+    levels = keeper(store).read([m.address for m in chat]).levels
+    assert [r.id for r in levels.reflections] == [made.id]
+    assert [o.id for o in levels.observations] == [o.id for o in observations[replaced:]]
+
+
+def test_a_reflection_that_is_too_long_is_asked_for_again_more_strongly(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    long = block(*[f"medium change: Agent looked at src/c{n}.py, step {n}" for n in range(24)])
+    made, systems = reflect(store, chat, long, long, block("low change: Agent looked"))
+    assert ["Condense more:" in s for s in systems] == [False, True, False]
+    assert ["Condense hard:" in s for s in systems] == [False, False, True]
+    assert made.compression == 2
+
+
+def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    same = block(*[f"medium change: Agent looked at src/c{n}.py, and {n} more" for n in range(60)])
+    with pytest.raises(ObservingFailed, match="stayed as long"):
+        reflect(store, chat, same)
+    assert reflections_of(store, ["s"]) == []
+    shorter = block(*[f"medium change: Agent looked at src/c{n}.py, step {n}" for n in range(22)])
+    made, systems = reflect(store, chat, same, shorter, same)
+    assert len(systems) == 3
+    assert made.compression == 1
+
+
+# Without a model
+
+
+def test_the_same_machinery_runs_on_a_summary_that_no_model_writes(store: LocalStore) -> None:
+    summary = (
+        "[foredeck] Turn 1\nAsked:\n- turn 1: look at all\nFiles:\n- @3 src/c0.py: read\n"
+        "Errors:\n- read src/x.py (turn 1): gone"
+    )
+    free = ModelFreeObserver(lambda _chunk: summary, count, CLOCK)
+    chat = [user("look at all of them"), *rounds(3)]
+    document = asyncio.run(keeper(store).observe(chat, pick, free, MODE))
+    assert document is not None
+    (found,) = kept(store)
+    assert [(r.priority, r.category) for r in found.remarks] == [
+        ("high", "request"),
+        ("medium", "change"),
+        ("high", "error"),
+    ]
+    assert (found.fields["observed_by"], found.fields["priority"]) == ("foredeck", "high")
+
+
+def test_without_a_model_the_least_and_oldest_goes_first(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    free = ModelFreeObserver(lambda _chunk: "", count, CLOCK)
+    made = asyncio.run(keeper(store).reflect(chat, free, asked=True))
+    assert made is not None
+    assert made.tokens <= made.input_tokens // 2
+    assert made.remarks[-1].content.endswith("step 3")
+
+
+def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: LocalStore) -> None:
+    observe(store, 3)
+    observe(store, 6)
+    fork = keeper(store, session="fork")
+    fork.ancestors = ("s",)
+    chat = [user("look at all of them"), *rounds(3), user("now otherwise"), answer("yes")]
+    notes = fork.read([m.address for m in chat])
+    assert [p.observation.session for p in notes.placed] == ["s"]
+    assert notes.position.messages == 7
+    stranger = keeper(store, session="other")
+    assert stranger.read([m.address for m in chat]).placed == []
