@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
-from foredeck.accounting.evidence import needs_of
+from foredeck.accounting.evidence import has_code_shape, needs_of
 from foredeck.accounting.judge import Judge, Rule, SessionFacts
 from foredeck.accounting.plain import compactions_at, plain_prompts
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
@@ -87,6 +87,56 @@ def test_evidence_is_what_was_in_view_of_what_was_used(tmp_path: Path) -> None:
     assert (told.edits, told.edits_seen) == (1, 1)
     assert told.names_seen == told.names == 1
     assert told.returned == 0
+
+
+def test_own_words_are_what_only_earlier_answers_held(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.user("Look at load_orders.")
+    recording.assistant(text("The culprit is stale_cache, as load_orders shows; so is half_open."))
+    recording.user("And now?")
+    recording.run("r1", "bash", "half_open seen", command="grep half_open")
+    recording.assistant(text("As I said: stale_cache, in load_orders, with half_open."))
+    recording.user("Fix it.")
+    recording.run("r2", "bash", "ok", command="touch stale_cache")
+    recording.assistant(text("Removed stale_cache."))
+    transcript = recorded(tmp_path, recording)
+    needs = needs_of(transcript)
+    # What a call or a result has held since is not only said any more.
+    assert [sorted(each.own_words) for each in needs] == [
+        [],
+        ["half_open"],
+        ["stale_cache"],
+        ["stale_cache"],
+        [],
+    ]
+    told = judged(transcript).judgement
+    assert (told.own_words, told.own_words_seen) == (3, 3)
+    silent = [
+        [m for m in prompt if m["role"] != "assistant"] for prompt in plain_prompts(transcript, [])
+    ]
+    assert judged(transcript, silent).judgement.own_words_seen == 0
+
+
+def test_a_name_in_a_digest_alone_is_told_apart(tmp_path: Path) -> None:
+    transcript = recorded(tmp_path, evidence_session())
+    left = "toolcall_ref id=@1 tool=read status=ok chars=48\nnames: parse_range"
+    folded = [
+        [{**m, "content": [text(left)]} if m["role"] == "toolResult" else m for m in prompt]
+        for prompt in plain_prompts(transcript, [])
+    ]
+    told = judged(transcript, folded).judgement
+    assert (told.names, told.names_seen, told.names_itself) == (1, 1, 0)
+    assert (told.code_names, told.code_names_seen, told.code_names_itself) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("name", ["parse_range", "parseRange", "src/a.py", "os.path", "$items"])
+def test_these_have_the_shape_of_code(name: str) -> None:
+    assert has_code_shape(name)
+
+
+@pytest.mark.parametrize("name", ["12345", "2026-02-12T05", "3.5", "130ms", "0x1f", "9fceb02d0ae5"])
+def test_these_have_not(name: str) -> None:
+    assert not has_code_shape(name)
 
 
 def test_a_name_that_somebody_wrote_before_was_not_copied_but_is_missed_all_the_same(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.hosts.pi.transcripts import Message, Transcript
 from foredeck.sources.edits import edits_of
+
+_CODE = re.compile(r"[A-Za-z]{3}")
+_SHAPED = re.compile(r"[_/$]|[a-z][A-Z]|[A-Za-z]\.[A-Za-z]")
 
 
 @dataclass(slots=True)
@@ -22,6 +26,14 @@ class Needs:
     """Identifiers in the answer that stood in an earlier tool result."""
     copied: frozenset[str] = frozenset()
     """Those of them that nobody had written before: they can only be copied from a result."""
+    own_words: frozenset[str] = frozenset()
+    """Identifiers in the answer that only the text of the model's own earlier answers held."""
+
+
+def has_code_shape(name: str) -> bool:
+    """Whether an identifier looks like one of a program's, or like a path, and not like a number, a
+    quantity, a date or a hash: letters with an underscore, a slash, a capital or a dot inside."""
+    return bool(_CODE.search(name) and _SHAPED.search(name))
 
 
 def needs_of(transcript: Transcript) -> list[Needs]:
@@ -30,6 +42,8 @@ def needs_of(transcript: Transcript) -> list[Needs]:
     texts = [texts_of(message) if is_sent(message) else [] for message in messages]
     in_results: dict[str, int] = {}
     written: set[str] = set()
+    said: set[str] = set()
+    elsewhere: set[str] = set()
     needs: list[Needs] = []
     done = 0
     for call in transcript.calls:
@@ -39,24 +53,43 @@ def needs_of(transcript: Transcript) -> list[Needs]:
                 in_results.update(dict.fromkeys(names, index))
             else:
                 written |= names
+            own_text = names_said(messages[index]) if texts[index] else frozenset()
+            said |= own_text
+            # What an answer both says and writes into a call stands in the call as well.
+            elsewhere |= names - own_text | names_asked(messages[index], own_text)
         done = call.seen
-        own = _needs(messages[call.seen], in_results, texts[: call.seen])
+        answer = messages[call.seen]
+        used = names_said(answer) | names_asked(answer)
+        own = _needs(answer, used, in_results, texts[: call.seen])
         own.copied = frozenset(own.names) - written
+        own.own_words = (used & said) - elsewhere
         needs.append(own)
     return needs
 
 
-def _needs(answer: Message, in_results: dict[str, int], texts: Sequence[list[str]]) -> Needs:
+def names_said(message: Message) -> frozenset[str]:
+    """The identifiers in the text of an answer; none of other messages."""
+    if message.get("role") != "assistant":
+        return frozenset()
+    texts = (str(b.get("text") or "") for b in blocks_of(message) if b.get("type") == "text")
+    return frozenset[str]().union(*map(identifiers, texts))
+
+
+def names_asked(message: Message, among: frozenset[str] | None = None) -> frozenset[str]:
+    """The identifiers in the arguments of an answer's calls; of `among` only."""
+    if message.get("role") != "assistant" or among == frozenset():
+        return frozenset()
+    calls = (b.get("arguments") for b in blocks_of(message) if b.get("type") == "toolCall")
+    names = frozenset[str]().union(*(identifiers(t) for each in calls for t in leaves(each)))
+    return names if among is None else names & among
+
+
+def _needs(
+    answer: Message, used: frozenset[str], in_results: dict[str, int], texts: Sequence[list[str]]
+) -> Needs:
     needs = Needs()
-    used: set[str] = set()
     for block in blocks_of(answer):
-        if block.get("type") == "text":
-            used |= identifiers(str(block.get("text") or ""))
-        if block.get("type") != "toolCall":
-            continue
         arguments = block.get("arguments")
-        for text in leaves(arguments):
-            used |= identifiers(text)
         if block.get("name") == "edit" and isinstance(arguments, dict):
             olds = (edit.old for edit in edits_of(arguments))
             needs.edits += [(old, _newest_holder(old, texts)) for old in olds if old.strip()]
@@ -77,19 +110,27 @@ class View:
     def __init__(self) -> None:
         self._shapes: dict[bytes, Shape] = {}
         self._names: Counter[str] = Counter()
+        self._in_digests: Counter[str] = Counter()
+        """In how many messages only the digest of what is folded holds a name."""
 
     def show(self, shapes: Sequence[Shape]) -> None:
         """Go on to another prompt."""
         wanted = {shape.hash: shape for shape in shapes}
         for digest in self._shapes.keys() - wanted.keys():
             self._names.subtract(self._shapes[digest].names)
+            self._in_digests.subtract(self._shapes[digest].in_digest)
         for digest in wanted.keys() - self._shapes.keys():
             self._names.update(wanted[digest].names)
+            self._in_digests.update(wanted[digest].in_digest)
         self._shapes = wanted
 
     def has_name(self, name: str) -> bool:
         """Whether an identifier stands anywhere in the prompt."""
         return self._names[name] > 0
+
+    def has_name_itself(self, name: str) -> bool:
+        """The same without what digests of folded results name."""
+        return self._names[name] > self._in_digests[name]
 
     def has_text(self, text: str) -> bool:
         """Whether a text stands in the prompt: in one piece, or line by line in several.

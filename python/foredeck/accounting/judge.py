@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from foredeck.accounting.cache import CACHES, Cache, Hit, prompt_of
 from foredeck.accounting.calibration import Calibration, calibrate
-from foredeck.accounting.evidence import Needs, View, needs_of
+from foredeck.accounting.evidence import Needs, View, has_code_shape, needs_of
 from foredeck.accounting.shapes import Shape, Shapes, chars_of
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import DEFAULT_TTL_S
@@ -66,6 +66,15 @@ class Judgement:
     names: int = 0
     """Identifiers that can only have been copied from a tool result."""
     names_seen: int = 0
+    names_itself: int = 0
+    """Those that were in view in more than the digest of a folded result."""
+    code_names: int = 0
+    """Those that have the shape of code."""
+    code_names_seen: int = 0
+    code_names_itself: int = 0
+    own_words: int = 0
+    """Identifiers that only the model's own earlier answers held and that it used again."""
+    own_words_seen: int = 0
     lost: Counter[str] = field(default_factory=Counter)
     """Tokens that the call before had cached and this one had to write, by cause."""
     rebases: Counter[str] = field(default_factory=Counter)
@@ -111,7 +120,11 @@ class Judgement:
         self.rebases.update(other.rebases)
 
 
-_SUMMED = ("calls", "returned", "summed", "edits", "edits_seen", "names", "names_seen")
+_SUMMED = (
+    *("calls", "returned", "summed", "edits", "edits_seen", "names", "names_seen"),
+    *("names_itself", "code_names", "code_names_seen", "code_names_itself"),
+    *("own_words", "own_words_seen"),
+)
 
 
 @dataclass(slots=True)
@@ -220,10 +233,11 @@ class Judge:
         for name, holder in needs.names.items():
             seen = self._view.has_name(name)
             if name in needs.copied:
-                judgement.names += 1
-                judgement.names_seen += seen
+                self._count_name(name, seen)
             if not seen:
                 missed.add(holder)
+        judgement.own_words += len(needs.own_words)
+        judgement.own_words_seen += sum(map(self._view.has_name, needs.own_words))
         fetched = missed - self._stays.keys()
         if fetched:
             judgement.returned += prices.read * tokens + RETURN_TOKENS
@@ -231,3 +245,13 @@ class Judge:
             calls = min(RETURN_CALLS, len(self._facts.needs) - call)
             judgement.returned += self._facts.tokens[index] * (prices.write + prices.read * calls)
             self._stays[index] = call + RETURN_CALLS
+
+    def _count_name(self, name: str, seen: bool) -> None:
+        judgement, itself = self.judgement, self._view.has_name_itself(name)
+        judgement.names += 1
+        judgement.names_seen += seen
+        judgement.names_itself += itself
+        if has_code_shape(name):
+            judgement.code_names += 1
+            judgement.code_names_seen += seen
+            judgement.code_names_itself += itself

@@ -10,6 +10,7 @@ from typing import Any
 
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import block_chars
+from foredeck.context.wording import is_reference
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.transcripts import Message
 
@@ -29,6 +30,8 @@ class Shape:
     """Whether the provider takes it as the user's, so that a cache marker may stand on it."""
     answers: str = ""
     """A tool result: id of the call."""
+    in_digest: frozenset[str] = frozenset()
+    """Those of the names that only the digest of a folded result holds."""
 
 
 def is_sent(message: Message) -> bool:
@@ -120,9 +123,18 @@ class Shapes:
                 wire_blocks(message),
                 message.get("role") != "assistant",
                 str(message.get("toolCallId") or ""),
+                _in_digest(message, texts, names),
             )
             self._by_hash[digest] = shape
         return shape
+
+
+def _in_digest(message: Message, texts: Sequence[str], names: frozenset[str]) -> frozenset[str]:
+    """What a folded result's digest names and its reference line does not."""
+    if message.get("role") != "toolResult" or not any(map(is_reference, texts)):
+        return frozenset()
+    lines = (text.partition("\n")[0] if is_reference(text) else text for text in texts)
+    return names - frozenset[str]().union(*map(identifiers, lines))
 
 
 def wire_blocks(message: Message) -> int:

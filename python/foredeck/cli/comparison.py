@@ -8,7 +8,7 @@ from foredeck.cli.output import short_count, table
 
 _HEAD = (
     *("", "cost", "cached", "uncached", "all-in", "worst", "over"),
-    *("edits", "names", "mean", "peak"),
+    *("edits", "names", "code", "bare", "own", "mean", "peak"),
 )
 _CACHES = ("ideal", "anthropic", "openai")
 _NOTE = """
@@ -17,8 +17,11 @@ from the cache, and the rest; all-in: the cost with one more call for each call 
 something; worst: the cost of the dearest session, as a share of plain Pi's; over: sessions that
 cost more than plain Pi's by over 2% and over 2,000 uncached tokens; edits, names: shares
 that were in view of the edited texts, and of the identifiers that can only have been copied from
-a tool result, since nobody had written them before; mean, peak: tokens of a prompt. Sizes are
-calibrated by the recorded usage. Evidence is visibility, not success: no model ran."""
+a tool result, since nobody had written them before; code: those of them that look like code, not
+like a number, a date or a hash; bare: the same without digests of folded results; own: of the
+identifiers that only the model's own answers had held, and that it used again; mean, peak: tokens
+of a prompt. Sizes are calibrated by the recorded usage. Evidence is visibility, not success: no
+model ran."""
 
 
 def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
@@ -48,6 +51,9 @@ def _row(row: dict[str, Any], base: float) -> tuple[str, ...]:
         str(row["beyond_limit"]),
         _percent(row["edit_evidence_percent"]),
         _percent(row["identifier_evidence_percent"]),
+        _percent(row["code_name_evidence_percent"]),
+        _percent(row["bare_code_name_evidence_percent"]),
+        _percent(row["own_words_evidence_percent"]),
         short_count(row["mean_tokens"]),
         short_count(row["peak_tokens"]),
     )

@@ -1,0 +1,45 @@
+"""Weighing variants against each other, set by set and repository by repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foredeck_bench.weigh import main, repository_of
+from replay.recordings import everything
+
+
+def test_sets_are_told_apart_and_a_variant_is_compared_by_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("pi", "other"):
+        (tmp_path / name).mkdir()
+        everything().write(tmp_path / name / "owner__one__s1.jsonl")
+    everything().write(tmp_path / "pi" / "owner__two__s2.jsonl")
+    variants = ["--variant", "today:", "--variant", "kept:policy=keep-all"]
+    assert main([*variants, str(tmp_path / "pi"), str(tmp_path / "other")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(("pi:", "other:"))] == [
+        "pi: 2 sessions",
+        "other: 1 session",
+    ]
+    assert [line.split()[0] for line in lines if line.startswith(("today", "kept "))] == [
+        "today",
+        "kept",
+        "today",
+        "kept",
+    ]
+    assert sum(line.startswith("owner/one") for line in lines) == 2
+    assert sum(line.startswith("owner/two") for line in lines) == 1
+
+
+def test_a_setting_without_a_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--variant", "x:policy", "nowhere"])
+    assert "NAME:KEY=VALUE" in capsys.readouterr().err
+
+
+def test_a_file_without_a_repository_in_its_name_goes_by_its_folder() -> None:
+    assert repository_of(Path("/s/--home-me-app--/2026_1.jsonl")) == "--home-me-app--"
+    assert repository_of(Path("/s/me__app__2026.jsonl")) == "me/app"
