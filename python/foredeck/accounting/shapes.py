@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import block_chars
-from foredeck.context.wording import is_reference
+from foredeck.context.quoting import is_reference
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.transcripts import Message
 

@@ -22,6 +22,12 @@ def looks_like_ours(text: str) -> bool:
     return _OURS.search(text) is not None
 
 
+def is_reference(text: str) -> bool:
+    """Whether a text is what is left of a folded result: a reference line, and a digest from its second
+    line on."""
+    return text.startswith("toolcall_ref id=@")
+
+
 def inside_ours(text: str) -> str:
     """Text of others inside a message of ours: none of its lines can begin as a notice of ours."""
     return _NOTICE.sub(" ", text)

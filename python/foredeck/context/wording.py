@@ -100,12 +100,6 @@ def reference(
     return " ".join(parts)
 
 
-def is_reference(text: str) -> bool:
-    """Whether a text is what is left of a folded result: `reference`, and a digest from its second
-    line on."""
-    return text.startswith("toolcall_ref id=@")
-
-
 def done(ordinal: int) -> str:
     """What is left of a result that said no more than that a file was written."""
     return f"@{ordinal} done"
