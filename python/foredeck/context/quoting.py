@@ -23,8 +23,7 @@ def looks_like_ours(text: str) -> bool:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is what is left of a folded result: a reference line, and a digest from its second
-    line on."""
+    """Whether a text is what is left of a folded result: a reference line, then its digest."""
     return text.startswith("toolcall_ref id=@")
 
 
