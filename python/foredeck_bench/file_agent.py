@@ -31,6 +31,8 @@ class FileAgent:
         self._calls = 0
         self.notices: list[str] = []
         """What the user was told with the answers."""
+        self.prompt = ""
+        """All of the texts of ours in the newest prompt."""
         self._messages: list[dict[str, Any]] = []
         self._said = 0
         self._away: list[dict[str, Any]] = []
@@ -76,12 +78,21 @@ class FileAgent:
             )
         )
         self.notices += [notice["text"] for notice in answer["notices"]]
+        texts = (b.get("text") for _, blocks in answer["edits"] for b in blocks)
+        self.prompt = "\n".join(text for text in texts if isinstance(text, str))
         return answer["call"]
 
     def back_to(self, call: int) -> None:
         """`/tree`: go back to where that call was made, to have it answered otherwise."""
         del self._messages[self._asked[call - 1] :]
         self._made.clear()
+
+    def ordinal(self, path: str) -> int:
+        """The number of a file's handle."""
+        assert self.engine.opened is not None
+        session = self.engine.opened.session
+        object_id, _ = session.source.identify(path, str(self.cwd))
+        return session.index.by_object[object_id]
 
     def put_away(self, count: int) -> None:
         """Let a summary stand for the first messages, as the host's compaction does."""

@@ -35,6 +35,7 @@ def test_lines_are_put_down_to_their_prompts(pi: Pi, asked: Asked) -> None:
             call("read", path="plan.md"),
             call("bash", command="mv plan.md road.md"),
             call("edit", path="road.md", edits=[{"oldText": "third", "newText": "3rd"}]),
+            call("bash", command="sed -i 's/step 0 of many/step 0 made/' road.md"),
             "done",
         ]
     )
@@ -46,9 +47,11 @@ def test_lines_are_put_down_to_their_prompts(pi: Pi, asked: Asked) -> None:
     lines = {line["text"]: line for line in said["lines"]}
     first, second = lines["first"], lines["2nd, by hand"]
     third, last = lines["3rd"], lines["appended by hand"]
+    fourth = lines["step 0 made"]
     assert (first["by"], first["tool"], first["call"]) == ("agent", "write", 2)
     assert (second["by"], last["by"]) == ("person", "person")
     assert (third["by"], third["tool"], third["call"]) == ("agent", "edit", 3)
+    assert (fourth["by"], fourth["tool"], fourth["call"]) == ("agent", "bash", 4)
     assert third["session"] != first["session"]
     assert third["model"]
     assert all(line["commit"] is None for line in said["lines"])

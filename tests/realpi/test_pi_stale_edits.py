@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from foredeck_bench.scripted import Reply, call
 from foredeck_bench.scripted.request import ModelRequest
@@ -12,6 +13,17 @@ from observed import answered, assert_stable, handle, results
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(40))
 CHANGED = TEXT.replace("line 7:", "line seven:")
+
+SAVES_BEFORE_A_WRITE = """
+import { writeFileSync } from "node:fs";
+export default function (pi) {
+  pi.on("tool_call", async ({ toolName, input }) => {
+    if (toolName !== "write") return;
+    writeFileSync(input.path, "theirs\\n");
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+  });
+}
+"""
 
 Change = Callable[[], object]
 
@@ -175,3 +187,27 @@ def test_without_it_pi_writes_at_once(pi: Pi) -> None:
     assert pi.print("go", foredeck=True, environment={"FOREDECK_GUARD": "off"}).code == 0
     assert model.violations == []
     assert (pi.repo / "a.txt").read_text() == "mine\n"
+
+
+def test_a_save_between_check_and_write_is_named_where_the_watcher_saw_it(
+    pi: Pi, tmp_path: Path
+) -> None:
+    other = tmp_path / "saves.ts"
+    other.write_text(SAVES_BEFORE_A_WRITE)
+    (pi.repo / "a.txt").write_text(TEXT)
+    path = str(pi.repo / "a.txt")
+    model = pi.serve(
+        [
+            call("read", path="a.txt"),
+            call("write", path=path, content="mine\n"),
+            lambda _: call("activate", id=f"{handle(pi, '/a.txt')} v2"),
+            "done",
+        ]
+    )
+    assert pi.print("go", foredeck=True, extensions=[other]).code == 0
+    assert model.violations == []
+    _, written, shown = results(model.requests[-1])
+    assert "was saved by something else right before your write took its place" in written
+    assert "theirs" in shown
+    assert (pi.repo / "a.txt").read_text() == "mine\n"
+    assert_stable(answered(model))

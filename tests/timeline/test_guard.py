@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from foredeck.timeline.asking import text_of_version
 from foredeck_bench.file_agent import FileAgent as Agent
 from timeline.conftest import MakeAgent
 
@@ -199,3 +200,26 @@ def test_it_warns_or_does_nothing_where_it_is_told_to(make_agent: MakeAgent, mod
     verdict = agent.run("write", path="a.txt", content="mine\n")
     assert "block" not in verdict
     assert ("+line seven:" in verdict.get("notice", "")) == (mode == "warn")
+
+
+def test_a_save_that_a_write_replaced_is_kept_and_named_where_it_was_seen(at_work: Agent) -> None:
+    at_work.answer()
+    arguments = {"path": "a.txt", "content": "mine\n"}
+    id, verdict = at_work.prepare("write", **arguments)
+    assert verdict == {}
+    opened = at_work.engine.opened
+    assert opened is not None
+    opened.guard.saw([str(at_work.cwd / "a.txt")])  # nothing has happened yet
+    save(at_work, "theirs\n")
+    opened.guard.saw([str(at_work.cwd / "a.txt")])
+    (at_work.cwd / "a.txt").write_text("mi")
+    opened.guard.saw([str(at_work.cwd / "a.txt")])  # the write itself, half-way
+    at_work.finish(id, "write", **arguments)
+    at_work.answer()
+    store = opened.session.store
+    object_id = opened.session.index.entries[at_work.ordinal("a.txt")].object
+    texts = [text_of_version(store, head) for head in store.history(object_id)]
+    assert texts == [TEXT, "theirs\n", "mine\n"]
+    assert "was saved by something else right before your write" in at_work.prompt
+    assert f'activate "@{at_work.ordinal("a.txt")} v2"' in at_work.prompt
+    assert at_work.run("write", path="a.txt", content="again\n") == {}

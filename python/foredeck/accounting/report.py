@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,8 +12,14 @@ from foredeck.accounting.bookkeeping import stored_account
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
-from foredeck.store.protocol import Head, Store
-from foredeck.timeline.asking import AskingCalls, by_transaction, text_of_version
+from foredeck.store.protocol import Head, Store, Token
+from foredeck.timeline.asking import (
+    AskingCalls,
+    by_agent,
+    by_transaction,
+    made_by,
+    text_of_version,
+)
 from foredeck.timeline.differences import hunks
 from foredeck.timeline.origins import lines_of
 
@@ -122,8 +128,9 @@ def _handles(store: Store, session: str) -> dict[str, str]:
 
 
 def _changed_files(
-    store: Store, session: str, tool_calls: Iterable[Head], handles: dict[str, str]
+    store: Store, session: str, tool_calls: Collection[Head], handles: dict[str, str]
 ) -> Iterator[ChangedFile]:
+    calls = {head.id for head in tool_calls}
     made = by_transaction(store, tool_calls)
     files = [m.fields["object"] for m in store.query("member", {"session": session})]
     for id, head in store.heads(files).items():
@@ -133,7 +140,7 @@ def _changed_files(
         own = [
             number
             for number, version in enumerate(history)
-            if version.token in made and _is_agents(version)
+            if _is_made(version, calls, made, first=number == 0)
         ]
         if own:
             before = text_of_version(store, history[own[0] - 1]) if own[0] else ""
@@ -142,8 +149,14 @@ def _changed_files(
             yield _compared(path, handles.get(id, ""), len(own), before, after)
 
 
-def _is_agents(version: Head) -> bool:
-    return (version.fields.get("provenance") or {}).get("generator") == "agent"
+def _is_made(
+    version: Head, calls: Container[str | None], made: Container[Token], *, first: bool
+) -> bool:
+    """Whether one of these tool calls has made a version. What a command has only shown was there
+    before."""
+    if by_agent(version):
+        return made_by(version) in calls or version.token in made
+    return made_by(version) in calls and not first
 
 
 def _compared(path: str, handle: str, versions: int, before: str, after: str) -> ChangedFile:

@@ -145,6 +145,14 @@ def changed_on_disk(ordinal: int, path: str) -> str:
     return f"[foredeck] @{ordinal} {path} changed on disk: the copy above is old."
 
 
+def overwritten_on_disk(ordinal: int, path: str, version: int) -> str:
+    """A file that was saved while a write of the agent's was under way; `version`: what it held."""
+    return (
+        f"[foredeck] @{ordinal} {on_one_line(path)} was saved by something else right before your "
+        f'write took its place: activate "@{ordinal} v{version}" shows what that was.'
+    )
+
+
 def deleted_on_disk(ordinal: int, path: str) -> str:
     """A visible file that something other than the agent has deleted."""
     return f"[foredeck] @{ordinal} {on_one_line(path)} was deleted on disk."

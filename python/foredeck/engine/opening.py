@@ -172,9 +172,9 @@ class SessionOpener:
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
         recall_work(self._config, session, filesystems)
-        watch = self._watch(session, filesystems, reconcile)
-        switches = self._switches(store, filesystems)
         guard, keeper = self._guard(session, filesystems), None
+        watch = self._watch(session, filesystems, reconcile, guard)
+        switches = self._switches(store, filesystems)
         if self._config.rewind and session.is_live:
             keeper = ChangeKeeper(session, filesystems)
         return OpenedSession(
@@ -215,7 +215,11 @@ class SessionOpener:
         return ToolGuard(session, filesystems, self._locks, self._config.guard)
 
     def _watch(
-        self, session: Session, filesystems: FilesystemMap, reconcile: Reconcile
+        self,
+        session: Session,
+        filesystems: FilesystemMap,
+        reconcile: Reconcile,
+        guard: ToolGuard | NoGuard,
     ) -> SessionWatch | NoWatch:
         if self._call_soon is None or not self._config.sources.watch:
             return NoWatch()
@@ -225,6 +229,7 @@ class SessionOpener:
             call_soon=self._call_soon,
             reconcile=reconcile,
             notify=self._notify,
+            saw_held=guard.saw,
         )
 
 

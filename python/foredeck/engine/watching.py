@@ -59,11 +59,14 @@ class SessionWatch:
         call_soon: CallSoon,
         reconcile: Reconcile,
         notify: Callable[[str, str], None],
+        saw_held: Callable[[Iterable[str]], None] = lambda _paths: None,
     ) -> None:
+        """`saw_held`: told of files that change while a tool writes to them."""
         self._session = session
         self._filesystems = filesystems
         self._call_soon = call_soon
         self._reconcile = reconcile
+        self._saw_held = saw_held
         self._looked_at = 0
         self._listed: dict[int, str] = {}
         """Content hashes of files that are not followed yet, since nobody has read them."""
@@ -133,6 +136,8 @@ class SessionWatch:
     def _look(self, paths: set[str]) -> None:
         held = paths if None in self._held.values() else self._held_among(paths)
         self._waiting |= held
+        if held:
+            self._saw_held(sorted(held))
         if paths - held:
             self._reconcile(sorted(paths - held))
 

@@ -27,7 +27,11 @@ Generator = Literal["human", "agent", "tool", "system"]
 
 
 class Provenance(BaseModel):
-    """Where a version came from: `origin` in words or an id, who made it, what it derives from."""
+    """Where a version came from: `origin` in words or an id, who made it, what it derives from.
+
+    A file's version that a tool call made also has `tool_call`, the id of that call's object. It is
+    no field, because a version without it must keep its hashes.
+    """
 
     model_config = ConfigDict(extra="allow", defer_build=True)
 

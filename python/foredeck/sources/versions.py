@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from foredeck.model.canonical import sha256_hex
@@ -10,7 +10,7 @@ from foredeck.model.documents import HASHES, FileDocument, Generator, Provenance
 from foredeck.model.summaries import SUMMARIES
 from foredeck.sources.classify import Look
 from foredeck.sources.filesystem import Location
-from foredeck.sources.indexing import Known
+from foredeck.sources.indexing import Known, Sighting
 
 EMPTY_HASH = sha256_hex(b"")
 
@@ -53,6 +53,15 @@ def file_version(
         provenance=Provenance(origin=by[0], generator=by[1], parent_refs=parents),
     )
     return FileDocument.model_validate(body).seal()
+
+
+def put_down_to(sightings: Iterable[Sighting], tool_call: str) -> None:
+    """Let the versions that a tool has made name its call: the id of the call's object."""
+    for sighting in sightings:
+        made = sighting.document
+        if made is not None and made.provenance.generator in ("agent", "tool"):
+            made.provenance = made.provenance.model_copy(update={"tool_call": tool_call})
+            made.seal()
 
 
 def differs(known: Known, seen: Look, state: str) -> bool:

@@ -15,8 +15,22 @@ def text_of_version(store: Store, version: Head) -> str:
     return "" if document is None or document.content is None else document.content
 
 
+def by_agent(version: Head) -> bool:
+    """Whether a `write` or `edit` made a file's version, and not a command or somebody else."""
+    return (version.fields.get("provenance") or {}).get("generator") == "agent"
+
+
+def made_by(version: Head) -> str | None:
+    """The id of the tool call that a file's version names; None where it names none."""
+    named = (version.fields.get("provenance") or {}).get("tool_call")
+    return named if isinstance(named, str) else None
+
+
 def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
-    """Tool calls by the transactions that stored them: the first of each holds what it wrote."""
+    """Tool calls by the transactions that stored them: the first of each holds what it wrote.
+
+    For versions of before, which do not name their tool call.
+    """
     found: dict[Token, Head] = {}
     for head in tool_calls:
         # A later version only corrects its place in the chat.

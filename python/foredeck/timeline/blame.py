@@ -1,7 +1,7 @@
 """Who wrote each line of a file: which tool call of which session, or somebody else.
 
-A version and the tool call that made it are stored in one transaction, so the transaction names
-the call. What no tool of an agent's made was found on the disk: a person wrote it, or a program.
+A version names the tool call that made it; one of before was stored in one transaction with its
+call. What no tool of an agent's made was found on the disk: a person wrote it, or a program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from functools import cached_property
 
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store, Token
-from foredeck.timeline.asking import AskingCalls, by_transaction, text_of_version
+from foredeck.timeline.asking import (
+    AskingCalls,
+    by_agent,
+    by_transaction,
+    made_by,
+    text_of_version,
+)
 from foredeck.timeline.origins import line_origins, lines_of
 
 AGENT = "agent"
@@ -94,11 +100,9 @@ class _Authors:
 
     def of(self, head: Head, *, first: bool) -> Author:
         """Who made a version."""
-        tool_call = self._by_transaction.get(head.token)
-        origin = head.fields.get("provenance") or {}
-        if tool_call is None or origin.get("generator") != "agent":
-            by = AGENT if origin.get("generator") == "agent" else PERSON
-            return Author(by, head.time_ms, first=first)
+        tool_call, is_agents = self._tool_call(head, first=first), by_agent(head)
+        if tool_call is None:
+            return Author(AGENT if is_agents else PERSON, head.time_ms, first=first)
         session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
         if session not in self._calls:
             self._calls[session] = AskingCalls(self._store, session)
@@ -113,6 +117,13 @@ class _Authors:
             None if record is None else record.model.name or None,
             first,
         )
+
+    def _tool_call(self, head: Head, *, first: bool) -> Head | None:
+        """The call that made a version. What a command has only shown was there before."""
+        named = made_by(head)
+        if named is not None and (by_agent(head) or not first):
+            return self._store.head(named)
+        return self._by_transaction.get(head.token) if by_agent(head) else None
 
     @cached_property
     def _by_transaction(self) -> dict[Token, Head]:

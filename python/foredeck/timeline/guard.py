@@ -7,13 +7,14 @@ something else has changed it since, the call is answered with the difference an
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from foredeck.context.intake.reconcile import look_now, look_now_at
 from foredeck.context.rendering.savings import contains_lines
 from foredeck.context.state.session import Session
+from foredeck.model.canonical import encode_text
 from foredeck.sources import (
     FilesystemMap,
     ReadRange,
@@ -22,16 +23,21 @@ from foredeck.sources import (
     parse_read_range,
     path_argument,
 )
-from foredeck.sources.edits import apply_edits, edits_of
+from foredeck.sources.edits import edits_of
 from foredeck.sources.recorded import whole_text
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.timeline import wording
 from foredeck.timeline.differences import difference, stands_clear
 from foredeck.timeline.knowledge import UNKNOWN, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks
+from foredeck.timeline.states import capture
 from foredeck.timeline.windows import ToolWindows, stamp
+from foredeck.timeline.writes import PendingWrite, made_by, result_of
 
 GuardMode = Literal["block", "warn", "off"]
+
+SEEN_BYTES = 2 * 1024 * 1024
+"""A larger file is not read while a tool writes to it."""
 
 RECENT_S = 2.0
 """A file that was changed this recently may have changed while it was being read."""
@@ -44,17 +50,6 @@ class Verdict:
 
     block: str | None = None
     notice: str | None = None
-
-
-@dataclass(slots=True)
-class _Write:
-    """A write or edit that has passed and not ended: the file as it was checked."""
-
-    object_id: str
-    before: KnownState
-    text: str | None
-    alone: bool = True
-    """Whether no other call has written the file since."""
 
 
 class NoGuard:
@@ -77,6 +72,9 @@ class NoGuard:
     def observed(self, call_id: str, event: ToolEvent, sightings: list[Sighting]) -> None:
         """See `ToolGuard`."""
 
+    def saw(self, paths: Iterable[str]) -> None:
+        """See `ToolGuard`."""
+
     def forget(self) -> None:
         """See `ToolGuard`."""
 
@@ -93,7 +91,7 @@ class ToolGuard:
         self._mode = mode
         self._knowledge = Knowledge(session)
         self._windows = ToolWindows(session, filesystems)
-        self._writes: dict[str, _Write] = {}
+        self._writes: dict[str, PendingWrite] = {}
         self._shown: dict[str, KnownState] = {}
         """What refusals of this answer have shown: the agent knows it from its next answer on."""
 
@@ -135,15 +133,18 @@ class ToolGuard:
         if verdict.block is not None:
             self._locks.release(call_id)
         elif now is not None:
-            self._note_write(call_id, sighting.object_id, now)
+            self._note_write(call_id, sighting.object_id, now, (tool, arguments))
         return verdict
 
-    def _note_write(self, call_id: str, object_id: str, now: KnownState) -> None:
+    def _note_write(
+        self, call_id: str, object_id: str, now: KnownState, call: tuple[str, Mapping[str, Any]]
+    ) -> None:
         others = [write for write in self._writes.values() if write.object_id == object_id]
         for write in others:
             write.alone = False
         text = self._knowledge.text_of(object_id, now)
-        self._writes[call_id] = _Write(object_id, now, text, alone=not others)
+        makes = result_of(*call, text) if not others else None
+        self._writes[call_id] = PendingWrite(object_id, now, text, not others, makes)
 
     def _judge(
         self, sighting: Sighting, now: KnownState, tool: str, arguments: Mapping[str, Any]
@@ -216,21 +217,40 @@ class ToolGuard:
                 self._knowledge.learn(sighting.object_id, state)
             self._windows.looked(local)
 
+    def saw(self, paths: Iterable[str]) -> None:
+        """Local files have changed while writes of theirs are under way. What is neither as it was
+        checked nor what the write makes, or the beginning of that, somebody else has saved: it is
+        stored, since the write takes its place."""
+        for local in paths:
+            id = self._filesystems.locate_local(local).object_id
+            write = next((w for w in self._writes.values() if w.object_id == id), None)
+            if write is None or write.makes is None:
+                continue
+            found = capture(local, SEEN_BYTES)
+            if found.data is None or found.state.digest == write.before.source_hash:
+                continue
+            if not encode_text(write.makes).startswith(found.data):
+                look_now_at(self._session, [id])
+                write.saved = found.state.digest
+
     def _learn_written(
-        self, event: ToolEvent, sighting: Sighting, found: KnownState, write: _Write | None
+        self, event: ToolEvent, sighting: Sighting, found: KnownState, write: PendingWrite | None
     ) -> None:
         """The agent knows what its own call makes of the file, whoever has saved it since."""
-        id, made = sighting.object_id, _made(event, write)
+        id, made = sighting.object_id, made_by(event, write)
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
+        ordinal = self._session.index.by_object.get(id)
         if made is None or made.source_hash == found.source_hash:
-            return self._knowledge.learn(id, found)
+            self._knowledge.learn(id, found)
+            if ordinal is not None and write is not None and write.saved is not None:
+                self._session.pending.notices.add(ordinal, "overwritten")
+            return
         self._knowledge.learn(id, made)
-        if (ordinal := self._session.index.by_object.get(id)) is not None:
+        if ordinal is not None:
             # Saved between the check and the tool, or between the tool and this look.
             self._session.pending.notices.add(ordinal, "changed")
-        return None
 
     def _learn_read(
         self, event: ToolEvent, sighting: Sighting, found: KnownState, local: str
@@ -286,17 +306,6 @@ class ToolGuard:
         self._writes.clear()
         self._windows.forget()
         self._locks.release_all()
-
-
-def _made(event: ToolEvent, write: _Write | None) -> KnownState | None:
-    """What a call must have left in its file; None where that is not certain."""
-    if event.tool == "write":
-        text = whole_text(event)
-    elif write is not None and write.alone and write.text is not None:
-        text = apply_edits(write.text, edits_of(event.input))
-    else:
-        text = None
-    return None if text is None else state_of_text(text)
 
 
 def _is_clear(old: str | None, new: str | None, arguments: Mapping[str, Any]) -> bool:

@@ -12,7 +12,12 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import FileChange
 from foredeck.context.state.session import Session
-from foredeck.context.wording import changed_on_disk, deleted_on_disk, moved_on_disk
+from foredeck.context.wording import (
+    changed_on_disk,
+    deleted_on_disk,
+    moved_on_disk,
+    overwritten_on_disk,
+)
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.sources import Sighting
 
@@ -56,6 +61,9 @@ def _line(session: Session, ordinal: int, change: FileChange) -> str | None:
     entry = session.index.entries.get(ordinal)
     if change == "moved" and entry is not None:
         return _moved_line(session, entry)
+    if change == "overwritten" and entry is not None and (entry.newest.version or 0) > 1:
+        before = (entry.newest.version or 0) - 1
+        return overwritten_on_disk(ordinal, session.name_of(entry), before)
     shown = conversation.newest_holder(ordinal)
     if shown is None or entry is None:
         return None

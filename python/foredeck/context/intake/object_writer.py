@@ -30,6 +30,7 @@ from foredeck.model.own_tools import CONTEXT_TOOLS
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.model.sources import path_of
 from foredeck.sources import ToolEvent
+from foredeck.sources.versions import put_down_to
 from foredeck.store.protocol import Head
 
 KNOWS_ITS_FILE = ("read", "write", "edit")
@@ -206,6 +207,7 @@ class ObjectWriter:
         session = self._session
         if observed is None:
             observed = self._recall(item, call)
+            put_down_to(observed.sightings, object_id)
         sightings = observed.sightings
         files = [see_file(session, sighting, observed.token) for sighting in sightings]
         among = zip(files, sightings, strict=True)

@@ -23,6 +23,7 @@ from foredeck.errors import Conflict
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import turn_id
 from foredeck.sources import Sighting, ToolEvent
+from foredeck.sources.versions import put_down_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,15 @@ def _store(session: Session, run: _ToolRun) -> EarlyResult:
 def _try_to_store(session: Session, run: _ToolRun) -> EarlyResult:
     workspace, found = session.workspace, objects_among(run.look())
     full = None if run.full_output is None else workspace.put_bytes(run.full_output)
+    is_new = workspace.head(run.object_id) is None
+    if is_new:
+        put_down_to(found, run.object_id)
     for sighting in found:
         if sighting.document is not None:
             workspace.put_over(sighting.document, sighting.head)
         _note_change(session, sighting, run)
     for claim, before in moved_claims(session.store, found):
         workspace.put_over(claim, before)
-    is_new = workspace.head(run.object_id) is None
     if is_new:
         workspace.put(
             make_toolcall(

@@ -10,7 +10,15 @@ from foredeck.context.state.request import CompactionRequest
 from foredeck.sources import Sighting
 from foredeck.store.protocol import Token
 
-FileChange = Literal["changed", "deleted", "moved"]
+FileChange = Literal["changed", "deleted", "moved", "overwritten"]
+"""`overwritten`: it was changed, and the agent's write took the place of that before anybody knew.
+"""
+
+_CHANGES: Mapping[str, FileChange] = {
+    "deleted": "deleted",
+    "moved": "moved",
+    "overwritten": "overwritten",
+}
 
 
 @dataclass(slots=True)
@@ -104,7 +112,7 @@ class KnownTexts:
 
 
 def _known_change(stored: str) -> FileChange:
-    return "deleted" if stored == "deleted" else "moved" if stored == "moved" else "changed"
+    return _CHANGES.get(stored, "changed")
 
 
 @dataclass(slots=True)
