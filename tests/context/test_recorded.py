@@ -22,11 +22,11 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from context.test_properties import BOUNDED
 from foredeck.context import arguments, wording
-from foredeck.context.intake import notices, pauses, worked
+from foredeck.context.intake import notice_lines, notices, pauses, worked
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
-from foredeck.context.rewriting import refresh
+from foredeck.context.rewriting import refresh, stand_in_lines
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, tools
 from foredeck.context.window import (
@@ -49,6 +49,7 @@ USERS = (
     layout,
     listing,
     losses,
+    notice_lines,
     notices,
     pauses,
     pieces,
@@ -56,6 +57,7 @@ USERS = (
     refresh,
     repairs,
     sections,
+    stand_in_lines,
     summary,
     tools,
     transcript,
@@ -65,13 +67,14 @@ USERS = (
 
 
 def other_words(patch: pytest.MonkeyPatch) -> None:
-    """Every line of `wording` says something else, wherever it was imported."""
-    for name, line in inspect.getmembers(wording, inspect.isfunction):
-        if name.startswith("_") or line.__module__ != wording.__name__:
-            continue
-        for module in USERS:
-            if getattr(module, name, None) is line:
-                patch.setattr(module, name, _reworded(line))
+    """Every line of ours says something else, wherever it was imported."""
+    for words in (wording, notice_lines, stand_in_lines):
+        for name, line in inspect.getmembers(words, inspect.isfunction):
+            if name.startswith("_") or line.__module__ != words.__name__:
+                continue
+            for module in USERS:
+                if getattr(module, name, None) is line:
+                    patch.setattr(module, name, _reworded(line))
 
 
 def _reworded(line: Callable[..., str]) -> Callable[..., str]:

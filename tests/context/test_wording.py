@@ -15,6 +15,7 @@ from context.test_recorded import USERS
 from foredeck import context
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
+from foredeck.context.intake import notice_lines
 from foredeck.context.tools.versions import WHY_NO_CONTENT
 
 FIELDS = {"tool": "bash", "status": "fail", "args_display": 'grep -n "x" a.py'}
@@ -52,6 +53,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((12, 13, "/repo/b.py"), {}),
         ((12, 13, "/repo/b.py"), {"outdated": True}),
     ],
+    "overwritten_on_disk": [((12, "/repo/a.py", 3), {})],
     "deleted_on_disk": [((12, "/repo/a.py"), {})],
     "no_result": [((), {})],
     "object_line": [
@@ -122,20 +124,23 @@ ARGUMENTS: list[tuple[Any, ...]] = [
 ]
 
 
-def public_lines() -> set[str]:
-    found = inspect.getmembers(wording, inspect.isfunction)
-    return {name for name, line in found if line.__module__ == wording.__name__} - {
-        name for name, _ in found if name.startswith("_")
+def public_lines() -> dict[str, Any]:
+    """The functions that make a line, by name."""
+    return {
+        name: line
+        for module in (wording, notice_lines)
+        for name, line in inspect.getmembers(module, inspect.isfunction)
+        if line.__module__ == module.__name__ and not name.startswith("_")
     }
 
 
 def test_every_line_has_a_sample() -> None:
-    assert set(SAMPLES) == public_lines()
+    assert SAMPLES.keys() == public_lines().keys()
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_the_line_reads_well(name: str, snapshot: SnapshotAssertion) -> None:
-    line = getattr(wording, name)
+    line = public_lines()[name]
     said = [line(*args, **options) for args, options in SAMPLES[name]]
     assert "\n".join(said) == snapshot
 
@@ -150,7 +155,7 @@ def test_other_words_are_put_in_wherever_a_line_is_used() -> None:
     users = {
         module
         for module in modules
-        for name in public_lines()
-        if getattr(module, name, None) is getattr(wording, name)
+        for name, line in public_lines().items()
+        if getattr(module, name, None) is line
     }
     assert users <= set(USERS)

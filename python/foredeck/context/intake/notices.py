@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from foredeck.context.intake.notice_lines import (
+    changed_on_disk,
+    deleted_on_disk,
+    moved_on_disk,
+    overwritten_on_disk,
+)
 from foredeck.context.intake.renames import renamed
 from foredeck.context.messages.items import text_block
 from foredeck.context.messages.parts import keep_all
@@ -12,12 +18,6 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import FileChange
 from foredeck.context.state.session import Session
-from foredeck.context.wording import (
-    changed_on_disk,
-    deleted_on_disk,
-    moved_on_disk,
-    overwritten_on_disk,
-)
 from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.sources import Sighting
 
