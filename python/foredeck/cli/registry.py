@@ -56,6 +56,7 @@ COMMANDS: dict[str, str] = {
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
     "migrate": "copy everything from one store to another, SQLite or XTDB",
     **{name: text for store in STORES.values() for name, text in store.commands.items()},
+    "ui": "show what is stored in the browser",
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
     **_bench_commands(),
 }
@@ -106,6 +107,8 @@ def _module_of(name: str) -> str:
         return f"{_BENCH}.commands.measure"
     if name.startswith("bench "):
         return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
+    if name == "ui":
+        return "foredeck.ui.command"
     for store in STORES.values():
         if name in store.commands:
             return f"{store.package}.commands.{name}_command"

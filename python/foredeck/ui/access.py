@@ -1,0 +1,116 @@
+"""Who may read: this machine's user, in a browser that was opened with the token.
+
+Any page on the web can make a browser send requests to this machine, and a name that somebody else
+owns can be made to point to it. So each request must carry the token in a cookie (which no other
+site can set or send: `SameSite=Strict`) and name this machine as its host. The content policy keeps
+what is shown from running or fetching anything: it is what models and tools wrote.
+"""
+
+from __future__ import annotations
+
+import secrets
+from http.cookies import SimpleCookie
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "foredeck"
+REPORTS = "/policy-reports"
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        f"report-uri {REPORTS}",
+    )
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+def kept_token(home: Path) -> str:
+    """The token of this state folder, made at first: addresses that were kept stay good."""
+    file = home / "ui-token"
+    if file.is_file():
+        known = file.read_text().strip()
+        if len(known) >= 32:
+            return known
+    token = secrets.token_urlsafe(32)
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    file.write_text(token + "\n")
+    return token
+
+
+class OnlyThisUser:
+    """Middleware: lets requests of this machine's user through, and bars what pages could do."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._token = token
+        self._cookie = f"{COOKIE}-{port}"
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if headers.get("host", "") not in self._hosts:
+            return PlainTextResponse("This server answers on loopback alone.\n", 421)
+        origin = headers.get("origin")
+        if origin is not None and origin.removeprefix("http://") not in self._hosts:
+            return PlainTextResponse("Requests from other sites are refused.\n", 403)
+        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = dict(asked).get("token")
+        if given is not None and self._is_token(given):
+            return self._let_in(scope["path"], [(k, v) for k, v in asked if k != "token"])
+        cookies = SimpleCookie(headers.get("cookie", ""))
+        if self._cookie in cookies and self._is_token(cookies[self._cookie].value):
+            return None
+        return PlainTextResponse(
+            "Open the address that `foredeck ui` printed: it carries the token.\n", 403
+        )
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self._token.encode())
+
+    def _let_in(self, path: str, asked: list[tuple[str, str]]) -> Response:
+        """The same address without the token, so that it is in no history and no bookmark."""
+        # One slash: `//name` would be another site.
+        here = "/" + path.lstrip("/\\")
+        response = RedirectResponse(here + (f"?{urlencode(asked)}" if asked else ""), 303)
+        response.set_cookie(
+            self._cookie, self._token, httponly=True, samesite="strict", max_age=90 * 86_400
+        )
+        return response
+
+
+def _with_headers(send: Send) -> Send:
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return wrapped

@@ -1,0 +1,210 @@
+"""The routes of the inspector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from foredeck.cli.stored import NotFound
+from foredeck.errors import ForedeckError
+from foredeck.store.protocol import LocalStore
+from foredeck.ui.access import REPORTS
+from foredeck.ui.pages import WebPage, respond
+from foredeck.ui.reading import Reader
+from foredeck.ui.views.notes import graph_page, notes_page
+from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page
+from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
+from foredeck.ui.views.search import search_page
+from foredeck.ui.views.session import session_page
+from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck.ui.views.tasks import task_page, tasks_page
+from foredeck.ui.views.traces import trace_page
+
+STATIC = Path(__file__).parent / "static"
+MOST_REPORTS = 100
+
+View = Callable[[Request, Reader, LocalStore], WebPage]
+
+
+class BadRequest(ForedeckError):
+    """An address with a value that is none."""
+
+
+def make_app(reader: Reader) -> Starlette:
+    """The application. Its pages read; nothing that they answer to changes the store."""
+    return Starlette(routes=_routes(reader, _PolicyReports()))
+
+
+def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
+    views = {
+        "/sessions": _sessions,
+        "/sessions/{session}": _session,
+        "/sessions/{session}/calls/{call:int}": _prompt,
+        "/sessions/{session}/calls/{call:int}/changes": _prompt_diff,
+        "/sessions/{session}/trace": _trace,
+        "/objects": _objects,
+        "/objects/{object}": _object,
+        "/objects/{object}/changes": _object_diff,
+        "/objects/{object}/blame": _blame,
+        "/objects/{object}/graph": _graph,
+        "/notes": _notes,
+        "/tasks": _tasks,
+        "/tasks/{task}": _task,
+        "/search": _search,
+    }
+    routes: list[Route | Mount] = [
+        Route("/", lambda _: RedirectResponse("/sessions", 303)),
+        Route(REPORTS, reports.take, methods=["POST"]),
+        Route(f"{REPORTS}.json", reports.show),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    for path, view in views.items():
+        # The twin first: `{session}` would take `ID.json` for an id.
+        routes += [
+            Route(f"{path}.json", _answering(view, reader)),
+            Route(path, _answering(view, reader)),
+        ]
+    return [*routes, Route("/{path:path}", _unknown)]
+
+
+def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
+    """A view as a route. Not async: Starlette runs it in a thread, where it may read files."""
+
+    def answer(request: Request) -> Response:
+        try:
+            with reader.store() as store:
+                page = view(request, reader, store)
+        except NotFound as error:
+            page = _refusal("Not found", str(error), 404)
+        except BadRequest as error:
+            page = _refusal("Not understood", str(error), 400)
+        except ForedeckError as error:
+            page = _refusal("Not to be read", str(error), 503)
+        return respond(request, page)
+
+    return answer
+
+
+def _unknown(request: Request) -> Response:
+    return respond(request, _refusal("Not found", f"There is no page {request.url.path}.", 404))
+
+
+def _refusal(title: str, text: str, status: int) -> WebPage:
+    return WebPage("refusal.html", title, {"error": text}, status=status)
+
+
+def _number(request: Request, name: str) -> int | None:
+    """A query value that is a whole number from 1 on. Raises `BadRequest`."""
+    text = request.query_params.get(name)
+    if text is None or text == "":
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0):
+        raise BadRequest(f"{name} must be a whole number from 1 on, not {text!r}.")
+    return int(text)
+
+
+def _sessions(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    asked = request.query_params
+    listing = Listing(asked.get("folder"), asked.get("agent"), _number(request, "page") or 1)
+    return sessions_page(store, listing)
+
+
+def _session(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    return session_page(store, request.path_params["session"], _number(request, "first"))
+
+
+def _prompt(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    at = request.path_params
+    return prompt_page(store, at["session"], at["call"])
+
+
+def _prompt_diff(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    at = request.path_params
+    return prompt_diff_page(store, at["session"], at["call"], _number(request, "base"))
+
+
+def _trace(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    text = request.query_params.get("text", "")
+    return trace_page(store, request.path_params["session"], text)
+
+
+def _objects(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    asked = request.query_params
+    page = _number(request, "page") or 1
+    return objects_page(store, asked.get("type", "file"), asked.get("contains", ""), page)
+
+
+def _object(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    with reader.graph(store) as (graph, _):
+        name = request.path_params["object"]
+        return object_page(store, graph, name, _number(request, "version"))
+
+
+def _object_diff(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    old, new = _number(request, "old"), _number(request, "new")
+    return object_diff_page(store, request.path_params["object"], old, new)
+
+
+def _blame(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    return blame_page(store, request.path_params["object"])
+
+
+def _graph(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    depth = min(4, _number(request, "depth") or 1)
+    with reader.graph(store) as (graph, state):
+        return graph_page(store, graph, request.path_params["object"], depth, state.note)
+
+
+def _notes(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    with reader.graph(store) as (graph, state):
+        return notes_page(graph, reader.config, request.query_params.get("tag"), state.note)
+
+
+def _tasks(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    return tasks_page(store, reader.config, request.query_params.get("project"))
+
+
+def _task(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    return task_page(store, request.path_params["task"])
+
+
+def _search(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    asked = request.query_params
+    with reader.search(store) as (index, state):
+        return search_page(
+            store,
+            index,
+            asked.get("q", "").strip(),
+            asked.get("type"),
+            asked.get("session"),
+            state.note,
+        )
+
+
+@dataclass(slots=True)
+class _PolicyReports:
+    """What browsers reported of the content policy: something shown wanted to run or be fetched."""
+
+    taken: list[str]
+
+    def __init__(self) -> None:
+        self.taken = []
+
+    async def take(self, request: Request) -> Response:
+        """Keep a report, within bounds."""
+        body = await request.body()
+        if len(self.taken) < MOST_REPORTS:
+            self.taken.append(body[:2_000].decode(errors="replace"))
+        return Response(status_code=204)
+
+    async def show(self, _: Request) -> Response:
+        """All of them."""
+        return Response(json.dumps({"reports": self.taken}), media_type="application/json")

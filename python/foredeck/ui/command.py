@@ -1,0 +1,66 @@
+"""`foredeck ui`: the inspector in the browser."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
+
+from foredeck.cli.common import add_config_flags, resolve_config
+from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
+
+PORT = 8477
+_NEEDED = ("starlette", "jinja2", "uvicorn")
+
+
+class MissingExtra(ForedeckError):
+    """The packages that the pages need are not installed."""
+
+
+def _run(args: Namespace) -> int:
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(
+            f"`foredeck ui` needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
+            "that runs foredeck."
+        )
+    from foredeck.ui.server import serve
+
+    return serve(resolve_config(args).config, args.port, opens=not args.no_open)
+
+
+def _port(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdecimal() and int(text) < 65_536):
+        raise ArgumentTypeError(f"must be a port, 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        type=_port,
+        default=None,
+        help=f"the port on loopback (default: {PORT}, or another where that is taken; 0: any)",
+    )
+    parser.add_argument(
+        "--no-open", action="store_true", help="print the address, and open no browser"
+    )
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Serve pages on loopback that show what is stored: sessions as timelines of prompts, any\n"
+        "prompt as the model saw it and what changed in it, where a text stood, objects with\n"
+        "their versions and who wrote which line, notes and references, tasks, search. The first\n"
+        "line printed is the address with its token; without the token nobody reads anything.\n"
+        "Nothing is fetched from anywhere else, and nothing in the store is changed. Each address\n"
+        "can be kept, and has a twin for programs: the same path with .json. Ctrl-C ends it."
+    ),
+    example="foredeck ui",
+    configure=_configure,
+    run=_run,
+)

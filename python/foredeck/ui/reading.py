@@ -1,0 +1,106 @@
+"""The store and its layers, opened for one request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from foredeck.config import Config
+from foredeck.derived.file import reported
+from foredeck.derived.follower import Follower
+from foredeck.derived.registry import load_layer
+from foredeck.notes.chat_reading import read_chats
+from foredeck.notes.graph import Graph
+from foredeck.search.index import SearchIndex
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import LocalStore
+
+PATIENCE_S = 1.0
+"""So long a page waits for a layer; what is not taken in by then is left out, and it says so."""
+
+
+class _LongEnough(Exception):
+    """A layer is behind the store by more than a page waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpToDate:
+    """Whether a layer holds all that is stored. `note` says it where it does not, else empty."""
+
+    is_complete: bool
+
+    @property
+    def note(self) -> str:
+        """For the reader of the page."""
+        if self.is_complete:
+            return ""
+        return "The index is still being made: what is missing here is found in a moment."
+
+
+class Reader:
+    """Opens the configured store again for each request: SQLite's connections keep to a thread."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @contextmanager
+    def store(self) -> Iterator[LocalStore]:
+        """The store. Raises `StoreUnavailable` where it cannot be opened."""
+        with closing(open_store(self.config, lazy=True)) as store:
+            yield store
+
+    @contextmanager
+    def search(self, store: LocalStore) -> Iterator[tuple[SearchIndex, UpToDate]]:
+        """The index for `search`, as far as it got within `PATIENCE_S`."""
+        with Follower(store, load_layer("search"), self.config.home, batch=500) as follower:
+            complete = _catch_up(follower, PATIENCE_S)
+            with reported(follower.path):
+                yield SearchIndex(follower.db), UpToDate(complete)
+
+    @contextmanager
+    def graph(self, store: LocalStore) -> Iterator[tuple[Graph, UpToDate]]:
+        """The graph of references, as far as it got within `PATIENCE_S`."""
+        with Follower(store, load_layer("notes"), self.config.home, batch=500) as follower:
+            complete = _catch_up(follower, PATIENCE_S)
+            if complete:
+                complete = _read_chats(follower, store, PATIENCE_S)
+            with reported(follower.path):
+                yield Graph(follower.db), UpToDate(complete)
+
+    def warm(self) -> None:
+        """Bring the layers up to date, however long that takes. Errors show on the pages."""
+        with self.store() as store:
+            for name in ("search", "notes"):
+                with Follower(store, load_layer(name), self.config.home, batch=500) as follower:
+                    follower.catch_up()
+                    if name == "notes":
+                        read_chats(follower, store)
+
+
+def _catch_up(follower: Follower, patience_s: float) -> bool:
+    try:
+        follower.catch_up(_ends_after(patience_s))
+    except _LongEnough:
+        return False
+    return True
+
+
+def _read_chats(follower: Follower, store: LocalStore, patience_s: float) -> bool:
+    try:
+        read_chats(follower, store, _ends_after(patience_s))
+    except _LongEnough:
+        return False
+    return True
+
+
+class _ends_after:  # noqa: N801  (reads as the function that it is)
+    """An `Advance` that raises `_LongEnough` once the time is up."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def __call__(self) -> None:
+        if time.monotonic() > self._end:
+            raise _LongEnough

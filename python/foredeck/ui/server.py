@@ -1,0 +1,71 @@
+"""Serving the inspector on loopback until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import webbrowser
+
+import uvicorn
+
+from foredeck.cli.stored import NotFound
+from foredeck.config import Config
+from foredeck.errors import ForedeckError
+from foredeck.store.registry import store_kind
+from foredeck.ui.access import OnlyThisUser, kept_token
+from foredeck.ui.app import make_app
+from foredeck.ui.command import PORT
+from foredeck.ui.reading import Reader
+
+HOST = "127.0.0.1"
+
+
+class PortTaken(ForedeckError):
+    """Another program listens there."""
+
+
+def serve(config: Config, port: int | None, *, opens: bool) -> int:
+    """Print the address, open it, and answer until Ctrl-C or SIGTERM.
+
+    Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
+    """
+    kind = store_kind(config.store)
+    if not kind.exists(config):
+        raise NotFound(
+            f"nothing is stored yet: {kind.file(config)} does not exist. It is made when Pi runs "
+            "with foredeck; --home or FOREDECK_HOME name another state folder."
+        )
+    reader = Reader(config)
+    with _listening(port) as listener:
+        number = listener.getsockname()[1]
+        token = kept_token(config.home)
+        address = f"http://{HOST}:{number}/?token={token}"
+        print(address, flush=True)
+        threading.Thread(target=_warm, args=(reader,), name="warm", daemon=True).start()
+        if opens:
+            webbrowser.open(address)
+        app = OnlyThisUser(make_app(reader), token, number)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
+        )
+        server.run(sockets=[listener])
+    return 0
+
+
+def _listening(port: int | None) -> socket.socket:
+    """A socket on loopback: on the usual port, so that kept addresses stay good, or on any."""
+    wanted = [PORT, 0] if port is None else [port]
+    for number in wanted:
+        try:
+            return socket.create_server((HOST, number))
+        except OSError:
+            continue
+    raise PortTaken(f"port {port} is taken: leave --port out, or name another.")
+
+
+def _warm(reader: Reader) -> None:
+    try:
+        reader.warm()
+    except ForedeckError as error:
+        print(f"foredeck: {error}", file=sys.stderr)

@@ -1,0 +1,197 @@
+"""Objects: lists by type, one object with its versions, what changed between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from foredeck.cli.find import Found, find_object
+from foredeck.cli.stored import NotFound
+from foredeck.context.tools.versions import WHY_NO_CONTENT
+from foredeck.hosts.pi.chat import render_chat
+from foredeck.model.documents import Document, session_of
+from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.model.sources import path_of
+from foredeck.notes.graph import Edge, Graph
+from foredeck.sources.pointing import pointer_label
+from foredeck.store.protocol import Head, Store
+from foredeck.timeline.blame import blame
+from foredeck.timeline.differences import hunks
+from foredeck.ui.pages import WebPage
+
+PER_PAGE = 200
+CONTEXT_LINES = 3
+SESSIONS_SHOWN = 20
+
+
+def objects_page(store: Store, type: str, contains: str, page: int) -> WebPage:
+    """Objects of one type, the newest first; `contains`: in their names."""
+    if type not in OBJECT_TYPES:
+        raise NotFound(f"there is no type {type!r}: {', '.join(OBJECT_TYPES)}.")
+    heads = store.query(type)
+    wanted = contains.casefold()
+    if wanted:
+        heads = [head for head in heads if wanted in name_of(head).casefold()]
+    heads.sort(key=lambda head: head.time_ms, reverse=True)
+    first = (page - 1) * PER_PAGE
+    data = {
+        "type": type,
+        "types": list(OBJECT_TYPES),
+        "contains": contains,
+        "total": len(heads),
+        "page_number": page,
+        "pages": max(1, -(-len(heads) // PER_PAGE)),
+        "objects": [_listed(head) for head in heads[first : first + PER_PAGE]],
+    }
+    return WebPage("objects.html", "Objects", data, "objects")
+
+
+def object_page(store: Store, graph: Graph, name: str, version: int | None) -> WebPage:
+    """One object at a version (default: the newest). Raises `NotFound`."""
+    found = find_object(store, name)
+    history = store.history(found.id)
+    number = version or len(history)
+    if not 1 <= number <= len(history):
+        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+    shown = history[number - 1]
+    text, why = content_of(store, shown)
+    data = {
+        **_identity(store, found),
+        "version": number,
+        "versions": [_version(n, head) for n, head in enumerate(history, start=1)],
+        "content": text,
+        "no_content": why,
+        "fields": _fields(shown),
+        "links": [_edge(graph, edge, edge.target) for edge in graph.links(found.id)],
+        "backlinks": [_edge(graph, edge, edge.source) for edge in graph.backlinks(found.id)],
+    }
+    return WebPage("object.html", name_of(found.head), data, "objects")
+
+
+def object_diff_page(store: Store, name: str, old: int | None, new: int | None) -> WebPage:
+    """What changed between two versions (default: the newest and the one before it)."""
+    found = find_object(store, name)
+    history = store.history(found.id)
+    after = _within(new or len(history), history, found)
+    before = _within(old or max(1, after - 1), history, found)
+    texts = [content_of(store, history[number - 1])[0] or "" for number in (before, after)]
+    data = {
+        **_identity(store, found),
+        "old": before,
+        "new": after,
+        "versions": [_version(n, head) for n, head in enumerate(history, start=1)],
+        "lines": hunks(texts[0].split("\n"), texts[1].split("\n"), CONTEXT_LINES),
+    }
+    return WebPage("object_diff.html", f"{name_of(found.head)}, changes", data, "objects")
+
+
+def blame_page(store: Store, name: str) -> WebPage:
+    """Which call wrote each line of a file. Raises `NotFound`."""
+    found = find_object(store, name)
+    if found.head.type != "file":
+        raise NotFound(f"{found.name} is no file: only lines of files are traced to calls.")
+    lines = blame(store, store.history(found.id))
+    data = {**_identity(store, found), "lines": list(_blamed(lines))}
+    return WebPage("blame.html", f"{name_of(found.head)}, by line", data, "objects")
+
+
+def name_of(head: Head) -> str:
+    """What a user would call an object."""
+    fields = head.fields
+    if head.type == "toolcall":
+        return f"{fields.get('tool')} {fields.get('args_display') or ''}".strip()
+    if head.type == "user":
+        return str(fields.get("first_line") or head.id)
+    return path_of(fields) or pointer_label(fields) or head.id
+
+
+def content_of(store: Store, head: Head) -> tuple[str | None, str]:
+    """The text of a version; where it has none, None and why."""
+    if head.type == "chat":
+        session = session_of(head.fields["session_ref"])
+        return render_chat(store, session, head.fields["turn_count"]), ""
+    document = store.get(head.id, Document, head.token)
+    if document is not None and document.content is not None:
+        return document.content, ""
+    state = str(head.fields.get("state") or "")
+    if head.fields.get("moved_to"):
+        return None, "it was moved"
+    return None, WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
+
+
+def _within(number: int, history: list[Head], found: Found) -> int:
+    if not 1 <= number <= len(history):
+        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+    return number
+
+
+def _identity(store: Store, found: Found) -> dict[str, Any]:
+    members = store.query("member", {"object": found.id})
+    met = [(str(m.fields["session"]), int(m.fields["ordinal"])) for m in members]
+    return {
+        "object": found.id,
+        "name": name_of(found.head),
+        "type": found.head.type,
+        "sessions": [{"session": s, "handle": f"@{n}"} for s, n in met[:SESSIONS_SHOWN]],
+        "sessions_total": len(met),
+    }
+
+
+def _listed(head: Head) -> dict[str, Any]:
+    return {
+        "object": head.id,
+        "name": name_of(head),
+        "time_ms": head.time_ms,
+        "status": head.fields.get("status") or head.fields.get("state"),
+        "chars": head.fields.get("char_count"),
+    }
+
+
+def _version(number: int, head: Head) -> dict[str, Any]:
+    provenance = head.fields.get("provenance") or {}
+    return {
+        "version": number,
+        "time_ms": head.time_ms,
+        "origin": provenance.get("origin"),
+        "by": provenance.get("generator"),
+        "chars": head.fields.get("char_count"),
+        "state": head.fields.get("state") or head.fields.get("status"),
+        "hash": head.fields.get("text_hash"),
+    }
+
+
+def _fields(head: Head) -> dict[str, str]:
+    return {
+        name: str(value)
+        for name, value in sorted(head.fields.items())
+        if value not in (None, "", [], {}) and not isinstance(value, dict | list)
+    }
+
+
+def _edge(graph: Graph, edge: Edge, other: str) -> dict[str, Any]:
+    node = graph.node(other)
+    return {
+        "object": other,
+        "title": other if node is None else node.title,
+        "relation": edge.reference.relation,
+        "static": edge.reference.static,
+        "field": edge.reference.field,
+    }
+
+
+def _blamed(lines: list[Any]) -> Iterator[dict[str, Any]]:
+    before = None
+    for line in lines:
+        author = line.author
+        yield {
+            "number": line.number,
+            "text": line.text,
+            "by": author.by,
+            "session": author.session,
+            "call": author.call,
+            "tool": author.tool,
+            "model": author.model,
+            "time_ms": author.time_ms,
+            "first_of_run": author != before,
+        }
+        before = author

@@ -1,0 +1,217 @@
+"""One prompt as the model saw it, and what changed since the one before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from foredeck.cli.stored import NotFound
+from foredeck.hosts.pi.prompts import Prompt, prompt_at
+from foredeck.model.call_changes import PartRow
+from foredeck.model.calls import CallRecord
+from foredeck.model.records import call_id, member_id
+from foredeck.store.protocol import Store
+from foredeck.timeline.differences import hunks
+from foredeck.ui.pages import WebPage
+from foredeck.ui.views.session import found_session
+
+CONTEXT_LINES = 3
+LONG = 6_000
+"""A longer text is shown with its beginning; the rest opens."""
+
+
+def prompt_page(store: Store, name: str, call: int) -> WebPage:
+    """The prompt of a call, byte for byte. Raises `NotFound`."""
+    session, prompt, last = _found(store, name, call)
+    record = prompt.record
+    data = {
+        **_place(session, record, last),
+        "system": [_text_of(message.get("content")) for message in prompt.system],
+        "tools": [_tool(tool) for tool in prompt.tools],
+        "messages": list(_messages(prompt)),
+        "rendered": _rendered(store, session, record),
+    }
+    return WebPage("prompt.html", f"Call {call}", data, "sessions")
+
+
+def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> WebPage:
+    """What a prompt has that `base` (default: the call that it continues) had not, and the reverse.
+
+    Raises `NotFound`.
+    """
+    session, prompt, last = _found(store, name, call)
+    before = base or _parent_call(store, session, prompt.record)
+    data: dict[str, Any] = {**_place(session, prompt.record, last), "base": before}
+    if before is None:
+        data |= {
+            "same": 0,
+            "changes": [_added(number, m) for number, m in enumerate(prompt.messages, 1)],
+        }
+    else:
+        _, old, _ = _found(store, session, before)
+        data |= _compared(old, prompt)
+    return WebPage("prompt_diff.html", f"Call {call}, changes", data, "sessions")
+
+
+def _found(store: Store, name: str, call: int) -> tuple[str, Prompt, int]:
+    session, _ = found_session(store, name)
+    calls = len(store.query("call", {"session": session}))
+    if not 1 <= call <= calls:
+        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
+    return session, prompt_at(store, session, call), calls
+
+
+def _place(session: str, record: CallRecord, last: int) -> dict[str, Any]:
+    return {
+        "session": session,
+        "call": record.ordinal,
+        "calls": last,
+        "time_ms": record.time_ms,
+        "model": record.model.name,
+        "layout": record.layout,
+        "policy": record.policy,
+        "decision": record.decision.to_record(),
+        "stats": record.stats._asdict(),
+        "cache": record.cache.to_record(),
+    }
+
+
+def _messages(prompt: Prompt) -> Iterator[dict[str, Any]]:
+    for number, message in enumerate(prompt.messages):
+        whose = "foredeck" if number in prompt.inserted else "host"
+        yield {
+            "number": number + 1,
+            "role": str(message.get("role")),
+            "tool": message.get("toolName"),
+            "failed": bool(message.get("isError")),
+            "whose": whose,
+            "edited": number in prompt.edited,
+            "blocks": list(_blocks(message)),
+        }
+
+
+def _blocks(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    content = message.get("content")
+    if content is None:
+        for name in ("command", "output", "summary"):
+            if isinstance(message.get(name), str):
+                yield _block(name, message[name])
+    elif isinstance(content, str):
+        yield _block("text", content)
+    else:
+        for block in content:
+            yield _content_block(block)
+
+
+def _content_block(block: Any) -> dict[str, Any]:
+    if not isinstance(block, dict):
+        return _block("text", str(block))
+    match block.get("type"):
+        case "text":
+            return _block("text", str(block.get("text") or ""))
+        case "thinking":
+            sealed = " (sealed)" if block.get("thinkingSignature") else ""
+            return _block("thinking" + sealed, str(block.get("thinking") or ""))
+        case "toolCall":
+            arguments = json.dumps(block.get("arguments"), indent=2, ensure_ascii=False)
+            return _block(f"calls {block.get('name')}", arguments)
+        case "image":
+            return _block("image", f"({block.get('mimeType') or 'image'})")
+    return _block(str(block.get("type")), json.dumps(block, indent=2, ensure_ascii=False))
+
+
+def _block(kind: str, text: str) -> dict[str, Any]:
+    return {"kind": kind, "text": text, "long": len(text) > LONG}
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": str(tool.get("name")),
+        "description": str(tool.get("description") or ""),
+        "parameters": json.dumps(tool.get("parameters"), indent=2, ensure_ascii=False),
+    }
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n\n".join(str(block.get("text") or "") for block in blocks if isinstance(block, dict))
+
+
+def _rendered(store: Store, session: str, record: CallRecord) -> list[dict[str, Any]]:
+    """What was written new or anew for this call, by message: mostly results, in full or folded."""
+    return [_row(store, session, row) for row in record.parts if row.form != "host"]
+
+
+def _row(store: Store, session: str, row: PartRow) -> dict[str, Any]:
+    object_id = None
+    if row.subject is not None:
+        member = store.head(member_id(session, row.subject))
+        object_id = None if member is None else member.fields["object"]
+    return {
+        "message": row.message + 1,
+        "form": row.form,
+        "handle": None if row.subject is None else f"@{row.subject}",
+        "object": object_id,
+        "version": row.version,
+        "pieces": len(row.slots),
+    }
+
+
+def _parent_call(store: Store, session: str, record: CallRecord) -> int | None:
+    parent = store.head(record.parent) if record.parent else None
+    if parent is None or parent.id != call_id(session, int(parent.fields["ordinal"])):
+        return None
+    return int(parent.fields["ordinal"])
+
+
+def _compared(old: Prompt, new: Prompt) -> dict[str, Any]:
+    before, after = ([_canonical(m) for m in prompt.messages] for prompt in (old, new))
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    changes: list[dict[str, Any]] = []
+    matcher = SequenceMatcher(None, before[same:], after[same:], autojunk=False)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        olds, news = old.messages[same + i1 : same + i2], new.messages[same + j1 : same + j2]
+        if tag != "equal":
+            changes += _pairs(olds, news, same + j1 + 1)
+    return {"same": same, "of": len(after), "changes": changes}
+
+
+def _pairs(olds: Sequence[Any], news: Sequence[Any], number: int) -> Iterator[dict[str, Any]]:
+    """Messages that replace each other one by one; what is left over came or went."""
+    both = min(len(olds), len(news))
+    for at in range(both):
+        yield _changed(number + at, olds[at], news[at])
+    for at, message in enumerate(olds[both:]):
+        yield {"what": "gone", "number": number + both + at, **_lines(message, "-")}
+    for at, message in enumerate(news[both:]):
+        yield _added(number + both + at, message)
+
+
+def _changed(number: int, old: Any, new: Any) -> dict[str, Any]:
+    lines = hunks(_plain(old).split("\n"), _plain(new).split("\n"), CONTEXT_LINES)
+    return {"what": "changed", "number": number, "role": str(new.get("role")), "lines": lines}
+
+
+def _added(number: int, message: Any) -> dict[str, Any]:
+    return {"what": "new", "number": number, **_lines(message, "+")}
+
+
+def _lines(message: Any, sign: str) -> dict[str, Any]:
+    lines = [sign + line for line in _plain(message).split("\n")]
+    return {"role": str(message.get("role")), "lines": lines}
+
+
+def _plain(message: Any) -> str:
+    return "\n".join(
+        f"{b['kind']}: {b['text']}" if b["kind"] != "text" else b["text"] for b in _blocks(message)
+    )
+
+
+def _canonical(message: Any) -> str:
+    return json.dumps(message, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,125 @@
+"""The list of sessions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from foredeck.histories.standing import progress_in
+from foredeck.model.calls import CallRecord
+from foredeck.model.documents import chat_id
+from foredeck.model.records import call_id
+from foredeck.store.protocol import Head, Store
+from foredeck.ui.pages import WebPage
+
+PER_PAGE = 100
+SHOWN_FOLDERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What of the sessions is asked for. `page` counts from 1."""
+
+    folder: str | None = None
+    agent: str | None = None
+    page: int = 1
+
+
+def sessions_page(store: Store, asked: Listing) -> WebPage:
+    """The sessions, the one that was last active first."""
+    heads = store.query("session")
+    chats = {head.id: head.time_ms for head in store.query("chat")}
+    active = {head.id: _active_ms(head, chats) for head in heads}
+    chosen = [head for head in heads if _is_asked(head, asked)]
+    chosen.sort(key=lambda head: active[head.id], reverse=True)
+    first = (asked.page - 1) * PER_PAGE
+    shown = chosen[first : first + PER_PAGE]
+    newest = newest_calls(store, [_id(head) for head in shown])
+    rows = [_row(head, active[head.id], newest[_id(head)]) for head in shown]
+    data = {
+        "sessions": rows,
+        "total": len(chosen),
+        "of": len(heads),
+        "page_number": asked.page,
+        "pages": max(1, -(-len(chosen) // PER_PAGE)),
+        "folders": _facet(heads, lambda head: str(head.fields.get("cwd") or "")),
+        "agents": _facet(heads, _agent),
+        "folder": asked.folder,
+        "agent": asked.agent,
+    }
+    return WebPage("sessions.html", "Sessions", data, "sessions")
+
+
+def newest_calls(store: Store, sessions: Sequence[str]) -> dict[str, CallRecord | None]:
+    """The newest call of each session, found by doubling: calls are numbered without gaps."""
+    low, high = dict.fromkeys(sessions, 0), dict.fromkeys(sessions, 1)
+    found: dict[str, Head | None] = dict.fromkeys(sessions)
+    searching = set(sessions)
+    growing = set(sessions)
+    while searching:
+        at = {
+            session: high[session] if session in growing else (low[session] + high[session]) // 2
+            for session in searching
+        }
+        heads = store.heads(call_id(session, number) for session, number in at.items())
+        for session, number in at.items():
+            head = heads.get(call_id(session, number))
+            if head is not None:
+                low[session], found[session] = number, head
+                if session in growing:
+                    high[session] = number * 2
+            else:
+                high[session] = number
+                growing.discard(session)
+        searching = {s for s in searching if s in growing or high[s] - low[s] > 1}
+    return {s: None if head is None else CallRecord(head.fields) for s, head in found.items()}
+
+
+def _id(head: Head) -> str:
+    return str(head.fields["session_id"])
+
+
+def _active_ms(head: Head, chats: dict[str, int]) -> int:
+    read_in = progress_in(head.fields)
+    if read_in is not None and read_in.last_ms:
+        return read_in.last_ms
+    return max(head.time_ms, chats.get(chat_id(_id(head)), 0))
+
+
+def _agent(head: Head) -> str:
+    return str(head.fields.get("harness") or "pi")
+
+
+def _is_asked(head: Head, asked: Listing) -> bool:
+    if asked.folder is not None and (head.fields.get("cwd") or "") != asked.folder:
+        return False
+    return asked.agent is None or _agent(head) == asked.agent
+
+
+def _row(head: Head, active_ms: int, newest: CallRecord | None) -> dict[str, Any]:
+    fields = head.fields
+    folder = str(fields.get("cwd") or "")
+    cost = None if newest is None else newest.cost
+    return {
+        "session": _id(head),
+        "folder": folder,
+        "folder_name": PurePath(folder).name or folder,
+        "agent": _agent(head),
+        "active_ms": active_ms,
+        "calls": 0 if newest is None else newest.ordinal,
+        "objects": 0 if newest is None else newest.stats.objects,
+        "model": "" if newest is None else newest.model.name,
+        "cost": None if cost is None else round(cost.ours),
+        "plain_cost": None if cost is None else round(cost.plain),
+        "parent": fields.get("parent_session"),
+        "started_by": fields.get("started_by"),
+        "ingested": progress_in(fields) is not None,
+    }
+
+
+def _facet(heads: Iterable[Head], value_of: Any) -> list[dict[str, Any]]:
+    counts = Counter(value_of(head) for head in heads)
+    return [{"value": value, "count": count} for value, count in counts.most_common(SHOWN_FOLDERS)]

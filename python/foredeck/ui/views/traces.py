@@ -1,0 +1,24 @@
+"""Where a text stood in the prompts of a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.accounting.trace import trace
+from foredeck.cli.stored import NotFound
+from foredeck.model.calls import in_order
+from foredeck.store.protocol import Store
+from foredeck.ui.pages import WebPage
+from foredeck.ui.views.session import found_session
+
+
+def trace_page(store: Store, name: str, text: str) -> WebPage:
+    """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
+    session, _ = found_session(store, name)
+    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    if not records:
+        raise NotFound(f"session {session} has made no call yet.")
+    data: dict[str, Any] = {"session": session, "text": text, "spans": [], "calls": len(records)}
+    if text:
+        data |= trace(store, session, text, records[-1].id).to_json()
+    return WebPage("trace.html", "Was it in view?", data, "sessions")

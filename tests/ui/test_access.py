@@ -1,0 +1,129 @@
+"""Nobody reads without the token, and nothing that is stored runs in the browser."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+import pytest
+
+from .conftest import LONG_LINE, Served
+
+HOSTILE_SESSION = "0199bbbb-hostile"
+
+
+def test_without_the_token_nothing_is_read(served: Served) -> None:
+    for path in ("/sessions", "/sessions.json", "/static/style.css", "/?token=wrong"):
+        answer = httpx.get(served.base + path)
+        assert answer.status_code == 403
+        assert "foredeck ui" in answer.text
+
+
+def test_the_token_is_in_no_address_afterwards(served: Served) -> None:
+    answer = httpx.get(f"{served.base}/search?q=a&token={served.token}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/search?q=a")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+
+
+def test_no_redirect_leads_elsewhere(served: Served) -> None:
+    answer = httpx.get(f"{served.base}//evil.example/x?token={served.token}")
+    assert answer.headers["location"] == "/evil.example/x"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost"])
+def test_other_names_for_this_machine_are_refused(served: Served, host: str) -> None:
+    answer = served.client.get("/sessions", headers={"host": host})
+    assert answer.status_code == 421
+
+
+def test_other_sites_are_refused(served: Served) -> None:
+    answer = served.client.get("/sessions", headers={"origin": "https://evil.example"})
+    assert answer.status_code == 403
+
+
+def test_the_token_is_the_users_own_and_stays(served: Served) -> None:
+    file = served.home / "ui-token"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text().strip() == served.token
+
+
+def test_only_loopback_is_listened_on(served: Served) -> None:
+    assert served.address.startswith("http://127.0.0.1:")
+
+
+def _hostile_pages(served: Served) -> list[str]:
+    objects: Any = served.value("/objects.json?contains=evil")["objects"]
+    calls: Any = served.value("/objects.json?type=toolcall")["objects"]
+    ids = [each["object"] for each in (*objects, *calls)]
+    session = f"/sessions/{HOSTILE_SESSION}"
+    return [
+        "/sessions",
+        session,
+        *(f"{session}/calls/{n}{part}" for n in (1, 2) for part in ("", "/changes")),
+        f"{session}/trace?text=%3Cscript%3E",
+        *(f"/objects/{id}{part}" for id in ids for part in ("", "/changes", "/graph")),
+        *(f"/objects/{each['object']}/blame" for each in objects),
+        "/objects?type=toolcall",
+        "/notes",
+        "/notes?tag=%3Ci%3E",
+        "/search?q=%3Cscript%3Efetch",
+    ]
+
+
+def test_what_is_stored_becomes_no_markup(served: Served) -> None:
+    for path in _hostile_pages(served):
+        html = served.page(path)
+        assert "<script>fetch" not in html, path
+        assert "<img" not in html, path
+        assert "\x1b" not in html, path
+
+
+def test_a_line_of_a_million_characters_is_shown(served: Served) -> None:
+    html = served.page(f"/sessions/{HOSTILE_SESSION}/calls/2")
+    assert LONG_LINE[:3000] in html
+
+
+def test_every_answer_has_the_content_policy(served: Served) -> None:
+    for path in ("/sessions", "/sessions.json", "/static/script.js", "/nothing"):
+        headers = served.client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+    assert served.value("/policy-reports.json") == {"reports": []}
+
+
+def test_pages_load_nothing_from_elsewhere(served: Served) -> None:
+    for path in _hostile_pages(served):
+        html = served.page(path)
+        assert 'src="http' not in html
+        assert 'href="http' not in html
+        assert " style=" not in html  # the content policy would leave it out
+
+
+def _ui(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_with_nothing_stored_it_says_what_to_do() -> None:
+    ended = _ui()
+    assert ended.returncode == 4
+    assert "nothing is stored yet" in ended.stderr
+
+
+def test_a_port_that_is_taken_is_named(served: Served) -> None:
+    port = served.base.rpartition(":")[2]
+    ended = _ui("--port", port, FOREDECK_HOME=str(served.home))
+    assert ended.returncode == 1
+    assert f"port {port} is taken" in ended.stderr
