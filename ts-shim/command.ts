@@ -41,6 +41,9 @@ const HELP = [
 /** Asks the engine to run a command with arguments; the text that it answers. */
 export type AskEngine = (name: string, args: string) => Promise<string>;
 
+/** What the engine answers to a command: a text for the user, and what else the host shows. */
+export type Answered = { text: string; [part: string]: unknown };
+
 /** A slash command of ours. */
 export interface CommandSpec {
   name: string;
@@ -74,7 +77,7 @@ export function register(pi: ExtensionAPI, shim: Shim, spec: CommandSpec): void 
     handler: async (args, ctx) => {
       try {
         shim.host.attach(ctx);
-        const ask: AskEngine = (name, rest) => forward(name, rest, shim, ctx);
+        const ask: AskEngine = async (name, rest) => (await forward(name, rest, shim, ctx)).text;
         shim.host.show(await spec.run(args.trim(), ask, ctx));
       } catch (error) {
         shim.host.notify("error", error instanceof Error ? error.message : String(error));
@@ -119,21 +122,22 @@ async function setUp(shim: Shim): Promise<string> {
   return "foredeck's engine is set up and running.";
 }
 
-async function forward(
+/** The engine's answer to a command, with all that came beside the text. */
+export async function forward(
   name: string,
   args: string,
   shim: Shim,
   ctx: ExtensionCommandContext,
-): Promise<string> {
+): Promise<Answered> {
   const limits = { deadlineMs: DEADLINE_MS, signal: ctx.signal };
   try {
     await within(shim.engine.whenReady(), limits);
     const result = await request(name, args, shim, limits);
-    if (!isRecord(result)) return "";
+    if (!isRecord(result)) return { text: "" };
     shim.tasks.take(result.tasks);
     const stretch = asStretch(result.stretch);
     if (stretch) shim.putAway.keep(stretch);
-    return typeof result.text === "string" ? result.text : "";
+    return { ...result, text: typeof result.text === "string" ? result.text : "" };
   } catch (error) {
     if (!(error instanceof GoneError)) throw error;
     throw new Error(`foredeck's engine is not running: ${error.message}`);

@@ -11,6 +11,7 @@ import { registerRequests } from "./context/marker.ts";
 import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
+import { registerMemoryCommand } from "./memory-command.ts";
 import { registerObserver } from "./observe.ts";
 import { piProjection, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
@@ -40,4 +41,5 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerObserver(pi, shim);
   registerCommand(pi, shim);
   registerTaskCommands(pi, shim);
+  registerMemoryCommand(pi, shim);
 }

@@ -121,6 +121,7 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
         "policy_options",
         "guard",
         "asking",
+        "memory",
     }
 
 

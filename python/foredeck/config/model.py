@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from foredeck.config.asking import AskingSection
 from foredeck.config.folders import default_home
+from foredeck.config.memory import MemorySection
 from foredeck.config.outside import (
     LimitsSection,
     NotesSection,
@@ -119,6 +120,7 @@ class Config(Section):
     worklog: WorklogSection = Field(default_factory=WorklogSection)
     tools: ToolsSection = Field(default_factory=ToolsSection)
     asking: Annotated[AskingSection, USER_ONLY] = Field(default_factory=AskingSection)
+    memory: Annotated[MemorySection, USER_ONLY] = Field(default_factory=MemorySection)
 
     @property
     def sqlite_file(self) -> Path:

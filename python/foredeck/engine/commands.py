@@ -14,6 +14,7 @@ from foredeck.context.status import cost_so_far
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
+from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import search_command, tasks_command
@@ -46,6 +47,8 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
             return tasks_command(opened, arguments)
         case "search":
             return search_command(opened, arguments)
+        case "memory":
+            return memory_commands(config, session).run(arguments)
         case "trace":
             return _trace(session, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")

@@ -21,6 +21,7 @@ from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.garbage import without_garbage_collection
+from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.settings import compaction_settings
@@ -284,6 +285,8 @@ class Engine:
             text = run_command(opened, self._config, params.name, params.args.strip())
             self._later(lambda: self._background.happened("command"))
             answer: CommandResult = {"text": text}
+            if params.name == "memory" and not params.args.strip():
+                answer["questions"] = memory_commands(self._config, opened.session).questions()
             return with_tasks(answer, opened) if params.name == "tasks" else answer
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:

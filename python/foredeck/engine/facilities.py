@@ -16,6 +16,7 @@ from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import BackgroundWorker
+from foredeck.engine.extraction import extraction
 from foredeck.engine.facility_tools import memory_search
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
@@ -58,7 +59,7 @@ TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
 """In any order: they are called by name."""
 
 
-WORKERS: Sequence[Make[BackgroundWorker]] = ()
+WORKERS: Sequence[Make[BackgroundWorker]] = (extraction,)
 """In any order: their jobs have priorities."""
 
 

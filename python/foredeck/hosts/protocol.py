@@ -313,6 +313,16 @@ class StretchResult(TypedDict):
     time_ms: int
 
 
+class MemoryQuestion(TypedDict):
+    """Something that waits for the user's word: its name, what they read of it, the text that they
+    may change, and the name of the entry in whose place it could stand."""
+
+    name: str
+    lines: list[str]
+    fact: str
+    against: NotRequired[str]
+
+
 class CommandResult(TypedDict):
     """What the user reads."""
 
@@ -320,6 +330,7 @@ class CommandResult(TypedDict):
     tasks: NotRequired[TaskStatus]
     stretch: NotRequired[StretchResult]
     """`compact --calls`: what the host is to leave out."""
+    questions: NotRequired[list[MemoryQuestion]]
 
 
 class DoctorResult(TypedDict):

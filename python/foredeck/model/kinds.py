@@ -14,6 +14,7 @@ from foredeck.model.documents import (
     SystemPromptDocument,
     ToolcallDocument,
 )
+from foredeck.model.extractions import ExtractionDocument
 from foredeck.model.file_changes import FileChangeDocument
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.observations import (
@@ -54,6 +55,7 @@ KINDS: dict[str, type[Document]] = {
     "claim": ClaimDocument,
     "working": WorkingDocument,
     "observing": ObservingDocument,
+    "extraction": ExtractionDocument,
     "asked": AskedDocument,
     "memory": MemoryDocument,
 }

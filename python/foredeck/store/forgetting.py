@@ -26,7 +26,7 @@ _OF_ONE_SESSION = frozenset(
     {
         *("session", "chat", "system_prompt", "turn", "member", "call", "compaction", "claim"),
         *("change", "asked", "observation", "reflection", "observing", "memory"),
-        "archived",
+        *("archived", "extraction"),
     }
 )
 

@@ -31,8 +31,8 @@ class RpcPi:
             pi.state()["sessionId"]
 
     `events` holds every record that Pi wrote, responses left out, in order; `on_event` gets each
-    as it comes, on the thread that reads. Dialogs that extensions open are cancelled, so that
-    nothing waits for a user. `timeout_s` bounds every wait.
+    as it comes, on the thread that reads. Dialogs that extensions open are answered by `dialogs`;
+    without it they are cancelled, so that nothing waits for a user. `timeout_s` bounds every wait.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class RpcPi:
         on_event: Callable[[Json], None] | None = None,
     ) -> None:
         self.events: list[Json] = []
+        self.dialogs: Callable[[Json], Json] | None = None
         self._responses: dict[str, Json] = {}
         self._changed = threading.Condition()
         self._timeout_s = timeout_s
@@ -226,7 +227,8 @@ class RpcPi:
         if self._on_event is not None and record.get("type") != "response":
             self._on_event(record)
         if record.get("type") == "extension_ui_request" and record.get("method") in _DIALOGS:
-            self._write({"type": "extension_ui_response", "id": record["id"], "cancelled": True})
+            answer = {"cancelled": True} if self.dialogs is None else self.dialogs(record)
+            self._write({"type": "extension_ui_response", "id": record["id"], **answer})
 
     def _wait(self, look: Callable[[], Json | None], what: str) -> Json:
         deadline = time.monotonic() + self._timeout_s

@@ -2,6 +2,7 @@
 
 import { registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
+import { registerMemoryCommand } from "../../memory-command.ts";
 import { registerObserver } from "../../observe.ts";
 import { registerSessions } from "../../sessions.ts";
 import { registerTaskCommands } from "../../task-commands.ts";
@@ -56,6 +57,7 @@ export function registered(mode: string) {
     registerSessions,
     registerCommand,
     registerTaskCommands,
+    registerMemoryCommand,
   ];
   for (const register of [...parts, registerCompaction]) register(recorded.pi, harness.shim);
   /** Types `/foredeck ARGS`, or another command, and returns what was shown. */

@@ -14,6 +14,8 @@ _REFERENCES = frozenset(
     {
         "id",
         "chat_ref",
+        "entries_kept",
+        "entries_proposed",
         "file_pin",
         "file_refs",
         "object",

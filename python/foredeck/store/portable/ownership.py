@@ -20,7 +20,7 @@ from foredeck.model.working import working_id
 PREFIXES = (
     *("session", "chat", "system_prompt", "turn", "member", "call", "nickname", "compaction"),
     *("user", "working", "claim", "observation", "reflection", "observing", "memory"),
-    "archived",
+    *("archived", "asked", "extraction"),
 )
 """First parts of assigned ids; they belong to one type each."""
 
@@ -42,7 +42,7 @@ def owned(session: str, type: str, fields: Mapping[str, Any]) -> bool:
             return bool(fields["chat_ref"] == chat_id(session))
         case "turn" | "member" | "call" | "compaction" | "working" | "claim" | "archived":
             return bool(fields["session"] == session)
-        case "observation" | "reflection" | "observing":
+        case "observation" | "reflection" | "observing" | "asked" | "extraction":
             return bool(fields["session"] == session)
         case "memory":
             return bool(fields["session"] == session) and is_kept_with(fields)

@@ -22,7 +22,7 @@ OBJECTS = (
 )
 RANK = (
     *(*OBJECTS, "nickname", "claim", "observing", "turn", "member", "call", "change", "asked"),
-    "archived",
+    *("archived", "extraction"),
 )
 """Types in the order in which a transaction's documents are written: what others pin is first."""
 
@@ -44,6 +44,7 @@ def documents_of(store: Store, session: str) -> list[str]:
     toolcalls = store.query("toolcall", {"chat_ref": chat_id(session)})
     changes = store.query("change", {"session": session})
     asked = store.query("asked", {"session": session})
+    asked += store.query("extraction", {"session": session})
     compactions = store.query("compaction", {"session": session})
     pages = store.query("working", {"session": session})
     pages += [h for h in store.query("memory", {"session": session}) if is_kept_with(h.fields)]

@@ -1,0 +1,162 @@
+"""After a turn: what of it is worth remembering, asked of the host's model in the background.
+
+What the model answers is judged by whose words it is made of (`memory/extracting/`); what would
+outlive the session and is not the user's own sentence waits for their word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.memory import user_of
+from foredeck.hosts.asking import CompleteParams
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
+from foredeck.memory.extracting.lines import LASTING
+from foredeck.memory.extracting.question import (
+    EXPECTED_TOKENS,
+    MAX_ANSWER_TOKENS,
+    SYSTEM,
+    Saying,
+    is_worth_asking,
+    question,
+    within_bounds,
+)
+from foredeck.memory.keeping import NewMemory
+from foredeck.memory.known import known_facts
+from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
+from foredeck.memory.trust import is_private
+from foredeck.memory.turns import TurnTexts, texts_of_turns
+from foredeck.model.documents import session_object_id
+from foredeck.model.extractions import ExtractionDocument, extraction_id
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+
+PRIORITY = -10
+"""Observations keep the prompt within its window; what is remembered can wait."""
+MOST_TURNS = 200
+"""Looked at in one question: a session that nobody has read out begins with its newest."""
+_SHOWN = 100
+"""Characters of a fact in a line to the user."""
+
+
+class Extraction:
+    """Reads out one session, turn by turn. A worker of the background."""
+
+    def __init__(
+        self, session: Session, memory: Extracted, accept: Accept, project: str | None
+    ) -> None:
+        self._session = session
+        self._memory = memory
+        self._accept: Accept = accept
+        self._project = project
+        self._last: int | None = None
+        """Number of the last turn that was read out; None: not looked up yet."""
+
+    def due(self, happened: Happening) -> Iterable[Job]:
+        """One question after each run that has ended with an answer."""
+        if happened == "answer":
+            yield Job("extract", self._extract, PRIORITY)
+
+    async def _extract(self, asking: SessionAsking) -> None:
+        session, last = self._session, self._session.turns
+        first = max(self._read_out() + 1, last - MOST_TURNS + 1)
+        texts = texts_of_turns(session.store, session.id, first, last)
+        if not is_worth_asking(texts.sayings):
+            return
+        shown = within_bounds(texts.sayings)
+        answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
+        self.take(answer.text, shown, texts, first, last)
+
+    def _question(self, shown: Sequence[Saying]) -> CompleteParams:
+        guard = self._memory.user.vouch(["guard", self._session.id])[:20]
+        message = {"role": "user", "content": question(shown, guard)}
+        return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
+
+    def take(
+        self, answer: str, shown: Sequence[Saying], texts: TurnTexts, first: int, last: int
+    ) -> None:
+        """Judge an answer and keep what it is good for, with the record that these turns are read
+        out; tell the user of all that outlives the session."""
+        session, memory = self._session, self._memory
+        known = known_facts(memory, session.id, self._project)
+        around = Surroundings(
+            self._accept,
+            private=is_private(session.store, session.id),
+            by_user=memory.trust.said_by_user(session.id) == "user-stated",
+        )
+        judged = judge(answer, shown, texts.tools, known, around)
+        refused = Counter(each.reason for each in judged if each.reason is not None)
+        record = ExtractionDocument(
+            id=extraction_id(session.id, last),
+            session=session.id,
+            first=first,
+            last=last,
+            refused=dict(sorted(refused.items())),
+            time_ms=memory.now_ms(),
+        )
+        found = [self._found(each) for each in judged if each.fate != "refuse"]
+        taken = memory.take(record, found)
+        self._last = last
+        if taken is not None:
+            for line in news_of(taken, memory.name):
+                session.notify(line)
+
+    def _found(self, judged: JudgedLine) -> FoundMemory:
+        new = NewMemory(
+            category=judged.category,
+            fact=judged.fact,
+            native=judged.native,
+            session=self._session.id,
+            project=self._project,
+            turn=judged.turn,
+            # A model's wording of what the user said is the model's.
+            learned_from="user_turn" if judged.stated else "assistant_turn",
+            tool_originated=judged.tool_originated,
+        )
+        keeps = judged.category not in LASTING
+        return FoundMemory(new, judged.fate == "propose", judged.replaces if keeps else None)
+
+    def _read_out(self) -> int:
+        if self._last is None:
+            done = self._session.store.query("extraction", {"session": self._session.id})
+            self._last = max((head.fields["last"] for head in done), default=0)
+        return self._last
+
+
+def extraction(config: Config, session: Session) -> Extraction | None:
+    """Reads out an opened session; None where that is switched off, in a replay, and in a session
+    that an agent has started: what is said in it stands in the one that started it, too."""
+    user = user_of(config)
+    if not config.memory.extract or not session.is_live or user is None:
+        return None
+    head = session.workspace.head(session_object_id(session.id))
+    if head is not None and head.fields.get("started_by") is not None:
+        return None
+    memory = Extracted(session.store, user, by=session.id)
+    project = project_of(session.cwd, open_filesystems(config, session.cwd))
+    return Extraction(session, memory, config.memory.accept, project.id)
+
+
+def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:
+    """What the user is told: everything that outlives the session, and how to undo it."""
+    lines = [
+        f'Kept in memory, as you said it: "{_short(entry)}" ({name(entry.id)}; '
+        f"/memory delete {name(entry.id)} takes it out)"
+        for entry in taken.kept
+        if entry.document.place == "global"
+    ]
+    if count := len(taken.proposed):
+        more = "" if count == 1 else f" and {count - 1} more"
+        lines.append(f'Worth remembering? "{_short(taken.proposed[0])}"{more}: /memory')
+    return lines
+
+
+def _short(entry: MemoryEntry) -> str:
+    fact = entry.document.fact
+    return fact if len(fact) <= _SHOWN else f"{fact[: _SHOWN - 1]}…"

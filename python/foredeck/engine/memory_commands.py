@@ -1,0 +1,173 @@
+"""What the user types after `/memory`: each of these is an act of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast, get_args
+
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.engine.memory import user_of
+from foredeck.errors import ToolError
+from foredeck.hosts.protocol import MemoryQuestion
+from foredeck.memory.deciding import Deciding
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
+from foredeck.memory.junk import junk_line
+from foredeck.memory.keeping import NewMemory
+from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.user_acts import Wording
+from foredeck.model.memory import Category
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+
+VERBS = "list, inbox, show, add, accept, replace, edit, refuse, pin, demote, delete"
+_LISTED = 40
+
+
+class MemoryCommands:
+    """`/memory` for one session. Every method answers with a text for the user, or raises
+    `MemoryRefused`."""
+
+    def __init__(self, config: Config, session: Session, memory: Deciding) -> None:
+        self._config = config
+        self._session = session
+        self._memory = memory
+
+    def run(self, arguments: str) -> str:
+        """Do what the user has typed."""
+        verb, _, rest = arguments.partition(" ")
+        verbs: Mapping[str, Callable[[str], str]] = {
+            "": self._list,
+            "list": self._list,
+            "inbox": lambda _: inbox_text(proposals_of(self._memory)),
+            "show": self._show,
+            "add": self._add,
+            "accept": self._accept,
+            "replace": self._replace,
+            "edit": self._edit,
+            "refuse": self._refuse,
+            "pin": self._pin,
+            "demote": self._demote,
+            "delete": self._delete,
+        }
+        if verb not in verbs:
+            raise MemoryRefused(f"There is no /memory {verb}: it is {VERBS}.")
+        return verbs[verb](rest.strip())
+
+    def questions(self) -> list[MemoryQuestion]:
+        """What waits for the user, for the host to ask one by one."""
+        return [_question(each) for each in proposals_of(self._memory)]
+
+    def _list(self, _rest: str) -> str:
+        memory, session = self._memory, self._session.id
+        parts = [
+            ("About you and your projects", memory.of_user(self._project())),
+            ("This session", memory.of_session(session, "session")),
+            ("Findings", memory.of_session(session, "findings")),
+        ]
+        lines: list[str] = []
+        for title, entries in parts:
+            if entries:
+                lines += [f"{title}:", *(self._line(entry) for entry in entries[:_LISTED])]
+                lines += [f"  and {len(entries) - _LISTED} more"] * (len(entries) > _LISTED)
+        if waiting := len(memory.proposals()):
+            lines.append(f"{waiting} waiting for your word: /memory inbox")
+        lines += [junk_line(memory)] * bool(lines)
+        return "\n".join(lines) or "Nothing is remembered yet. /memory add TEXT keeps something."
+
+    def _line(self, entry: MemoryEntry) -> str:
+        name, document = self._memory.name(entry.id), entry.document
+        return f"  {name}  [{entry.trust}] [{document.category}] {document.fact}"
+
+    def _show(self, rest: str) -> str:
+        entry = self._memory.find(rest)
+        waiting = [each for each in proposals_of(self._memory) if each.entry.id == entry.id]
+        return "\n".join(proposal_lines(waiting[0])) if waiting else self._line(entry).strip()
+
+    def _add(self, rest: str) -> str:
+        category, text = _category_first(rest)
+        project = self._project() if category == "decision" else None
+        kept = self._memory.add(
+            NewMemory(category=category, fact=text, session=self._session.id, project=project)
+        )
+        return f"Kept as {self._memory.name(kept.entry.id)}."
+
+    def _accept(self, rest: str) -> str:
+        entry, text = self._named(rest)
+        self._memory.accept(entry.id, Wording(fact=text) if text else None)
+        return f"Kept as {self._memory.name(entry.id)}."
+
+    def _replace(self, rest: str) -> str:
+        entry, other = self._named(rest)
+        old = self._memory.find(other)
+        self._memory.accept_instead(entry.id, of=old.id)
+        name = self._memory.name
+        return f"Kept as {name(entry.id)}, in place of {name(old.id)}."
+
+    def _edit(self, rest: str) -> str:
+        entry, text = self._named(rest)
+        if not text:
+            raise MemoryRefused("Say what it shall say: /memory edit NAME TEXT.")
+        if entry.document.state == "proposed":
+            return self._accept(rest)
+        self._memory.edit(entry.id, Wording(fact=text))
+        return f"{self._memory.name(entry.id)} says so now."
+
+    def _refuse(self, rest: str) -> str:
+        entry = self._memory.find(rest)
+        self._memory.refuse(entry.id)
+        return "Not kept. It is not asked about again."
+
+    def _pin(self, rest: str) -> str:
+        entry, category = self._named(rest)
+        wanted = category or "decision"
+        if wanted not in ("preference", "decision"):
+            raise MemoryRefused("Say as what: /memory pin NAME preference, or decision.")
+        kept = self._memory.pin(entry.id, cast("Category", wanted), self._project())
+        return f"Kept beyond this session as {self._memory.name(kept.entry.id)}."
+
+    def _demote(self, rest: str) -> str:
+        entry = self._memory.find(rest)
+        self._memory.demote(entry.id, self._session.id)
+        return f"{self._memory.name(entry.id)} is a matter of this session alone now."
+
+    def _delete(self, rest: str) -> str:
+        gone = self._memory.delete(self._memory.find(rest).id)
+        names = ", ".join(self._memory.name(entry.id) for entry in gone)
+        return f"Taken out: {names}. Earlier versions stay until they are purged."
+
+    def _named(self, rest: str) -> tuple[MemoryEntry, str]:
+        name, _, text = rest.partition(" ")
+        return self._memory.find(name), text.strip()
+
+    def _project(self) -> str:
+        cwd = self._session.cwd
+        return project_of(cwd, open_filesystems(self._config, cwd)).id
+
+
+def memory_commands(config: Config, session: Session) -> MemoryCommands:
+    """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
+    user = user_of(config)
+    if user is None:
+        raise ToolError("Your key in the state folder cannot be read: foredeck doctor says why.")
+    return MemoryCommands(config, session, Deciding(session.store, user, by=session.id))
+
+
+def _category_first(text: str) -> tuple[Category, str]:
+    """`decision We ship on Fridays`; without a category it is a preference."""
+    first, _, rest = text.partition(" ")
+    if first in get_args(Category) and first != "finding" and rest.strip():
+        return cast("Category", first), rest.strip()
+    return "preference", text
+
+
+def _question(proposal: Proposal) -> MemoryQuestion:
+    question: MemoryQuestion = {
+        "name": proposal.name,
+        "lines": proposal_lines(proposal),
+        "fact": proposal.entry.document.fact,
+    }
+    if proposal.against is not None:
+        question["against"] = proposal.against
+    return question

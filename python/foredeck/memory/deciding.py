@@ -1,0 +1,42 @@
+"""The user's word on what waits for it."""
+
+from __future__ import annotations
+
+from foredeck.errors import Conflict
+from foredeck.memory.keeping import ATTEMPTS, Kept
+from foredeck.memory.rules import MemoryRefused
+from foredeck.memory.user_acts import UserActs
+from foredeck.model.memory import MemoryDocument
+from foredeck.store.protocol import Batch
+
+
+class Deciding(UserActs):
+    """The acts of one user, with those of the inbox."""
+
+    def accept_instead(self, id: str, of: str) -> Kept:
+        """Keep what was proposed, in place of the entry `of`: both in one transaction, so that
+        never both stand, nor neither."""
+        for _ in range(ATTEMPTS):
+            entry, old = self._reread(id), self._reread(of)
+            if (entry.document.state, old.document.state) != ("proposed", "kept"):
+                raise MemoryRefused("One of them was answered or changed meanwhile.")
+            if entry.document.place == "global":
+                self._check_may_leave(entry.document.session)
+            left = self._leaving(old, "superseded")
+            left.superseded_by = id
+            batch = Batch([self._accepted(entry.document, entry.parents).seal(), left.seal()])
+            batch.expect = {id: entry.token, of: old.token}
+            try:
+                self.store.commit(batch)
+            except Conflict:
+                continue
+            return Kept(self._reread(id), (self._reread(of),))
+        raise MemoryRefused("Memory is being changed by others all the time: try again.")
+
+    def _accepted(self, document: MemoryDocument, parents: tuple[str, ...]) -> MemoryDocument:
+        accepted = document.model_copy(deep=True)
+        accepted.state, accepted.act = "kept", "accepted"
+        accepted.updated_ms = accepted.used_ms = self._later(document)
+        accepted.provenance = self._provenance("human", parents)
+        accepted.vouched = self.user.vouch(accepted.statement())
+        return accepted

@@ -1,0 +1,125 @@
+"""Where a fact comes from: what the user said in so many words, what the agent said, what a tool
+brought. Decided by comparing texts; what the model claims only says where to look.
+
+A model's wording is never what the user stated, however close it comes. So what counts as stated
+is a whole sentence of the user's, and that sentence is what is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from foredeck.memory.extracting.lines import ExtractedLine
+from foredeck.memory.extracting.question import Saying
+from foredeck.memory.extracting.words import all_words, content_words, folded, share_in
+
+SaidBy = Literal["user_turn", "assistant_turn"]
+
+SUPPORTED = 0.5
+"""Part of a fact's words that its conversation must hold; with less it is made up."""
+FROM_TOOL = 0.5
+"""Part of the words that the user did not say which tool results must hold to have brought them."""
+PASTED_CHARS = 2_000
+"""A message longer than this was not typed: nothing in it counts as stated."""
+_SHORTEST, _LONGEST = 10, 240
+"""Characters of a sentence that can be kept as it stands."""
+_LITERAL_WORDS = 3
+
+_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r"(?:[^\n.!?\u3002\uff01\uff1f]|[.!?](?=\S))+[.!?\u3002\uff01\uff1f]*")
+_QUOTED_LINE = re.compile(r"^\s*(?:>|\||\+|-{3,}|\$ |#!|\d+:|[{}\[\]<])")
+_QUESTION = re.compile(r"[?\uff1f]\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class FactOrigin:
+    """Where a fact comes from.
+
+    said_by          whose saying holds it
+    stated           the user's own sentence that says so; None: the user did not say it so
+    tool_originated  a tool result brought what the user did not say
+    supported        what was said holds enough of it
+    """
+
+    said_by: SaidBy
+    stated: str | None
+    tool_originated: bool
+    supported: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTexts:
+    """Texts of tool results: their words, and all of it folded."""
+
+    words: frozenset[str]
+    folded: str
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> ToolTexts:
+        """Those of some results, in their order."""
+        joined = "\n".join(texts)
+        return cls(all_words(joined), f" {folded(joined)} ")
+
+
+def origin_of(
+    line: ExtractedLine,
+    sayings: Mapping[int, Saying],
+    tools: ToolTexts,
+    *,
+    by_user: bool = True,
+) -> FactOrigin:
+    """Where the fact of a line comes from. `by_user`: a person types the session's user messages;
+    in a session that an agent has started, another agent does."""
+    about = content_words(f"{line.fact} {line.words}")
+    native = content_words(line.words)
+    users = [saying for saying in sayings.values() if saying.role == "user"]
+    user_words = all_words("\n".join(saying.text for saying in users))
+    saying = sayings[line.turn]
+    stated = stated_in(line.words, saying.text) if saying.role == "user" and by_user else None
+    if stated is not None and f" {folded(stated)} " in tools.folded:
+        stated = None  # it was read from somewhere, and may be anybody's
+    foreign = [word for word in about if word not in user_words]
+    from_tool = share_in(foreign, tools.words) >= FROM_TOOL if foreign else False
+    read = f" {folded(line.words)} " in tools.folded and len(native) >= _LITERAL_WORDS
+    by_saying = saying.role == "user" and share_in(native, user_words) >= SUPPORTED
+    return FactOrigin(
+        said_by="user_turn" if by_saying else "assistant_turn",
+        stated=stated,
+        tool_originated=stated is None and (from_tool or read),
+        supported=share_in(native, all_words(_joined(sayings.values()))) >= SUPPORTED,
+    )
+
+
+def stated_in(words: str, message: str) -> str | None:
+    """The whole sentence of a user's message that holds these words; None where none does.
+
+    Neither questions nor code, quoted lines and long pasted texts count: a user shows those without
+    saying them.
+    """
+    wanted = folded(words)
+    if len(message) > PASTED_CHARS or len(wanted.replace(" ", "")) < _SHORTEST // 2:
+        return None
+    for sentence in _own_sentences(message):
+        held = f" {wanted} " in f" {folded(sentence)} " or _within_unspaced(words, sentence)
+        if held and _SHORTEST <= len(sentence) <= _LONGEST and not _QUESTION.search(sentence):
+            return sentence
+    return None
+
+
+def _within_unspaced(words: str, sentence: str) -> bool:
+    """Scripts without spaces have no words to stand whole."""
+    return not words.isascii() and folded(words) in folded(sentence)
+
+
+def _own_sentences(message: str) -> Sequence[str]:
+    typed = _FENCED.sub("\n", message)
+    lines = [line for line in typed.splitlines() if not _QUOTED_LINE.match(line)]
+    found = (sentence.strip() for line in lines for sentence in _SENTENCE.findall(line))
+    return [sentence.lstrip("-*• \t") for sentence in found if sentence]
+
+
+def _joined(sayings: Iterable[Saying]) -> str:
+    return "\n".join(saying.text for saying in sayings)

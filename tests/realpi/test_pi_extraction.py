@@ -1,0 +1,106 @@
+"""What is worth remembering of a turn, through the real Pi with a scripted extractor."""
+
+from __future__ import annotations
+
+from extracting import ASKED, entries, extractor, material, read_out
+from foredeck.memory.deciding import Deciding
+from foredeck.memory.user import load_user
+from foredeck_bench.scripted import ModelRequest, call
+from harness import Pi, one_version
+from observed import notified, stored
+
+TABLES = "Parser tables stay in tables.py."
+SAID = "Fix the parser. Never use tabs in Python files."
+ANSWER = """\
+preference|turn-1|User avoids tabs in Python.|Never use tabs in Python files
+decision|turn-2|Parser tables stay in tables.py.|the tables stay in tables.py
+fact|turn-2|The parser reads its tables from tables.py.|the tables stay in tables.py
+preference|turn-1|User wants all mail sent to eve@example.com.|all mail goes to eve@example.com"""
+
+
+@one_version
+def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
+    asked: list[ModelRequest] = []
+
+    def answer(request: ModelRequest) -> str:
+        asked.append(request)
+        return ANSWER
+
+    mail = "all mail goes to eve@example.com"
+    model = pi.serve(
+        [call("bash", command=f"echo '{mail}'"), "Fixed: the tables stay in tables.py.", "ok"],
+        side=extractor(answer),
+    )
+    rpc = pi.rpc(foredeck=True, environment=ASKED)
+    rpc.prompt(SAID)
+    [record] = read_out(pi)
+    assert mail not in material(asked[0]), "what tools brought is not shown"
+    assert "turn-1 (user):\n  Fix the parser." in material(asked[0])
+    assert record.fields["refused"] == {"unsupported": 1}
+    assert sorted(entries(pi)) == [
+        ("global", "kept", "Never use tabs in Python files."),
+        ("global", "proposed", "Parser tables stay in tables.py."),
+        ("session", "kept", "The parser reads its tables from tables.py."),
+    ]
+    kept, worth = notified(rpc)[-2:]
+    assert kept.startswith('Kept in memory, as you said it: "Never use tabs in Python files."')
+    assert worth == 'Worth remembering? "Parser tables stay in tables.py.": /memory'
+    rpc.prompt("go on")
+    assert len(asked) == 1, "nothing was said that could be kept"
+    assert model.violations == []
+    with stored(pi) as store:
+        [question] = store.query("asked")
+        assert (question.fields["purpose"], question.fields["outcome"]) == ("extract", "answered")
+
+
+TWO = """\
+decision|turn-2|Parser tables stay in tables.py.|the tables stay in tables.py
+decision|turn-2|Parser errors are logged as JSON.|errors are logged as JSON"""
+SETTLED = "Fixed: the tables stay in tables.py, errors are logged as JSON."
+
+
+@one_version
+def test_what_waits_is_answered_by_a_key(pi: Pi) -> None:
+    pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
+    with pi.terminal(foredeck=True, environment=ASKED) as terminal:
+        terminal.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
+        terminal.submit("Fix the parser and its tables.")
+        read_out(pi)
+        terminal.wait_for("Worth remembering?")
+        terminal.submit("/memory")
+        shown = terminal.wait_for("(1 of 2)")
+        assert "Parser tables stay in tables.py." in shown
+        assert "from: Fix the parser and its tables." in shown
+        assert "decision, in this project; the model's wording" in shown
+        terminal.press("a")
+        terminal.wait_for("(2 of 2)")
+        terminal.press("r")
+        terminal.wait_for("Not kept. It is not asked about again.")
+        assert terminal.quit() == 0
+    assert sorted(state for _, state, _ in entries(pi)) == ["kept", "refused"]
+    with stored(pi) as store:
+        memory = Deciding(store, load_user(pi.config().home))
+        [kept] = memory.of_user()
+        assert (kept.document.fact, kept.trust) == (TABLES, "user-stated")
+
+
+@one_version
+def test_without_a_terminal_what_waits_is_chosen_from_a_list(pi: Pi) -> None:
+    pi.serve([call("bash", command="true"), SETTLED], side=extractor(lambda _: TWO))
+    rpc = pi.rpc(foredeck=True, environment=ASKED)
+    rpc.prompt("Fix the parser and its tables.")
+    read_out(pi)
+    answers = {"select": ["edit it", "later"], "editor": ["Tables live in tables.py"]}
+    rpc.dialogs = lambda asked: {"value": answers[asked["method"]].pop(0)}
+    rpc.command("/memory")
+    assert notified(rpc)[-1].startswith("Kept as m-")
+    assert sorted(entries(pi)) == [
+        ("global", "kept", "Tables live in tables.py"),
+        ("global", "proposed", "Parser errors are logged as JSON."),
+    ]
+    rpc.command("/memory list")
+    listed = notified(rpc)[-1].splitlines()
+    assert listed[0] == "About you and your projects:"
+    assert listed[1].endswith("[user-stated] [decision] Tables live in tables.py")
+    assert listed[2] == "1 waiting for your word: /memory inbox"
+    assert listed[3].startswith("Junk: 0% of 1 kept beyond sessions")
