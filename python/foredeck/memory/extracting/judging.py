@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foredeck.memory.extracting.likeness import Comparison, KnownFact, compare
+from foredeck.memory.extracting.likeness import FactComparison, KnownFact, compare
 from foredeck.memory.extracting.lines import (
     LASTING,
     MAX_KEPT,
@@ -136,7 +136,7 @@ def _judge_line(
 
 
 def _fate(
-    lasting: bool, origin: FactOrigin, compared: Comparison, around: Surroundings
+    lasting: bool, origin: FactOrigin, compared: FactComparison, around: Surroundings
 ) -> Literal["keep", "propose"]:
     if not lasting:
         return "keep"
@@ -145,7 +145,7 @@ def _fate(
     return "propose" if asked else "keep"
 
 
-def _replaced(lasting: bool, origin: FactOrigin, compared: Comparison) -> str | None:
+def _replaced(lasting: bool, origin: FactOrigin, compared: FactComparison) -> str | None:
     """The entry that gives way. What the user has stated gives way to nothing less by itself."""
     against = compared.contradicts
     if against is None or (against.stated and origin.stated is None and not lasting):

@@ -28,7 +28,7 @@ class KnownFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FactComparison:
     """What is known beside a new fact.
 
     same         says the same
@@ -41,7 +41,7 @@ class Comparison:
     nearest: tuple[KnownFact, ...]
 
 
-def compare(text: str, known: Iterable[KnownFact]) -> Comparison:
+def compare(text: str, known: Iterable[KnownFact]) -> FactComparison:
     """Look for what is known of a fact; the first of several as alike."""
     words = content_words(text)
     ranked = sorted(
@@ -54,7 +54,7 @@ def compare(text: str, known: Iterable[KnownFact]) -> Comparison:
         (other for _, other in kept if same is None and contradicts(text, other.text)), None
     )
     near = tuple(other for much, other in kept if much >= NEAR)[:SHOWN]
-    return Comparison(same, against, near)
+    return FactComparison(same, against, near)
 
 
 def contradicts(one: str, other: str) -> bool:
