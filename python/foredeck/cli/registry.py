@@ -41,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "notes": "list the notes, and what is wrong with their links",
     "note": "make a note from a template",
     "working": "show or change the page that a project keeps from session to session",
+    "observations": "show, edit or delete what was noted of a session's chat",
     "graph": "show what refers to an object, and what it refers to",
     "backlinks": "list the references to an object",
     "tags": "list the tags of all notes",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foredeck.search.searching import SearchHit, SearchResult
     from foredeck.store.protocol import LocalStore
 
-TYPES = ("message", "toolcall", "file", "task", "compaction")
+TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
 SCOPES = ("all", "project", "session")
 SHORTEST_ID = 8
 

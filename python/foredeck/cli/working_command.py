@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import NotFound, made_store
-from foredeck.errors import Conflict, ForedeckError
+from foredeck.errors import Conflict
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Store
     from foredeck.working.memory import WorkingMemory
-
-
-class NotEdited(ForedeckError):
-    """The page was not written; what was typed is kept in a file."""
 
 
 def _run(args: Namespace) -> int:
@@ -76,30 +69,20 @@ def _show(args: Namespace, page: WorkingMemory) -> None:
 
 
 def _edit(page: WorkingMemory) -> None:
-    """Open the page in the user's editor; what they typed is never lost."""
+    """Open the page in the user's editor."""
     from foredeck.working.memory import PageRefused
 
     before = page.read()
-    suffix = ".json" if page.form.name == "json" else ".md"
-    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False, encoding="utf-8") as file:
-        file.write(before.text)
-    path = Path(file.name)
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    try:
-        subprocess.run([*shlex.split(editor), str(path)], check=True)
-        page.replace(path.read_text(encoding="utf-8"), before)
-    except Conflict:
-        raise NotEdited(
-            f"somebody else has changed the page meanwhile. Yours is in {path}: put it in with "
-            "`foredeck working --edit` once more."
-        ) from None
-    except PageRefused as refusal:
-        raise NotEdited(f"{refusal} What you wrote is in {path}.") from refusal
-    except (OSError, subprocess.CalledProcessError, UnicodeDecodeError) as error:
-        raise NotEdited(
-            f"{editor}: {error}. The page is in {path}; EDITOR names another."
-        ) from error
-    path.unlink()
+    with edited(before.text, ".json" if page.form.name == "json" else ".md", "page") as typed:
+        try:
+            page.replace(typed.text, before)
+        except Conflict:
+            raise NotEdited(
+                f"somebody else has changed the page meanwhile. Yours is in {typed.path}: put it "
+                "in with `foredeck working --edit` once more."
+            ) from None
+        except PageRefused as refusal:
+            raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
 
 
 def _configure(parser: ArgumentParser) -> None:

@@ -25,7 +25,7 @@ from foredeck.sources.pointing import pointer_label
 
 OBJECTS = frozenset(
     {"file", "toolcall", "user", "pointer", "chat", "task", "compaction"}
-    | {"system_prompt", "session"}
+    | {"system_prompt", "session", "observation", "reflection"}
 )
 """Types that are nodes of the graph."""
 

@@ -59,6 +59,16 @@ REFERENCE_FIELDS: Mapping[str, tuple[ReferenceField, ...]] = {
         ReferenceField("previous", FOLLOWS),
         ReferenceField("session", WITHIN, "sessions"),
     ),
+    "observation": (
+        ReferenceField("previous", FOLLOWS),
+        ReferenceField("session", WITHIN, "sessions"),
+        _DERIVED,
+    ),
+    "reflection": (
+        ReferenceField("previous", FOLLOWS),
+        ReferenceField("session", WITHIN, "sessions"),
+        _DERIVED,
+    ),
     "task": (
         ReferenceField("content", MENTIONS, "markdown"),
         ReferenceField("summary", MENTIONS, "markdown"),

@@ -36,7 +36,8 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
 def observed(store: Store, session: str) -> set[str]:
     """The addresses of the messages that observations of the session stand for."""
     heads = store.query("observation", {"session": session})
-    return {str(address) for head in heads for address in head.fields.get("covers") or ()}
+    there = [head for head in heads if head.fields.get("text_hash") is not None]
+    return {str(address) for head in there for address in head.fields.get("covers") or ()}
 
 
 def _between(keys: list[Key], entries: list[Any]) -> list[str]:

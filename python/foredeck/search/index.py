@@ -23,7 +23,7 @@ _CANDIDATES = """
 SELECT m.id, m.score, e.type, e.role, e.newest, e.session, e.time_ms FROM (
     SELECT content.rowid AS id, {score} AS score
     {tables} WHERE content MATCH ? {where} ORDER BY {order} LIMIT ?
-) m JOIN entry e ON e.id = m.id"""
+) m JOIN entry e ON e.id = m.id WHERE e.newest >= 0"""
 _ENTRIES = """
 SELECT e.id, e.document, e.token, e.part, type.text, role.text, status.text, session.text,
     path.text, e.message, e.turn, e.time_ms, e.newest, task.text
@@ -37,7 +37,7 @@ class Filters:
     """What a hit must be, besides matching. None: anything.
 
     sessions  of one of these; a file: met by one of them
-    type      message, toolcall, file, task or compaction
+    type      message, toolcall, file, task, compaction or observation
     tool      a tool call of this tool, whatever its case
     path      part of the path of the file that it is about
     since_ms  not older
@@ -149,7 +149,11 @@ class SearchIndex:
         name = self._shared_name(type)
         if name in VERSIONED and not newest:
             return "older"
-        return name if name in (*VERSIONED, "compaction") else self._shared_name(role).lower()
+        return (
+            name
+            if name in (*VERSIONED, "compaction", "observation")
+            else self._shared_name(role).lower()
+        )
 
     def _shared_name(self, id: int) -> str:
         if id not in self._names:
@@ -187,9 +191,11 @@ class SearchIndex:
         if entry.session is None:
             return []
         of_session = "e.session = (SELECT id FROM name WHERE text = ?)"
-        found = []
+        there, found = " AND e.newest >= 0", []
         for compared, order in (("<", "DESC"), (">", "ASC")):
-            statement = f"{_ENTRIES} WHERE {of_session} AND e.id {compared} ? ORDER BY e.id {order}"
+            statement = (
+                f"{_ENTRIES} WHERE {of_session} AND e.id {compared} ?{there} ORDER BY e.id {order}"
+            )
             rows = self._db.execute(f"{statement} LIMIT ?", (entry.session, entry.id, each_way))
             found += [IndexedText(*row) for row in rows]
         return sorted(found, key=lambda one: one.id)

@@ -82,6 +82,9 @@ def _place(writer: SearchWriter, head: Head) -> None:
         writer.place(fields["session_id"], fields.get("cwd") or "")
     elif head.type == "member" and fields.get("object_type") == "file":
         writer.meet(fields["object"], fields["session"])
+    elif head.type in ("observation", "reflection"):
+        if fields.get("is_edited") or fields.get("text_hash") is None:
+            writer.supersede(head.id, head.token)
     elif head.type == "task":
         # It belongs to the sessions that have made, claimed or changed it, and so to their project.
         for session in (fields.get("session"), (fields.get("provenance") or {}).get("origin")):

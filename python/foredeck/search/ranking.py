@@ -32,8 +32,10 @@ KIND_WEIGHTS = {
     "thinking": 0.8,
     "file": 0.9,
     "older": 0.6,
+    "observation": 0.7,
 }
-"""By the tool, the role or the type of a text, 1 for all others; `older`: a file's version that is
+"""By the tool, the role or the type of a text, 1 for all others: what an observation is about is
+better found itself; `older`: a file's version that is
 not its newest."""
 
 NEAR = 15

@@ -4,7 +4,8 @@
 passages are read from the store. Names that many rows share (sessions, paths, roles) stand once,
 in `name`. `identifier` holds distinct identifiers and paths, each in a trigram index, so that a
 piece of one finds it. `absent` names versions whose texts were in another machine's database when
-they were taken in; they are tried again.
+they were taken in; they are tried again. In `entry`, `newest` is -1 for what its user has taken
+out.
 """
 
 from __future__ import annotations

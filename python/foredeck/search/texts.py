@@ -16,10 +16,12 @@ from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.search.fetching import Fetched, time_of
 from foredeck.store.protocol import Head
 
-SEARCHED = frozenset({"turn", "toolcall", "file", "compaction", "task"})
+SEARCHED = frozenset(
+    {"turn", "toolcall", "file", "compaction", "task", "observation", "reflection"}
+)
 """Types of documents that hold texts which are searched."""
 
-TYPES = ("message", "toolcall", "file", "task", "compaction")
+TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
 
 VERSIONED = frozenset({"file", "task"})
 """Types of which a document is one hit, by its best version."""
@@ -34,7 +36,8 @@ class SearchedText:
 
     document, token, part  where it is stored; `part` tells the messages of a turn apart
     digest                 of the text, or of the message that it is from
-    type                   message, toolcall, file, task or compaction
+    type                   message, toolcall, file, task, compaction or observation, which
+                           reflections count as, too
     role                   of a message: user, assistant or thinking; of a tool call its tool; of
                            a task its status
     object                 id of the object that a user opens for it
@@ -81,6 +84,8 @@ def texts_of(head: Head, source: Fetched) -> list[SearchedText]:
             return list(_of_compaction(head, source))
         case "task":
             return list(_of_task(head, source))
+        case "observation" | "reflection":
+            return list(_of_observation(head, source))
     return []
 
 
@@ -202,6 +207,24 @@ def _of_compaction(head: Head, source: Fetched) -> Iterator[SearchedText]:
         session=fields.get("session"),
         said="\n".join(filter(None, (fields.get("short"), source.content(head)))),
     )
+
+
+def _of_observation(head: Head, source: Fetched) -> Iterator[SearchedText]:
+    fields = head.fields
+    if fields.get("text_hash"):
+        more = (fields.get("current_task"), fields.get("suggestion"))
+        yield SearchedText(
+            document=head.id,
+            token=head.token,
+            part="",
+            digest=fields["text_hash"],
+            type="observation",
+            role=str(fields.get("mode") or fields.get("level")),
+            object=head.id,
+            time_ms=fields.get("to_ms") or fields["time_ms"],
+            session=fields["session"],
+            said="\n".join(filter(None, (source.content(head), *more))),
+        )
 
 
 def _of_task(head: Head, source: Fetched) -> Iterator[SearchedText]:

@@ -43,6 +43,7 @@ class SearchWriter:
         self._waiting: dict[int, SearchedText] = {}
         self._waiting_chars = 0
         self._files: list[SearchedText] = []
+        self._superseded: dict[str, str] = {}
         self._next = _last(db, "entry") + 1
 
     def add(self, texts: Iterable[SearchedText]) -> None:
@@ -63,7 +64,17 @@ class SearchWriter:
         """Write what was collected, with the distinct identifiers, found by a piece of them."""
         self._write()
         self._finish_files()
+        # The rows stay: the numbers of those that follow count on it.
+        self._db.executemany(
+            "UPDATE entry SET newest = -1 WHERE document = ? AND token <> ?",
+            self._superseded.items(),
+        )
+        self._superseded.clear()
         self._write_identifiers()
+
+    def supersede(self, document: str, token: str) -> None:
+        """A user has written or deleted an observation: of its versions only this one counts."""
+        self._superseded[_encodable(document)] = token
 
     def meet(self, document: str, session: str) -> None:
         """A session has met a file."""

@@ -1,0 +1,236 @@
+"""`foredeck observations`: what was noted of a session's chat, for its user to read and change."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.editor import NotEdited, edited
+from foredeck.cli.output import print_json
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import NotFound, made_store
+from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foredeck.model.observations import ObservingDocument
+    from foredeck.observations.recall import Observation, Reflection
+    from foredeck.store.protocol import LocalStore
+
+_LEAST_ID = 4
+
+
+class NothingToDo(ForedeckError):
+    """The arguments do not fit together; says what is missing."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """All that was noted of a session, oldest first."""
+
+    session: str
+    reflections: Sequence[Reflection]
+    observations: Sequence[Observation]
+    observing: ObservingDocument | None
+
+    @property
+    def listed(self) -> list[Observation | Reflection]:
+        """In the order in which it is printed, by which it is numbered."""
+        return [*self.reflections, *self.observations]
+
+
+def _run(args: Namespace) -> int:
+    with made_store(args) as store:
+        noted = _noted(args, store)
+        if args.edit or args.text is not None:
+            _edit(args, store, noted)
+        elif args.delete:
+            _delete(args, store, noted)
+        else:
+            _show(noted, args)
+    return 0
+
+
+def _noted(args: Namespace, store: LocalStore) -> _Noted:
+    from foredeck.cli.find import find_session
+    from foredeck.observations.lease import ObservingLease
+    from foredeck.observations.recall import observations_of, reflections_of
+
+    session = find_session(store, args.session)
+    return _Noted(
+        session,
+        sorted(reflections_of(store, [session]), key=lambda one: one.generation),
+        observations_of(store, [session]),
+        ObservingLease(store, session).look().document,
+    )
+
+
+def _one(args: Namespace, noted: _Noted) -> Observation | Reflection:
+    """What NOTE names: its number in the list, or its id or the start of that."""
+    name, listed = args.note, noted.listed
+    if name is None:
+        raise NothingToDo("say which one: its number in the list, or its id")
+    if name.isdecimal() and 1 <= int(name) <= len(listed) and len(name) < _LEAST_ID:
+        return listed[int(name) - 1]
+    found = [one for one in listed if one.id == name or _short(one).startswith(name)]
+    if len(found) != 1 or len(name) < _LEAST_ID:
+        there = f"1 to {len(listed)}" if listed else "none yet"
+        raise NotFound(f"no observation {name!r}; `foredeck observations` lists them ({there})")
+    return found[0]
+
+
+def _short(one: Observation | Reflection) -> str:
+    return one.id.rpartition(":")[2]
+
+
+# Reading
+
+
+def _show(noted: _Noted, args: Namespace) -> None:
+    shown = noted.listed if args.note is None else [_one(args, noted)]
+    if args.json:
+        print_json(_as_json(noted, shown))
+        return
+    if not shown:
+        print("Nothing was noted of this session.")
+    for one in shown:
+        print(f"{noted.listed.index(one) + 1}. {_heading(one)}")
+        text = "(deleted)" if one.is_deleted else one.text
+        print("\n".join(f"   {line}" for line in text.split("\n")))
+    if args.note is None and shown:
+        print(_total(noted))
+
+
+def _heading(one: Observation | Reflection) -> str:
+    from foredeck.observations.recall import Observation
+
+    fields = one.fields
+    by = fields.get("model") or fields.get("observed_by") or "foredeck"
+    edited_by = ", edited" if fields.get("is_edited") else ""
+    if isinstance(one, Observation):
+        first, last = fields.get("first_turn"), fields.get("last_turn")
+        turns = f"turn {last}" if first == last else f"turns {first}-{last}"
+        mode = str(fields.get("mode")).replace("_", " ")
+        size = f"{one.covered_tokens:,} tokens in {one.tokens:,}"
+        return f"{_short(one)[:8]}  {turns}, {mode}, {size}, by {by}{edited_by}"
+    what = "summary" if one.level == "summary" else "reflection"
+    size = f"{int(fields.get('input_tokens') or 0):,} tokens in {one.tokens:,}"
+    behind = f"{len(one.observations)} observations"
+    lost = len(fields.get("dropped") or ())
+    dropped = f", {lost} names left out" if lost else ""
+    return (
+        f"{_short(one)[:8]}  {what} {one.generation} of {behind}, {size}{dropped}, by {by}"
+        f"{edited_by}"
+    )
+
+
+def _total(noted: _Noted) -> str:
+    covered = sum(one.covered_tokens for one in noted.observations)
+    unfounded = sum(len(r.unfounded) for one in noted.observations for r in one.remarks)
+    marked = f"; {unfounded} names stand in no source" if unfounded else ""
+    now = noted.observing
+    at_it = "" if now is None or now.work is None else f"; {now.owner} is at it"
+    return f"{covered:,} tokens of chat observed{marked}{at_it}"
+
+
+def _as_json(noted: _Noted, shown: Sequence[Observation | Reflection]) -> dict[str, Any]:
+    from foredeck.observations.recall import Observation
+
+    def fields(one: Observation | Reflection) -> dict[str, Any]:
+        left_out = ("type", "session", "source", "locked", "nickname", "view", "operation")
+        kept = {
+            name: value
+            for name, value in one.fields.items()
+            if name not in left_out and not name.endswith("_hash")
+        }
+        return {**kept, "id": one.id, "version": one.token, "content": one.text or None}
+
+    observations = [one for one in shown if isinstance(one, Observation)]
+    now = noted.observing
+    return {
+        "session": noted.session,
+        "observing": None if now is None else {"work": now.work, "owner": now.owner, **now.last},
+        "observed_tokens": sum(one.covered_tokens for one in noted.observations),
+        "observations": [fields(one) for one in observations],
+        "reflections": [fields(one) for one in shown if not isinstance(one, Observation)],
+    }
+
+
+# Changing
+
+
+def _edit(args: Namespace, store: LocalStore, noted: _Noted) -> None:
+    from foredeck.observations.editing import EditRefused, edit
+
+    one = _one(args, noted)
+    if args.text is not None:
+        text = sys.stdin.read() if args.text == "-" else args.text
+        print(edit(store, one.id, text, _user()).content)
+        return
+    with edited(one.text, ".md", "observation") as typed:
+        try:
+            print(edit(store, one.id, typed.text, _user()).content)
+        except EditRefused as refusal:
+            raise NotEdited(f"{refusal} What you wrote is in {typed.path}.") from refusal
+
+
+def _delete(args: Namespace, store: LocalStore, noted: _Noted) -> None:
+    from foredeck.observations.editing import delete, made_from
+
+    one = _one(args, noted)
+    behind = made_from(store, one.id)
+    delete(store, one.id, _user())
+    print(f"{_short(one)[:8]} says nothing any more; its earlier text stays in the history.")
+    if behind:
+        names = ", ".join(id.rpartition(":")[2][:8] for id in behind)
+        print(f"What was made from it still says it: {names}. Delete that, too, if it is to go.")
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="a session's id or the start of it")
+    parser.add_argument(
+        "note",
+        metavar="NOTE",
+        nargs="?",
+        help="only this one: its number in the list, or its id or the start of that",
+    )
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--edit", action="store_true", help="open its text in $VISUAL or $EDITOR, and store it"
+    )
+    change.add_argument("--text", metavar="TEXT", help="store this text for it; - reads stdin")
+    change.add_argument(
+        "--delete",
+        action="store_true",
+        help="let it say nothing from now on; its messages are not observed again",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Print what was noted of a session's chat: reflections, then observations, oldest first,\n"
+        "each with the turns that it covers and what that saves. With --edit, --text or --delete\n"
+        "you change one. A prompt that was sent with it keeps its bytes; it changes at the next\n"
+        "rebase. A text is written as it is printed: dates, and a line for each remark."
+    ),
+    example="foredeck observations 0197a3 3 --edit",
+    configure=_configure,
+    run=_run,
+)
