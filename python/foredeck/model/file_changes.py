@@ -69,6 +69,9 @@ class FileChangeDocument(Document):
     paths: list[PathChange] = Field(default_factory=list)
     uncovered: list[str] = Field(default_factory=list)
     """What a command has changed without its state before being known, as far as that is found."""
+    blind: bool = False
+    """Whether a command ran in a folder too large to be looked through, of which git did not say
+    what had changed."""
 
 
 def change_id(session: str, ordinal: int) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -175,7 +175,7 @@ class Repository:
             return subprocess.run(
                 ["git", *arguments],
                 cwd=self.folder,
-                env=_environment(os.environ),
+                env=quiet_environment(),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=left,
@@ -217,8 +217,11 @@ def shared_name(url: str) -> str:
     return f"{host.lower()}/{path}" if path else ""
 
 
-def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    return {**{k: v for k, v in ours.items() if k not in _OF_ANOTHER_REPOSITORY}, **_QUIET}
+def quiet_environment() -> dict[str, str]:
+    """The environment of a git that looks at the folder it runs in, asks nobody, and changes and
+    fetches nothing."""
+    ours = ((k, v) for k, v in os.environ.items() if k not in _OF_ANOTHER_REPOSITORY)
+    return {**dict(ours), **_QUIET}
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -25,6 +25,7 @@ from foredeck.sources import FilesystemMap, ToolEvent, path_argument, touched_pa
 from foredeck.sources.classify import Fingerprint
 from foredeck.sources.toolpaths import GUESSES, WRITERS
 from foredeck.store.protocol import Batch, Store
+from foredeck.timeline.repositories import RepositoryLook, changed_since, look_at
 from foredeck.timeline.states import Captured, capture, own_path
 from foredeck.timeline.windows import is_fresh, stamp
 
@@ -49,6 +50,10 @@ class _Running:
     before: dict[str, Captured] = field(default_factory=dict)
     unread: dict[str, Fingerprint | None] = field(default_factory=dict)
     """Files that were not read in time, or are too large: only that they change is noticed."""
+    repository: RepositoryLook | None = None
+    """What git said of a working folder that is too large to be looked through."""
+    blind: bool = False
+    """Whether nothing was said of it."""
     whole: bool = False
     """Whether the working folder was looked through: what is new in it was not there."""
     written: set[str] = field(default_factory=set)
@@ -68,6 +73,10 @@ class ChangeKeeper:
         """The last look at each path before a command, for as long as its time stamp stays."""
         self._held = 0
         """Bytes of all these."""
+        self._is_large = False
+        """Whether the working folder has too many files to be looked through."""
+        self._is_said = False
+        """Whether it is on record that commands have run there unseen."""
 
     def begin(
         self, call_id: str, tool: str, arguments: Mapping[str, Any], known: Callable[[], list[str]]
@@ -83,7 +92,7 @@ class ChangeKeeper:
             return
         running = _Running(written={c.path for d in self._writes.values() for c in d.paths})
         end = time.monotonic() + BUDGET_S
-        folder, running.whole = files_below(self._cwd, FOLDER_FILES)
+        folder = self._look_around(running, end)
         places = dict.fromkeys([*self._guessed(tool, arguments), *known(), *folder])
         for local in places:
             seen, found = self._look(local, end)
@@ -92,6 +101,18 @@ class ChangeKeeper:
             else:
                 running.before[local] = found
         self._commands[call_id] = running
+
+    def _look_around(self, running: _Running, end: float) -> list[str]:
+        """The files of the working folder that must be read before a command runs: all of a small
+        one, else those of which git does not know what they hold."""
+        if not self._is_large:
+            files, running.whole = files_below(self._cwd, FOLDER_FILES)
+            self._is_large = not running.whole
+            if running.whole:
+                return files
+        running.repository = look_at(self._cwd, end)
+        running.blind = running.repository is None
+        return [] if running.repository is None else running.repository.paths
 
     @property
     def _cwd(self) -> str:
@@ -144,8 +165,10 @@ class ChangeKeeper:
             self._session.store.commit(Batch([document.seal()], blobs))
         elif running is not None:
             changes, uncovered = self._changed_by_command(running, blobs)
-            if changes or uncovered:
-                self._store_new(call_id, "bash", changes, uncovered, blobs)
+            is_news = running.blind and not self._is_said
+            self._is_said |= running.blind
+            if changes or uncovered or is_news:
+                self._store_new(call_id, "bash", changes, uncovered, blobs, blind=running.blind)
 
     def _changed_by_command(
         self, running: _Running, blobs: dict[str, bytes]
@@ -153,7 +176,8 @@ class ChangeKeeper:
         after, end = dict.fromkeys([*running.before, *running.unread]), time.monotonic() + WARMING_S
         if running.whole:
             after |= dict.fromkeys(files_below(self._cwd, FOLDER_FILES)[0])
-        changes, uncovered = [], []
+        changes, uncovered = [], self._take_in_repository(running)
+        after |= dict.fromkeys(running.before)
         for path in after:
             if path in running.written:
                 continue
@@ -169,6 +193,21 @@ class ChangeKeeper:
                 changes.append(PathChange(path=path, before=kept[0], after=kept[1]))
         return changes, sorted(uncovered)
 
+    def _take_in_repository(self, running: _Running) -> list[str]:
+        """What git says was changed joins what was there before; of what is returned nobody knows
+        what it was."""
+        if running.repository is None:
+            return []
+        changed = changed_since(running.repository)
+        running.blind = changed is None
+        uncovered = []
+        for path, before in (changed or {}).items():
+            if before is None:
+                uncovered.append(path)
+            elif path not in running.unread:
+                running.before.setdefault(path, before)
+        return [path for path in uncovered if path not in running.before.keys() | running.unread]
+
     def forget(self) -> None:
         """No tool runs. What one that was stopped has done to its files is stored."""
         for call_id in [*self._writes, *self._commands]:
@@ -181,6 +220,8 @@ class ChangeKeeper:
         changes: list[PathChange],
         uncovered: list[str],
         blobs: dict[str, bytes],
+        *,
+        blind: bool = False,
     ) -> FileChangeDocument:
         """Store a change under the next ordinal, which a rewinding may take at the same time."""
         session = self._session
@@ -195,6 +236,7 @@ class ChangeKeeper:
                 call=session.branch.call,
                 paths=changes,
                 uncovered=uncovered,
+                blind=blind,
             )
             try:
                 session.store.commit(Batch([document.seal()], blobs, {document.id: None}))

@@ -92,7 +92,8 @@ def _continue(session: Session, home: Path) -> str:
 def _listing(session: Session) -> str:
     by_call: dict[str, tuple[set[str], set[str]]] = {}
     for head in rewinding.stored_changes(session.store, [session.id]):
-        if (call := head.fields.get("call")) is not None:
+        changed = head.fields.get("paths") or head.fields.get("uncovered")
+        if changed and (call := head.fields.get("call")) is not None:
             tools, paths = by_call.setdefault(call, (set(), set()))
             tools.add(str(head.fields["tool"]))
             paths.update(path["path"] for path in head.fields.get("paths") or ())

@@ -9,6 +9,7 @@ from foredeck.model.file_changes import PathState
 from foredeck.sources.classify import decode
 from foredeck.store.protocol import Store
 from foredeck.timeline.differences import difference
+from foredeck.timeline.keeping import FOLDER_FILES
 from foredeck.timeline.rewind_plan import FilePlan
 from foredeck.timeline.rewinding import RewindPlan, RewindStep, Rewound, why_impossible
 from foredeck.timeline.states import capture
@@ -27,6 +28,12 @@ def preview(plan: RewindPlan, cwd: str) -> str:
     if plan.uncovered:
         lines.append("Not covered, since nobody saw what they were before a command changed them:")
         lines += [f"  {shown(path, cwd)}" for path in plan.uncovered]
+    if plan.blind:
+        lines.append(
+            f"Commands ran in a folder of more than {FOLDER_FILES:,} files of which git did not "
+            "say in time what had changed: what they did to files unknown to the session is not "
+            "covered."
+        )
     return "\n".join(lines)
 
 

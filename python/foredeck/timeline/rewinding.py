@@ -56,10 +56,11 @@ class Rewound:
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
     """What rewinding would do. `uncovered`: files that commands have changed since, of which
-    nobody had seen what they were."""
+    nobody had seen what they were. `blind`: commands may have changed more than is known."""
 
     files: list[FilePlan]
     uncovered: list[str] = field(default_factory=list)
+    blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ def plan_for_call(store: Store, session: str, call: int) -> RewindPlan:
     earlier = on_branch(store, branch, heads, with_last=call > calls)
     later = [head for head in heads if head.id not in earlier]
     uncovered = {path for head in later for path in head.fields.get("uncovered") or ()}
-    return RewindPlan(plan_rewind(events_of(heads), earlier, look), sorted(uncovered))
+    blind = any(head.fields.get("blind") for head in heads)
+    return RewindPlan(plan_rewind(events_of(heads), earlier, look), sorted(uncovered), blind)
 
 
 def plan_for_undo(store: Store, session: str) -> RewindPlan:

@@ -1,0 +1,233 @@
+# Paths are strings here: not always UTF-8.
+# ruff: noqa: PTH118
+"""What a command does to files of a working folder too large to be looked through, as git tells.
+
+Git is asked before the command and after it. It is asked by plumbing that compares time stamps and
+starts nothing that the repository names: no hook, filter or monitor.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from foredeck.model.file_changes import MISSING, PathState
+from foredeck.model.messages import put_blob
+from foredeck.sources.git import quiet_environment
+from foredeck.timeline.states import Captured, capture
+
+AFTER_S = 3.0
+"""How long git may take once the command has ended: nobody waits for it then."""
+MAX_PATHS = 2000
+"""Of so many changed files the bytes are asked for."""
+MAX_BYTES = 2 * 1024 * 1024
+"""Of one file."""
+CLOCK_NS = 20_000_000
+"""By how much a file's time stamp may be behind the clock."""
+_OPTIONS = ("-c", "core.fsmonitor=false", "-c", "core.quotepath=false")
+_DIFFER = ("diff-index", "--raw", "-z", "--no-renames", "--relative", "--ignore-submodules=all")
+_UNTRACKED = ("ls-files", "-z", "--others", "--exclude-standard")
+_CONVERTED = ("filter", "ident", "eol", "working-tree-encoding")
+"""Attributes by which the bytes of a file are others than those that git has."""
+_LINK, _SUBMODULE = "120000", "160000"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryLook:
+    """A working folder before a command. Paths are of this machine."""
+
+    folder: str
+    began_ns: int
+    commit: str
+    differing: frozenset[str]
+    """Tracked files that are not as in the commit."""
+    untracked: frozenset[str]
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of which only the disk knows what they hold."""
+        return sorted(self.differing | self.untracked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """A path that is not as in a commit; what it was there. `status`: `U` in a merge that is not
+    done."""
+
+    path: str
+    mode: str
+    digest: str
+    status: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the commit does not have it."""
+        return not self.digest.strip("0")
+
+
+def look_at(folder: str, until: float) -> RepositoryLook | None:
+    """The folder as git sees it now; None outside git, or where it takes longer than `until` (by
+    `time.monotonic`)."""
+    began_ns = time.time_ns()
+    said = _all_said(folder, [("rev-parse", "HEAD"), (*_DIFFER, "HEAD"), _UNTRACKED], until)
+    if said is None:
+        return None
+    commit, differing, untracked = said
+    return RepositoryLook(
+        folder,
+        began_ns,
+        commit.decode().strip(),
+        frozenset(found.path for found in _raw(folder, differing)),
+        frozenset(_paths(folder, untracked)),
+    )
+
+
+def changed_since(before: RepositoryLook) -> dict[str, Captured | None] | None:
+    """The files that have changed since and were not among `before.paths`: what each was, None
+    where that cannot be told. None for all where git does not say."""
+    until = time.monotonic() + AFTER_S
+    asked = [(*_DIFFER, before.commit), _UNTRACKED]
+    said = _all_said(before.folder, asked, until)
+    if said is None:
+        return None
+    known = before.differing | before.untracked
+    differing = [found for found in _raw(before.folder, said[0]) if found.path not in known]
+    new = [path for path in _paths(before.folder, said[1]) if path not in known]
+    new += [each.path for each in differing if each.is_new]
+    tracked = [each for each in differing if not each.is_new and each.mode != _SUBMODULE]
+    found: dict[str, Captured | None] = {
+        path: Captured(MISSING) for path in new if not _is_older(path, before.began_ns)
+    }
+    found |= _as_committed(before.folder, tracked, until)
+    return found | {each.path: None for each in differing if each.status == "U"}
+
+
+def _is_older(path: str, began_ns: int) -> bool:
+    """Whether a file was there before: git may have ignored it until now."""
+    try:
+        return os.lstat(path).st_ctime_ns < began_ns - CLOCK_NS
+    except OSError:
+        return False
+
+
+def _as_committed(
+    folder: str, files: Sequence[_Differing], until: float
+) -> dict[str, Captured | None]:
+    """What these files held, whose bytes were those of the commit."""
+    found: dict[str, Captured | None] = {each.path: None for each in files}
+    if not files or _converts_line_ends(folder, until):
+        return found
+    asked = files[:MAX_PATHS]
+    converted = _converted(folder, asked, until)
+    plain = [each for each in asked if each.path not in converted]
+    texts = _blobs(folder, {each.digest for each in plain}, until)
+    for each in plain:
+        if (data := texts.get(each.digest)) is not None:
+            found[each.path] = _captured(each, data)
+    return found
+
+
+def _captured(file: _Differing, data: bytes) -> Captured:
+    if file.mode == _LINK:
+        return Captured(PathState(kind="link", target=os.fsdecode(data)))
+    # Git keeps no more of the permissions than whether a file can be run.
+    present = capture(file.path).state.mode
+    mode = 0o644 if present is None else present & ~0o111
+    if file.mode == "100755":
+        mode |= (mode & 0o444) >> 2
+    digest = put_blob(data, {})
+    return Captured(PathState(kind="file", digest=digest, mode=mode, size=len(data)), data)
+
+
+def _converts_line_ends(folder: str, until: float) -> bool:
+    said = _said(folder, ("config", "--get-regexp", r"^core\.(autocrlf|eol)$"), until, b"")
+    settings = dict(line.split(" ", 1) for line in (said or b"").decode().lower().splitlines())
+    return settings.get("core.autocrlf") == "true" or settings.get("core.eol") == "crlf"
+
+
+def _converted(folder: str, files: Iterable[_Differing], until: float) -> set[str]:
+    """Those whose bytes on the disk need not be those of the commit."""
+    names = b"".join(os.fsencode(os.path.relpath(f.path, folder)) + b"\0" for f in files)
+    said = _said(folder, ("check-attr", "-z", "--stdin", *_CONVERTED), until, names)
+    if said is None:
+        return {each.path for each in files}
+    fields = said.split(b"\0")
+    return {
+        os.path.join(folder, os.fsdecode(path))
+        for path, value in zip(fields[::3], fields[2::3], strict=False)
+        if value not in (b"unspecified", b"unset")
+    }
+
+
+def _blobs(folder: str, digests: set[str], until: float) -> dict[str, bytes]:
+    """The bytes of git's blobs, those that are too large left out."""
+    asked = "".join(f"{digest}\n" for digest in sorted(digests)).encode()
+    sizes = _said(folder, ("cat-file", "--batch-check"), until, asked) or b""
+    small = [
+        line.split()[0]
+        for line in sizes.splitlines()
+        if line.split()[1:2] == [b"blob"] and int(line.split()[2]) <= MAX_BYTES
+    ]
+    said = _said(folder, ("cat-file", "--batch"), until, b"".join(d + b"\n" for d in small)) or b""
+    found, at = {}, 0
+    while (end := said.find(b"\n", at)) > 0:
+        digest, _, size = said[at:end].split()
+        found[digest.decode()] = said[end + 1 : end + 1 + int(size)]
+        at = end + int(size) + 2
+    return found
+
+
+def _raw(folder: str, said: bytes) -> Iterator[_Differing]:
+    """`:MODE MODE DIGEST DIGEST STATUS` and the path, each ended by a zero byte."""
+    fields = said.split(b"\0")
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        mode, _, digest, _, status = head.decode().removeprefix(":").split(" ")
+        yield _Differing(os.path.join(folder, os.fsdecode(path)), mode, digest, status)
+
+
+def _paths(folder: str, said: bytes) -> Iterator[str]:
+    """Files; a repository inside this one ends with a slash."""
+    for name in said.split(b"\0"):
+        if name and not name.endswith(b"/"):
+            yield os.path.join(folder, os.fsdecode(name))
+
+
+def _said(folder: str, arguments: Sequence[str], until: float, given: bytes) -> bytes | None:
+    """What git prints; None where it fails or is late."""
+    process = _start(folder, arguments)
+    return None if process is None else _end(process, until, given)
+
+
+def _all_said(folder: str, asked: Iterable[Sequence[str]], until: float) -> list[bytes] | None:
+    """What git prints, asked side by side; None where one of these fails or is late."""
+    started = [_start(folder, arguments) for arguments in asked]
+    said = [None if process is None else _end(process, until, b"") for process in started]
+    whole = [output for output in said if output is not None]
+    return whole if len(whole) == len(started) else None
+
+
+def _start(folder: str, arguments: Sequence[str]) -> subprocess.Popen[bytes] | None:
+    try:
+        return subprocess.Popen(
+            ["git", *_OPTIONS, *arguments],
+            cwd=folder,
+            env=quiet_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+
+
+def _end(process: subprocess.Popen[bytes], until: float, given: bytes) -> bytes | None:
+    try:
+        output, _ = process.communicate(given, timeout=max(0.001, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    return output if process.returncode == 0 else None
