@@ -117,11 +117,11 @@ def test_what_a_project_may_set_is_how_its_sessions_are_shown_to_the_model() -> 
         "sqlite",
         "xtdb",
         "limits",
+        "memory",
         "sources",
         "policy_options",
         "guard",
         "asking",
-        "memory",
     }
 
 

@@ -32,7 +32,7 @@ Cause = Literal[
 ]
 
 FREE = frozenset({"cold", "model", "history", "layout", "look-back"})
-FORCED = frozenset({"high-water", "window"})
+FORCED = frozenset({"high-water", "window", "withdrawn"})
 
 
 def common_messages(last: StoredCall, call: StoredCall) -> int:

@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "index": "take files and folders into the store without an agent",
     "notes": "list the notes, and what is wrong with their links",
     "note": "make a note from a template",
+    "memory": "show, add, accept, change and delete what is remembered, and say where it is from",
     "working": "show or change the page that a project keeps from session to session",
     "observations": "show, edit or delete what was noted of a session's chat",
     "graph": "show what refers to an object, and what it refers to",

@@ -11,6 +11,7 @@ from foredeck.config.folders import (
     looser_than_private,
     project_config_file,
     user_config_file,
+    user_rules_file,
 )
 from foredeck.config.load import Resolved, ValueOrigin, load_config
 from foredeck.config.model import Config
@@ -33,4 +34,5 @@ __all__ = [
     "looser_than_private",
     "project_config_file",
     "user_config_file",
+    "user_rules_file",
 ]

@@ -26,6 +26,11 @@ def user_config_file() -> Path:
     return user_config_path("foredeck", appauthor=False) / "config.toml"
 
 
+def user_rules_file() -> Path:
+    """The user's standing rules, beside their configuration file; it need not be there."""
+    return user_config_file().with_name("rules.md")
+
+
 def project_config_file(project: Path) -> Path:
     """The configuration file that a project brings along."""
     return project / PROJECT_FILE

@@ -10,7 +10,7 @@ from foredeck.config.section import Section
 
 
 class MemorySection(Section):
-    """`[memory]`: what is kept of sessions, and of you beyond them."""
+    """`[memory]`: what is kept of sessions, and of you beyond them ([memory.md](memory.md))."""
 
     extract: bool = Field(
         True,
@@ -22,4 +22,26 @@ class MemorySection(Section):
         description="What of that outlives its session. `user-stated` keeps whole sentences of "
         "yours and asks you about all else (`/memory`); `ask` asks about everything; `off` keeps "
         "nothing.",
+    )
+    head: bool = Field(
+        True,
+        description="What is kept of you, of the session and of its findings stands before the "
+        "chat. Nothing does where nothing is kept.",
+    )
+    rules: bool = Field(
+        True,
+        description="What `rules.md` beside your own configuration file says stands first there.",
+    )
+    session_entries: int = Field(
+        50, ge=1, le=1000, description="Most entries that are kept of one session."
+    )
+    global_entries: int = Field(
+        100, ge=1, le=1000, description="Most entries that are kept of you, in all projects."
+    )
+    findings: int = Field(100, ge=1, le=1000, description="Most findings that a session keeps.")
+    expire_days: int = Field(
+        90,
+        ge=1,
+        le=10_000,
+        description="After how many days without use an entry expires that you have not stated.",
     )

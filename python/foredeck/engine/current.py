@@ -63,6 +63,7 @@ class CurrentSession:
         with self.use(params.session):
             opened.reconcile()
             opened.take_in_notes()
+            opened.tidy_memory()
             self.follow()
         return opened
 

@@ -310,8 +310,10 @@ class Engine:
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs
-                take_answer(opened.session, to_item(params.message, params.entry, blobs))
+                answer = to_item(params.message, params.entry, blobs)
+                take_answer(opened.session, answer)
             opened.keep_uses()
+            opened.note_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 
 

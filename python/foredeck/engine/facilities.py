@@ -18,6 +18,12 @@ from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
 from foredeck.engine.facility_tools import memory_search
+from foredeck.engine.memory import (
+    findings_section,
+    memory_of_session,
+    memory_of_user,
+    rules_section,
+)
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
 from foredeck.engine.working import working_section
@@ -51,7 +57,16 @@ The store is `session.store`. Where `session.is_live` is false the session is a 
 look at the disk.
 """
 
-SECTIONS: Sequence[Make[HeadSection]] = (working_section, active_task, make_work_log, make_pool)
+SECTIONS: Sequence[Make[HeadSection]] = (
+    rules_section,
+    memory_of_user,
+    working_section,
+    active_task,
+    make_work_log,
+    make_pool,
+    memory_of_session,
+    findings_section,
+)
 """In the order of the head, the stablest first: a provider's cache ends at the first byte that
 differs."""
 

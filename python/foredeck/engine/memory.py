@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import logging
 
-from foredeck.config import Config
+from foredeck.config import Config, user_rules_file
+from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.memory.ground import GroundReader
+from foredeck.memory.keeping import Memory
+from foredeck.memory.rules import MemoryCaps
+from foredeck.memory.sections import EntriesSection, RulesSection
+from foredeck.memory.session import SessionMemory
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User, load_user
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
 
 log = logging.getLogger(__name__)
 
@@ -26,3 +34,46 @@ def begun_by(config: Config, params: SessionOpenParams) -> str | None:
     """What a new session carries that began at the user's side; None for a subagent's."""
     user = user_of(config) if params.started_by is None else None
     return None if user is None else user.vouch(session_statement(params.session))
+
+
+def caps_of(config: Config) -> MemoryCaps:
+    """How much is kept, as configured."""
+    section = config.memory
+    return MemoryCaps(
+        section.session_entries, section.global_entries, section.findings, section.expire_days
+    )
+
+
+def memory_of(config: Config, session: Session) -> SessionMemory | None:
+    """Memory as this session sees it, made once; None in a replay, which is nobody's, and where
+    the user's key cannot be read."""
+    if session.memory is None and session.is_live and (user := user_of(config)) is not None:
+        filesystems = open_filesystems(config, session.cwd)
+        memory = Memory(session.store, user, caps_of(config), by=session.id)
+        project = project_of(session.cwd, filesystems)
+        ground = GroundReader(session.store, filesystems)
+        session.memory = SessionMemory(session.id, project.id, memory, ground)
+    return session.memory
+
+
+def rules_section(config: Config, session: Session) -> RulesSection | None:
+    """The user's standing rules in the head."""
+    return RulesSection(user_rules_file()) if config.memory.rules and session.is_live else None
+
+
+def memory_of_user(config: Config, session: Session) -> EntriesSection | None:
+    """What is kept of the user in the head."""
+    memory = memory_of(config, session) if config.memory.head else None
+    return None if memory is None else memory.of_user()
+
+
+def memory_of_session(config: Config, session: Session) -> EntriesSection | None:
+    """What is kept of the session in the head."""
+    memory = memory_of(config, session) if config.memory.head else None
+    return None if memory is None else memory.of_session()
+
+
+def findings_section(config: Config, session: Session) -> EntriesSection | None:
+    """What was found in the session's data, in the head."""
+    memory = memory_of(config, session) if config.memory.head else None
+    return None if memory is None else memory.findings()

@@ -10,6 +10,7 @@ from foredeck.config import Config
 from foredeck.context.assembler import Assembler
 from foredeck.context.intake.adoption import damage_report
 from foredeck.context.intake.reconcile import look_again
+from foredeck.context.messages.items import Item
 from foredeck.context.policies.registry import make_policy
 from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.state.opening import open_session
@@ -23,7 +24,7 @@ from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
 from foredeck.engine.worklog import recall_work
-from foredeck.errors import StoreError
+from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
@@ -131,6 +132,24 @@ class OpenedSession:
     def take_in_notes(self) -> None:
         """Look at the project's folders of notes."""
         take_in_notes(self._config, self.session)
+
+    def tidy_memory(self) -> None:
+        """Let go of what of memory nobody has used for long, and tell the user."""
+        memory = self.session.memory
+        try:
+            if memory is not None and (told := memory.tidy()):
+                self.session.pending.user_messages.append(told)
+        except ForedeckError as error:
+            log.warning("memory was not looked through: %s", error)
+
+    def note_answer(self, answer: Item) -> None:
+        """The model has answered: what of memory it named is of use."""
+        texts = [block["text"] for block in answer.blocks if block.get("type") == "text"]
+        try:
+            if self.session.memory is not None:
+                self.session.memory.note_answer("\n".join(texts))
+        except ForedeckError as error:
+            log.warning("uses of memory were not noted: %s", error)
 
     def end_leases(self) -> None:
         """Others may claim what this session had claimed."""

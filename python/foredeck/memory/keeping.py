@@ -160,8 +160,9 @@ class Memory(MemoryReader):
         are. For those who open a session, who tell the user."""
         now, gone = self.now_ms(), []
 
-        def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
-            document.state, document.act = "expired", "expired"
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            asked = entry.document.state == "proposed"
+            document.state, document.act = "expired", "unanswered" if asked else "expired"
 
         for entry in self.all():
             if has_expired(entry, now, self.caps.expire_days):

@@ -92,6 +92,15 @@ class Repository:
         }
         return FileDocument.model_validate(fields).seal()
 
+    def commit(self, revision: str) -> str:
+        """The full id of the commit that a revision means. Raises `ToolError`."""
+        self._check()
+        return self._resolved(f"{revision}^{{commit}}", revision)
+
+    def contains(self, commit: str) -> bool:
+        """Whether what is checked out goes back to a commit. Raises `ToolError`."""
+        return self._try("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
     def commits_of(self, name: str) -> dict[int, str]:
         """By line of a file of the folder, from 1, the commit that has it as it is on the disk.
 

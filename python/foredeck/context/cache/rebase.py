@@ -16,7 +16,15 @@ from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED
 
 RebaseReason = Literal[
-    "cold", "model", "history", "layout", "high-water", "pays", "look-back", "no-cache"
+    "cold",
+    "model",
+    "history",
+    "layout",
+    "withdrawn",
+    "high-water",
+    "pays",
+    "look-back",
+    "no-cache",
 ]
 
 CHARS_PER_TOKEN = 3.5
@@ -38,11 +46,13 @@ class RebaseInputs:
     """The model's context window in tokens, None where it is not known."""
     layout_changed: bool = False
     """What was sent before was written by another layout."""
+    withdrawn: bool = False
+    """The head says what may not be said any more."""
 
     @property
     def rewrites_all(self) -> bool:
         """Whether nothing of what was sent before goes out again, whatever is folded."""
-        return self.history_replaced or self.layout_changed
+        return self.history_replaced or self.layout_changed or self.withdrawn
 
     @property
     def lost(self) -> bool:
@@ -68,6 +78,8 @@ def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | 
         return "model"
     if inputs.cold:
         return "cold"
+    if inputs.withdrawn:
+        return "withdrawn"
     if inputs.window and inputs.tokens > marks.high * inputs.window:
         return "high-water"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from foredeck.context.cache.cached import CacheReach, reach_of
@@ -15,7 +15,7 @@ from foredeck.context.cache.rebase import (
     reason_to_rebase,
 )
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.calls.heading import rebuild_head, replace_head
+from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
 from foredeck.context.policies.asking import PolicyRun, ask
@@ -62,6 +62,10 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     """Rebase where that is free, pays or must be."""
     session, request, wire = call.session, call.request, call.request.wire
     inputs = _rebase_inputs(call)
+    if must_withdraw(call) and not inputs.lost:
+        inputs = replace(inputs, withdrawn=True)
+        price = request.model.input_price if request.model else 0.0
+        session.pending.user_messages.append(withdrawn_now(inputs.tokens, price))
     is_new_head = rebuild_head(call, inputs)
     run = ask(session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms)
     costs = CallCosts(

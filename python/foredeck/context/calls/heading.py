@@ -3,6 +3,10 @@
 It stands before everything, so a byte of it that changes makes every message uncached. It is
 written at a session's first call, and again only where nothing of the prompt is cached anyway or
 all of it is rewritten. In between it is what the call records say.
+
+There is one exception: what the user has taken back, or what is known to be true no longer, leaves
+the prompt at the next call, and the user is told what that takes. Where sealed reasoning of the
+turn under way is bound to it, it leaves when the turn has ended.
 """
 
 from __future__ import annotations
@@ -11,8 +15,15 @@ from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import RebaseInputs, first_free
 from foredeck.context.calls.call import CallInProgress
 from foredeck.context.head.budget import chars_of
-from foredeck.context.head.composing import compose
+from foredeck.context.head.composing import compose, said_by
+from foredeck.context.head.section import WithdrawingSection
 from foredeck.context.messages.items import text_block
+from foredeck.context.messages.repairs import Insert
+
+WITHDRAWN_LATER = (
+    "Memory that you have taken back, or whose ground has moved, still stands before the chat: the "
+    "model's signed reasoning is bound to it. It leaves when this turn has ended."
+)
 
 HORIZON_CALLS = 20
 """For how many calls a longer head is paid for in advance, when it is asked whether the session
@@ -25,6 +36,39 @@ def rebuild_head(call: CallInProgress, inputs: RebaseInputs) -> bool:
     if not is_free or not call.keeps_bytes or first_free(call.context.conversation):
         return False
     return _put(call, _affordable(call))
+
+
+def must_withdraw(call: CallInProgress) -> bool:
+    """Whether the head says what it may not say any longer, and can be written again now. Where it
+    cannot, the user is told once."""
+    standing = call.context.branch.edits.head
+    if standing is None or not call.keeps_bytes or not _is_withdrawn(call, standing):
+        call.session.withdrawal_told = False
+        return False
+    bound = first_free(call.context.conversation) > 0
+    if bound and not call.session.withdrawal_told:
+        call.session.pending.user_messages.append(WITHDRAWN_LATER)
+    call.session.withdrawal_told = bound
+    return not bound
+
+
+def _is_withdrawn(call: CallInProgress, standing: Insert) -> bool:
+    text = standing["blocks"][0]["text"]
+    return any(
+        isinstance(section, WithdrawingSection)
+        and section.is_withdrawn(said_by(text, section.name))
+        for section in call.sections
+    )
+
+
+def withdrawn_now(tokens: int, price: float) -> str:
+    """What the user is told where the head was written again for it. `price`: of a million input
+    tokens; 0 where it is not known."""
+    cost = f", about {tokens * price / 1e6:.2f} in the model's currency" if price else ""
+    return (
+        "Memory that you have taken back, or whose ground has moved, is out of the prompt. The "
+        f"model reads {tokens:,} tokens anew for it{cost}."
+    )
 
 
 def replace_head(call: CallInProgress) -> None:

@@ -52,3 +52,9 @@ def _text(section: HeadSection, limit: int) -> str:
     # Quoting may have added to what the section kept within its limit. It is cut all the same,
     # since the budget is what the user was promised.
     return f"{line}{text[:room].rstrip()}\n" if text else ""
+
+
+def said_by(head: str, name: str) -> str:
+    """What a section says in a head; empty where it stands not in it."""
+    _, found, after = head.partition(head_section(name))
+    return after.partition("\n[foredeck] ")[0] if found else ""

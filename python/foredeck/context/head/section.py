@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class HeadSection(Protocol):
@@ -23,4 +23,15 @@ class HeadSection(Protocol):
         The same state gives the same text: no clock, no counter, no unordered iteration. A limit
         too small for anything of use gives an empty text. It may be asked more than once.
         """
+        ...
+
+
+@runtime_checkable
+class WithdrawingSection(HeadSection, Protocol):
+    """A section of which something may have to leave the prompt before all of it is rewritten
+    anyway, such as what the user has deleted."""
+
+    def is_withdrawn(self, said: str) -> bool:
+        """Whether what stands of it in the prompt, `said`, may not stand there any longer. True
+        only where `text` says something else. It is asked at every call."""
         ...

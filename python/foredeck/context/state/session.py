@@ -14,6 +14,7 @@ from foredeck.context.state.pending import PendingWork
 from foredeck.context.state.stand_ins import StandIns
 from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.derived.patience import Patience
+from foredeck.memory.session import SessionMemory
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import Document, Fields
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
@@ -94,6 +95,10 @@ class Session:
     """What may stand in place of stretches of the chat; None where nothing ever does."""
     tasks: SessionTasks | None = None
     """The project's tasks; None where they are switched off, and in a replay."""
+    memory: SessionMemory | None = None
+    """What is kept of the user and the session; None where that cannot be told, and in a replay."""
+    withdrawal_told: bool = False
+    """Whether the user knows that something in the head has to wait for the end of the turn."""
 
     @property
     def active_task(self) -> str | None:

@@ -16,6 +16,7 @@ REASONS: dict[str, str] = {
     "model": "another model was chosen, whose cache held nothing of it",
     "history": "the host had changed what was sent before",
     "layout": "another layout was configured",
+    "withdrawn": "what you have taken back, or what has changed, had to leave the head",
     "pays": "it pays",
     "look-back": "the provider's cache would not have found what stood there anyway",
     "no-cache": "the model has no prompt cache, so rewriting costs nothing extra",

@@ -1,0 +1,295 @@
+"""`foredeck memory`: what is remembered, in its user's hands."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli import memory_arguments as arguments
+from foredeck.cli.common import resolve_config
+from foredeck.cli.find import find_session
+from foredeck.cli.output import counted, print_json, printable
+from foredeck.cli.registry import Command
+from foredeck.cli.stored import made_store, opened_store
+from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.memory.describing import Describer
+    from foredeck.memory.entry import MemoryEntry
+    from foredeck.memory.ground import GroundReader
+    from foredeck.memory.keeping import Kept
+    from foredeck.memory.user_acts import UserActs
+    from foredeck.model.memory import Category
+    from foredeck.store.protocol import Store
+
+
+class NotSaidYes(ForedeckError):
+    """The user has not said what is to be done."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What an action works with: the memory of the user at this machine, in one project."""
+
+    store: Store
+    memory: UserActs
+    ground: GroundReader
+    project: str
+    describe: Describer
+
+
+@contextmanager
+def _desk(args: Namespace, *, writes: bool = False) -> Iterator[Desk]:
+    from foredeck.config import ensure_home
+    from foredeck.engine.memory import caps_of
+    from foredeck.memory.describing import Describer
+    from foredeck.memory.ground import GroundReader
+    from foredeck.memory.user import load_user
+    from foredeck.memory.user_acts import UserActs
+    from foredeck.sources.opening import open_filesystems
+    from foredeck.sources.projects import project_of
+
+    config = resolve_config(args).config
+    folder = str((args.project or Path.cwd()).absolute())
+    filesystems = open_filesystems(config, folder)
+    with (made_store if writes else opened_store)(args) as store:
+        memory = UserActs(store, load_user(ensure_home(config.home)), caps_of(config))
+        ground = GroundReader(store, filesystems)
+        describe = Describer(memory, ground, memory.now_ms())
+        yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)
+
+
+def _run(args: Namespace) -> int:
+    action: Callable[[Namespace], None] = ACTIONS[args.action or "list"][1]
+    action(args)
+    return 0
+
+
+# Reading
+
+
+def _list(args: Namespace) -> None:
+    with _desk(args) as desk:
+        entries = _wanted(args, desk)
+        if args.json:
+            print_json({"entries": [desk.describe.json(entry) for entry in entries]})
+            return
+        for entry in entries:
+            print(printable(desk.describe.line(entry)))
+        waiting = len(desk.memory.proposals())
+        if not entries:
+            print("Nothing is remembered here.")
+        if waiting:
+            print(f"{counted(waiting, 'proposal')} for you to accept or refuse.")
+
+
+def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
+    memory = desk.memory
+    if getattr(args, "all", False):
+        return memory.all()
+    if getattr(args, "proposed", False):
+        return memory.proposals()
+    if (session := getattr(args, "session", None)) is not None:
+        id = find_session(desk.store, session)
+        return [*memory.of_session(id, "session"), *memory.of_session(id, "findings")]
+    return [*memory.of_user(desk.project), *memory.proposals()]
+
+
+def _show(args: Namespace) -> None:
+    with _desk(args) as desk:
+        _print(args, desk, desk.memory.find(args.entry))
+
+
+def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
+    if args.json:
+        print_json(desk.describe.json(entry))
+    else:
+        print(printable(desk.describe.details(entry)))
+
+
+def _audit(args: Namespace) -> None:
+    from foredeck.memory.describing import Audit, audit_text
+
+    with _desk(args) as desk:
+        steps = Audit(desk.memory).steps(desk.memory.find(args.entry))
+        if args.json:
+            print_json({"steps": steps})
+        else:
+            print(printable(audit_text(steps)))
+
+
+# Changing
+
+
+def _add(args: Namespace) -> None:
+    from foredeck.memory.keeping import NewMemory
+
+    with _desk(args, writes=True) as desk:
+        session = find_session(desk.store, args.session) if args.session else None
+        new = NewMemory(
+            category=args.category,
+            fact=args.text,
+            native=args.native or "",
+            session=session,
+            project=None if args.everywhere else desk.project,
+            grounds=tuple(desk.ground.take(args.ground)),
+        )
+        _done(args, desk, desk.memory.add(new))
+
+
+def _edit(args: Namespace) -> None:
+    from foredeck.memory.user_acts import Wording
+
+    with _desk(args) as desk:
+        entry = desk.memory.find(args.entry)
+        wording = Wording(args.text, args.native, args.category)
+        scoped = args.everywhere or args.here
+        if wording == Wording() and not scoped:
+            raise NotSaidYes("say what is to change: TEXT, --native, --category, --everywhere")
+        kept = None
+        if wording != Wording():
+            kept = desk.memory.edit(entry.id, wording)
+        if scoped:
+            kept = desk.memory.set_scope(entry.id, desk.project if args.here else None)
+        assert kept is not None
+        _done(args, desk, kept)
+
+
+def _accept(args: Namespace) -> None:
+    from foredeck.memory.user_acts import Wording
+
+    with _desk(args) as desk:
+        found = [desk.memory.find(name) for name in args.entry]
+        wording = Wording(fact=args.text)
+        _all_done(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
+
+
+def _refuse(args: Namespace) -> None:
+    with _desk(args) as desk:
+        found = [desk.memory.find(name) for name in args.entry]
+        _all_done(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
+
+
+def _pin(args: Namespace) -> None:
+    with _desk(args) as desk:
+        entry = desk.memory.find(args.entry)
+        if args.category is None:
+            print(printable(desk.describe.details(entry)))
+        category = args.category or _asked_category()
+        project = None if args.everywhere else desk.project
+        _done(args, desk, desk.memory.pin(entry.id, category, project))
+
+
+def _asked_category() -> Category:
+    if not sys.stdin.isatty():
+        raise NotSaidYes("say what it is: --category preference or --category decision")
+    said = input("What is it, [p]reference or [d]ecision? ").strip().lower()
+    known: dict[str, Category] = {
+        "p": "preference",
+        "preference": "preference",
+        "d": "decision",
+        "decision": "decision",
+    }
+    if said not in known:
+        raise NotSaidYes("nothing was pinned")
+    return known[said]
+
+
+def _demote(args: Namespace) -> None:
+    with _desk(args) as desk:
+        session = find_session(desk.store, args.session) if args.session else None
+        _done(args, desk, desk.memory.demote(desk.memory.find(args.entry).id, session))
+
+
+def _confirm(args: Namespace) -> None:
+    with _desk(args) as desk:
+        entry = desk.memory.find(args.entry)
+        grounds = desk.ground.again(entry.document.grounds)
+        _done(args, desk, desk.memory.confirm(entry.id, grounds))
+
+
+def _delete(args: Namespace) -> None:
+    with _desk(args) as desk:
+        found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
+        if not args.yes:
+            _ask_to_delete(desk, found.values())
+        for id in found:
+            desk.memory.delete(id)
+        _all_done(args, desk, [desk.memory.find(id) for id in found])
+
+
+def _family(desk: Desk, name: str) -> list[MemoryEntry]:
+    entry = desk.memory.find(name)
+    made = desk.memory.descendants(entry.id)
+    return [entry, *(each for each in made if each.document.state != "deleted")]
+
+
+def _ask_to_delete(desk: Desk, entries: Iterable[MemoryEntry]) -> None:
+    if not sys.stdin.isatty():
+        raise NotSaidYes("nothing was deleted: say --yes")
+    for entry in entries:
+        print(printable(desk.describe.line(entry)))
+    if input("Delete it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise NotSaidYes("nothing was deleted")
+
+
+def _done(args: Namespace, desk: Desk, kept: Kept) -> None:
+    _print(args, desk, kept.entry)
+    for gone in kept.gone:
+        print(f"foredeck: left to make room: {desk.describe.line(gone)}", file=sys.stderr)
+
+
+def _all_done(args: Namespace, desk: Desk, entries: list[MemoryEntry]) -> None:
+    if args.json:
+        print_json({"entries": [desk.describe.json(entry) for entry in entries]})
+        return
+    for entry in entries:
+        print(printable(desk.describe.line(entry)))
+
+
+# The command line
+
+
+def _configure(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
+    )
+    arguments.common(parser)
+    for name, (text, _) in ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        arguments.OF_ACTIONS[name](action)
+        arguments.common(action, is_action=True)
+
+
+ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {
+    "list": ("list what holds here, and what waits for your word", _list),
+    "show": ("print all about an entry", _show),
+    "add": ("remember something", _add),
+    "edit": ("change what an entry says, what it is, or where it holds", _edit),
+    "accept": ("keep what was proposed", _accept),
+    "refuse": ("do not keep what was proposed", _refuse),
+    "pin": ("keep an entry of a session, or a finding, beyond it", _pin),
+    "demote": ("make what is remembered everywhere a matter of one session", _demote),
+    "confirm": ("say that an entry still holds, although its ground has changed", _confirm),
+    "delete": ("forget an entry and what was made from it", _delete),
+    "audit": ("walk from an entry to the words that it came from", _audit),
+}
+
+COMMAND = Command(
+    description=(
+        "What is remembered of you and your projects, of sessions and of findings in their data.\n"
+        "An entry is named by the first letters of its key (m-k3f9). [user-stated] is what you\n"
+        "have said or accepted, [derived] everything else. What is deleted leaves the prompts at\n"
+        "the next call; `foredeck purge` removes it from history, too."
+    ),
+    example='foredeck memory add "Tests use pytest, without mocks" --category preference',
+    configure=_configure,
+    run=_run,
+)

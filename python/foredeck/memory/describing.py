@@ -1,0 +1,206 @@
+"""Entries for the user, in words and as JSON: what they say, whose word they are, where from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from foredeck.errors import StoreError
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.ground import GroundReader, names_of
+from foredeck.memory.reading import MemoryReader
+from foredeck.memory.rules import DAY_MS
+from foredeck.model.memory import MemoryDocument
+from foredeck.model.messages import load_message
+from foredeck.store.protocol import Head, Store
+
+_SAID_CHARS = 300
+_DEEPEST = 20
+
+_FROM = {
+    "user_turn": "what you said",
+    "assistant_turn": "what the model said",
+    "manual": "what you typed for it",
+    "pinned": "an entry that you pinned",
+    "model": "what the model asked to keep",
+    "analysis": "the result of a data tool",
+    "observation": "an observation",
+    "import": "a bundle that was imported",
+}
+
+
+class Describer:
+    """Says what there is to say of entries, in one project."""
+
+    def __init__(self, memory: MemoryReader, ground: GroundReader, now_ms: int) -> None:
+        self._memory = memory
+        self._ground = ground
+        self._now_ms = now_ms
+
+    def json(self, entry: MemoryEntry) -> dict[str, Any]:
+        """All fields that mean something outside the store."""
+        document = entry.document
+        fields = document.model_dump(
+            include={"place", "category", "fact", "native", "state", "act", "session", "turn"}
+            | {"learned_from", "tool_originated", "scope", "project", "tags", "superseded_by"}
+            | {"learned_ms", "created_ms", "updated_ms", "used_ms"}
+        )
+        return {
+            "name": self._memory.name(entry.id),
+            "id": entry.id,
+            "trust": entry.trust,
+            **fields,
+            "parents": list(entry.parents),
+            "grounds": [ground.model_dump() for ground in document.grounds],
+            "moved": names_of(self._ground.moved(document.grounds)),
+            "review": self._is_idle(entry),
+        }
+
+    def line(self, entry: MemoryEntry) -> str:
+        """One line: name, trust, category, text, and what is to be known of it."""
+        document = entry.document
+        native = f" ({document.native})" if document.native else ""
+        marks = "; ".join(self._marks(entry))
+        return (
+            f"{self._memory.name(entry.id)}  [{entry.trust}] [{document.category}] "
+            f"{document.fact}{native}" + (f"  ({marks})" if marks else "")
+        )
+
+    def details(self, entry: MemoryEntry) -> str:
+        """Some lines: the entry, where it comes from, where and how long it holds."""
+        document = entry.document
+        rows = [
+            self.line(entry),
+            f"  learned   {moment(document.learned_ms)} from {_FROM[document.learned_from]}"
+            + (f", session {document.session}" if document.session else ""),
+            f"  used      {moment(document.used_ms)}",
+        ]
+        if document.place == "global":
+            here = f"in the project {document.project}"
+            rows.append(f"  holds     {here if document.scope == 'project' else 'everywhere'}")
+        moved = self._ground.moved(document.grounds)
+        for ground in document.grounds:
+            state = "has changed" if ground in moved else "as it was"
+            rows.append(f"  ground    {names_of([ground])[0]}: {state}")
+        if document.superseded_by:
+            rows.append(f"  now       {self._memory.name(document.superseded_by)}")
+        return "\n".join(rows)
+
+    def _marks(self, entry: MemoryEntry) -> Iterator[str]:
+        document = entry.document
+        if document.state != "kept":
+            yield document.state
+        if document.place == "global" and document.scope == "project":
+            yield "in one project"
+        if document.tool_originated:
+            yield "a tool said so"
+        if moved := self._ground.moved(document.grounds):
+            yield f"left out: {', '.join(names_of(moved))} changed"
+        if self._is_idle(entry):
+            yield "unused for long: does it still hold?"
+
+    def _is_idle(self, entry: MemoryEntry) -> bool:
+        """Whether an entry of the user's own, which never expires, should be looked at again."""
+        idle_ms = self._now_ms - entry.document.used_ms
+        return entry.document.state == "kept" and idle_ms > self._memory.caps.expire_days * DAY_MS
+
+
+class Audit:
+    """Walks from an entry to the bytes that it came from."""
+
+    def __init__(self, memory: MemoryReader) -> None:
+        self._memory = memory
+        self._store = memory.store
+
+    def steps(self, entry: MemoryEntry) -> list[dict[str, Any]]:
+        """The acts that made it what it is, and its sources, each with its depth."""
+        return list(self._of_entry(entry, 0, set()))
+
+    def _of_entry(self, entry: MemoryEntry, depth: int, seen: set[str]) -> Iterator[dict[str, Any]]:
+        seen.add(entry.id)
+        name = self._memory.name(entry.id)
+        for version in self._store.history(entry.id):
+            document = MemoryDocument.model_validate(dict(version.fields))
+            yield {
+                "depth": depth,
+                "what": name,
+                "act": document.act,
+                "by": document.provenance.generator,
+                "time_ms": document.updated_ms,
+                "trust": self._memory.trust.entry(document),
+                "says": document.fact,
+                "version": version.token,
+            }
+        turn = filter(None, [entry.document.turn])
+        for parent in entry.parents or turn:
+            if parent not in seen and depth < _DEEPEST:
+                yield from self._of_source(parent, entry, depth + 1, seen)
+
+    def _of_source(
+        self, id: str, child: MemoryEntry, depth: int, seen: set[str]
+    ) -> Iterator[dict[str, Any]]:
+        seen.add(id)
+        head = self._store.head(id)
+        if head is None:
+            yield {"depth": depth, "what": id, "act": "erased", "says": ""}
+        elif head.type == "memory":
+            yield from self._of_entry(self._memory.entry_of(head), depth, seen)
+        elif head.type == "turn":
+            yield from self._of_turn(head, child, depth)
+        else:
+            text = str(head.fields.get("title") or head.fields.get("args_display") or "")
+            yield {"depth": depth, "what": id, "act": head.type, "says": text}
+
+    def _of_turn(self, head: Head, child: MemoryEntry, depth: int) -> Iterator[dict[str, Any]]:
+        is_users = child.document.learned_from == "user_turn"
+        for role in ("user", "assistant"):
+            address = head.fields.get(role)
+            if not address:
+                continue
+            yield {
+                "depth": depth,
+                "what": head.id,
+                "act": f"said by the {role}",
+                "trust": self._memory.trust.fields(head.fields, users_part=role == "user"),
+                "says": said(self._store, address),
+                "bytes": address,
+                "source": is_users == (role == "user"),
+            }
+        for call in head.fields.get("toolcall_ids") or ():
+            yield {"depth": depth, "what": call, "act": "tool call of that turn", "says": ""}
+
+
+def audit_text(steps: Iterable[dict[str, Any]]) -> str:
+    """An audit for people, a line for each step, deeper ones further in."""
+    return "\n".join(_step_line(step) for step in steps)
+
+
+def _step_line(step: dict[str, Any]) -> str:
+    time = f" {moment(step['time_ms'])}" if "time_ms" in step else ""
+    by = f" by {_BY[step['by']]}" if "by" in step else ""
+    trust = f" [{step['trust']}]" if "trust" in step else ""
+    says = f": {' '.join(step['says'].split())[:_SAID_CHARS]}" if step["says"] else ""
+    return f"{'  ' * step['depth']}{step['what']}{trust} {step['act']}{by}{time}{says}"
+
+
+_BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a tool"}
+
+
+def said(store: Store, address: str) -> str:
+    """The text of a stored message; empty where it is not there any more."""
+    try:
+        message = load_message(address, store.blob)
+    except StoreError:
+        return ""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    blocks: Sequence[Any] = content if isinstance(content, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def moment(time_ms: int) -> str:
+    """A day: `2026-05-03`."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,136 @@
+"""Whether the files and commits that entries rest on are as they were. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+
+from foredeck.errors import ToolError
+from foredeck.memory.rules import MemoryRefused
+from foredeck.model.memory import Ground
+from foredeck.sources.filesystem import FilesystemMap
+from foredeck.sources.git import Repository
+from foredeck.store.protocol import Store
+
+_COMMIT = "git:"
+_State = tuple[int, int, int]
+
+
+class GroundReader:
+    """Looks at the ground of entries, from one folder. What a look has found is kept until the
+    file changes, so that it can be asked at every call."""
+
+    def __init__(self, store: Store, filesystems: FilesystemMap) -> None:
+        self._store = store
+        self._filesystems = filesystems
+        self._files: dict[str, tuple[_State, str]] = {}
+        self._commits: dict[tuple[str, str], tuple[_State | None, bool]] = {}
+
+    def take(self, names: Iterable[str]) -> list[Ground]:
+        """The ground that these names mean, as it is now: paths of files, `git:COMMIT` for a
+        commit of the repository at hand. Raises `MemoryRefused`."""
+        return [self._commit(n) if n.startswith(_COMMIT) else self._file(n) for n in names]
+
+    def again(self, grounds: Iterable[Ground]) -> list[Ground]:
+        """The same ground as it is now; what is not there any more is left out."""
+        found = []
+        for ground in grounds:
+            version = self._version(ground.path) if ground.kind == "file" else None
+            if ground.kind == "commit" and self._has_commit(ground):
+                found.append(ground)
+            elif version is not None:
+                found.append(ground.model_copy(update={"version": version}))
+        return found
+
+    def moved(self, grounds: Iterable[Ground]) -> list[Ground]:
+        """Those that are not as they were."""
+        return [ground for ground in grounds if not self._holds(ground)]
+
+    def _holds(self, ground: Ground) -> bool:
+        if ground.kind == "file":
+            return self._version(ground.path) == ground.version
+        return self._has_commit(ground)
+
+    def _file(self, name: str) -> Ground:
+        path = self._filesystems.absolute(name)
+        version = self._version(path)
+        if version is None:
+            raise MemoryRefused(f"{path} is no file that can be read: there is nothing to pin.")
+        return Ground(path=path, version=version)
+
+    def _version(self, path: str) -> str | None:
+        """The SHA-256 of a file's bytes; None where there is no such file. What cannot be reached
+        from here is as the store knows it."""
+        location = self._filesystems.locate(path)
+        if location.local is None:
+            head = self._store.head(location.object_id)
+            return None if head is None else head.fields.get("source_hash")
+        try:
+            state = _state_of(location.local)
+            known = self._files.get(location.local)
+            if known is None or known[0] != state:
+                known = state, _hash_of(location.local)
+                self._files[location.local] = known
+        except OSError:
+            return None
+        return known[1]
+
+    def _commit(self, name: str) -> Ground:
+        folder = self._filesystems.cwd
+        try:
+            commit = self._repository(folder).commit(name.removeprefix(_COMMIT))
+        except ToolError as error:
+            raise MemoryRefused(str(error)) from error
+        return Ground(kind="commit", path=folder, version=commit)
+
+    def _has_commit(self, ground: Ground) -> bool:
+        """Whether what is checked out still goes back to a commit. Asked again once git has noted
+        that something else is checked out."""
+        here = self._filesystems.locate(ground.path).local
+        if here is None:
+            return True  # nobody here can tell
+        key, state = (ground.path, ground.version), _last_move(here)
+        known = self._commits.get(key)
+        if known is None or state is None or known[0] != state:
+            try:
+                known = state, self._repository(ground.path).contains(ground.version)
+            except ToolError:
+                known = state, False
+            self._commits[key] = known
+        return known[1]
+
+    def _repository(self, folder: str) -> Repository:
+        local = self._filesystems.locate(folder).local
+        if local is None:
+            raise ToolError(f"{folder} cannot be reached from here.")
+        return Repository(local, "")
+
+
+def names_of(grounds: Iterable[Ground]) -> list[str]:
+    """What people call ground."""
+    return [g.path if g.kind == "file" else f"git:{g.version[:12]}" for g in grounds]
+
+
+def _state_of(path: str) -> _State:
+    found = Path(path).stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _hash_of(path: str) -> str:
+    digest = sha256()
+    with Path(path).open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _last_move(folder: str) -> _State | None:
+    """When git last noted that something else is checked out; None where that cannot be seen."""
+    here = Path(folder).absolute()
+    git = next((git for at in (here, *here.parents) if (git := at / ".git").exists()), None)
+    try:
+        # Of a worktree `.git` is a file, and its log lies elsewhere: git is asked each time.
+        return None if git is None else _state_of(str(git / "logs" / "HEAD"))
+    except OSError:
+        return None

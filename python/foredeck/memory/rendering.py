@@ -1,0 +1,63 @@
+"""Entries as the model reads them: a line each, the newest first, with how far each is trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from foredeck.memory.entry import MemoryEntry
+
+MAX_BYTES = 16 * 1024
+"""Of one section, however much the head has room for."""
+
+_TAGS = re.compile(r"\[(?=\s*(?:user-stated|derived|foredeck)\b)", re.IGNORECASE)
+
+
+def line_of(entry: MemoryEntry) -> str:
+    """The line of an entry. No text of it can pass for a tag of ours."""
+    document, day = entry.document, _day(entry.document.learned_ms)
+    text = _plain(document.fact)
+    if document.native and document.native != document.fact:
+        text += f" ({_plain(document.native)})"
+    if document.place == "findings":
+        tags = "".join(f" #{_plain(tag)}" for tag in document.tags)
+        return f"- [{entry.trust}] [{day}] {text}{tags}"
+    return f"- [{entry.trust}] [{document.category}] {text} (learned {day})"
+
+
+def section_text(entries: Sequence[MemoryEntry], moved: int, limit: int) -> str:
+    """The newest of `entries` that fit into `limit` characters, with a word on those that do not.
+
+    moved  how many are left out because what they rest on has changed
+    """
+    lines = [line_of(entry) for entry in entries]
+    changed = f"({moved} left out: the code that they rest on has changed)" if moved else ""
+    for count in range(len(lines), -1, -1):
+        older = f"({len(lines) - count} older left out)" if count < len(lines) else ""
+        text = "\n".join(filter(None, [*lines[:count], older, changed]))
+        if len(text) <= limit and len(text.encode(errors="surrogatepass")) <= MAX_BYTES:
+            return text if count or not lines else ""
+    return ""
+
+
+def cut_text(text: str, limit: int) -> str:
+    """A text of the user's own as far as it fits, in whole lines, with a word on the rest."""
+    if len(text) <= limit and len(text.encode(errors="surrogatepass")) <= MAX_BYTES:
+        return text
+    kept = ""
+    for line in text.splitlines(keepends=True):
+        rest = f"({len(text) - len(kept) - len(line):,} more characters)"
+        longer = f"{kept}{line}{rest}"
+        if len(longer) > limit or len(longer.encode(errors="surrogatepass")) > MAX_BYTES:
+            break
+        kept += line
+    return f"{kept}({len(text) - len(kept):,} more characters)" if kept else ""
+
+
+def _plain(text: str) -> str:
+    return _TAGS.sub("(", text)
+
+
+def _day(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")

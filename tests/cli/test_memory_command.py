@@ -1,0 +1,147 @@
+"""`foredeck memory`: what the user does with what is remembered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.cli.main import main
+from foredeck.memory.keeping import Memory
+from foredeck.memory.user import load_user
+from foredeck.store.sqlite.adapter import open_sqlite
+from memory.desk import OWN, Table, literal, new
+
+Told = Callable[..., Any]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "a.py").write_text("one = 1\n")
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FOREDECK_HOME", str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def told(project: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """Runs an action; what it has printed as JSON."""
+    del project
+
+    def run(*arguments: str) -> Any:
+        capsys.readouterr()
+        assert main(["memory", *arguments, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def learned(tmp_path: Path, *, proposed: bool = False) -> str:
+    """Something that a session has learned; its name."""
+    with closing(open_sqlite(tmp_path / "home" / "foredeck.db")) as store:
+        Table(store)
+        memory = Memory(store, load_user(tmp_path / "home"))
+        act = memory.propose if proposed else memory.add
+        kept = act(literal() if proposed else new("one is 1")).entry
+        return memory.name(kept.id)
+
+
+def test_what_is_added_is_the_users_word(told: Told) -> None:
+    added = told("add", "Tests use pytest", "--ground", "a.py")
+    assert (added["trust"], added["category"], added["scope"]) == (
+        *("user-stated", "preference"),
+        "everywhere",
+    )
+    assert [entry["fact"] for entry in told("list")["entries"]] == ["Tests use pytest"]
+    assert told("show", added["name"])["moved"] == []
+
+
+def test_ground_that_changes_is_shown_until_it_is_confirmed(told: Told, project: Path) -> None:
+    name = told("add", "one is 1", "--ground", "a.py")["name"]
+    (project / "a.py").write_text("one = 2\n")
+
+    assert told("show", name)["moved"] == [str(project / "a.py")]
+    assert told("confirm", name)["moved"] == []
+
+
+def test_a_decision_holds_in_its_project_until_it_is_widened(
+    told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = told("add", "We use DuckDB", "--category", "decision")["name"]
+    (tmp_path / "other").mkdir()
+
+    monkeypatch.chdir(tmp_path / "other")
+    assert told("list")["entries"] == []
+    assert told("edit", name, "--everywhere")["scope"] == "everywhere"
+    assert len(told("list")["entries"]) == 1
+
+
+def test_proposals_are_accepted_or_refused(told: Told, tmp_path: Path) -> None:
+    one, other = (learned(tmp_path, proposed=True) for _ in range(2))
+
+    assert len(told("list", "--proposed")["entries"]) == 2
+    (kept,) = told("accept", one, "--text", "Tabs it is")["entries"]
+    assert (kept["trust"], kept["fact"]) == ("user-stated", "Tabs it is")
+    assert told("refuse", other)["entries"][0]["state"] == "refused"
+    assert [entry["name"] for entry in told("list")["entries"]] == [one]
+
+
+def test_an_entry_of_a_session_is_pinned_and_deleted_with_what_came_of_it(
+    told: Told, tmp_path: Path
+) -> None:
+    name = learned(tmp_path)
+    assert [e["name"] for e in told("list", "--session", OWN)["entries"]] == [name]
+
+    pinned = told("pin", name, "--category", "decision")
+    assert (pinned["trust"], pinned["scope"]) == ("user-stated", "project")
+    gone = told("delete", name, "--yes")["entries"]
+    assert {entry["name"] for entry in gone} == {name, pinned["name"]}
+    assert told("list")["entries"] == []
+    assert {entry["state"] for entry in told("list", "--all")["entries"]} == {"deleted"}
+
+
+def test_what_is_demoted_belongs_to_a_session(told: Told, tmp_path: Path) -> None:
+    learned(tmp_path)
+    name = told("add", "Tabs")["name"]
+
+    assert told("demote", name, "--session", OWN)["place"] == "session"
+    assert told("list")["entries"] == []
+
+
+def test_an_audit_leads_to_the_words(told: Told, tmp_path: Path) -> None:
+    pinned = told("pin", learned(tmp_path), "--category", "preference")
+    steps = told("audit", pinned["name"])["steps"]
+
+    assert [step["act"] for step in steps] == ["pinned", "added", "said by the user"]
+    assert steps[-1]["says"] == f"I prefer tabs, in {OWN}"
+    assert len(steps[-1]["bytes"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "m-none"], "There is no entry 'm-none'"),
+        (["add", " "], "the text is empty"),
+        (["add", "x", "--category", "fact"], "belongs to a session"),
+        (["add", "x", "--ground", "gone.py"], "nothing to pin"),
+        (["delete", "{}"], "say --yes"),
+        (["edit", "{}"], "say what is to change"),
+        (["demote", "{}"], "say in which it shall stand"),
+        (["accept", "{}"], "not proposed"),
+        (["pin", "{}"], "say what it is"),
+    ],
+)
+def test_refusals(
+    told: Told, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = told("add", "Tabs")["name"]
+
+    assert main(["memory", *(argument.format(name) for argument in arguments)]) == 2
+    assert said in capsys.readouterr().err
