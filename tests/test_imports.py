@@ -41,6 +41,7 @@ STORE = (
     *(
         "clock",
         "protocol",
+        "privacy",
         "location",
         "fields",
         "lazy_fields",

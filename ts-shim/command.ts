@@ -23,6 +23,7 @@ const VERBS: Record<string, string> = {
   compact: "[--preview | --calls A-B]: what the newest compaction left out; puts calls away",
   uncompact: "take the newest compaction of this branch back",
   trace: "TEXT: at which calls the model could see a text, and where",
+  private: "before the first message: nothing said in this session is kept or found outside it",
   rewind: "[N]: bring files back to what they were at call N; alone: the calls that changed files",
   doctor: "[ask]: whether a model can be asked for foredeck, at what price; ask: asks it one word",
   off: "send everything as Pi has it, until switched on",

@@ -25,10 +25,22 @@ function startedBy(): string | null {
   return known[STARTED_BY] ?? null;
 }
 
-/** Registers the handlers. */
+/** `pi --foredeck-private`: the sessions that this Pi begins are private. */
+const PRIVATE_FLAG = "foredeck-private";
+
+/** Registers the handlers, and the flag that makes new sessions private. */
 export function registerSessions(pi: ExtensionAPI, shim: Shim): void {
+  pi.registerFlag?.(PRIVATE_FLAG, {
+    description: "foredeck: keep nothing that is said in new sessions beyond them",
+    type: "boolean",
+    default: false,
+  });
   pi.on("session_start", (event, ctx) => {
-    shim.safely("session_start", () => shim.begin(sessionParams(event, ctx), ctx));
+    shim.safely("session_start", () => {
+      const params = sessionParams(event, ctx);
+      if (pi.getFlag?.(PRIVATE_FLAG) === true) params.private = true;
+      shim.begin(params, ctx);
+    });
   });
   pi.on("session_shutdown", async (event) => {
     await shim.end(event.reason).catch((error) => shim.log(`session_shutdown: ${error}`));

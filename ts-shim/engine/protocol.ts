@@ -40,6 +40,8 @@ export interface SessionParams {
   parent: string | null;
   /** The session whose agent started this Pi, by a command or as a subagent. */
   started_by?: string | null;
+  /** Whether a new session keeps to itself what is said in it. */
+  private?: boolean;
   /** Calls that the session had when this Pi first opened it; left out that first time. */
   calls?: number;
 }

@@ -62,6 +62,22 @@ test("session_start opens a session with its file and parent; session_shutdown c
   assert.deepEqual(harness.requests("session/close")[0]?.params, { session: "s2", reason: "quit" });
 });
 
+test("--foredeck-private asks for private sessions, and nothing else does", async () => {
+  const { fire, flags, harness } = start("good");
+  await harness.shim.engine.whenReady();
+  for (const session of ["s2", "s3"]) {
+    flags["foredeck-private"] = session === "s3";
+    const sessionManager = { getSessionId: () => session, getSessionFile: () => null };
+    await fire("session_start", { reason: "new" }, { ...(harness.ctx as object), sessionManager });
+  }
+  await until(() => harness.requests("session/open").length === 3, "opened");
+  const opened = harness.requests("session/open").map(({ params }) => params);
+  assert.deepEqual(
+    opened.map((params) => params.private),
+    [undefined, undefined, true],
+  );
+});
+
 test("a parent that cannot be read counts as none", () => {
   assert.equal(sessionIdIn("/nonexistent"), null);
   assert.equal(sessionIdIn(process.execPath), null);

@@ -67,6 +67,7 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
     from foredeck.search.index import Filters
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import folders_of_project
+    from foredeck.store.privacy import private_sessions
 
     scope = args.scope or ("session" if args.session else "all")
     if scope == "session" and not args.session:
@@ -81,7 +82,8 @@ def _filters(args: Namespace, config: Config, store: LocalStore, index: SearchIn
         here = set(folders_of_project(place, set(folders.values()), filesystems))
         sessions = tuple(session for session, folder in folders.items() if folder in here)
     task = _task(store, args.task) if args.task else None
-    return Filters(sessions, args.type, args.tool, args.path, args.since, task)
+    without = private_sessions(store, (sessions or ()) if args.session else ())
+    return Filters(sessions, args.type, args.tool, args.path, args.since, task, without)
 
 
 def _task(store: LocalStore, name: str) -> str:

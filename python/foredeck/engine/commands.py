@@ -16,12 +16,13 @@ from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
 from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.opening import OpenedSession
+from foredeck.engine.privacy import go_private
 from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import search_command, tasks_command
 from foredeck.errors import ToolError
 from foredeck.timeline.rewind_command import rewind_command
 
-COMMANDS = "list, name, describe, why, cost, compact, rewind, trace"
+COMMANDS = "list, name, describe, why, cost, compact, private, rewind, trace"
 """Those of `/foredeck`."""
 
 
@@ -43,6 +44,8 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
             return _compact(session, config, arguments)
         case "rewind":
             return rewind_command(session, config.home, arguments)
+        case "private":
+            return go_private(session)
         case "tasks":
             return tasks_command(opened, arguments)
         case "search":

@@ -201,6 +201,7 @@ class Engine:
         # Only messages of ours need a time; a long list is not walked for nothing.
         items = session.branch.conversation.items if answer.inserts else []
         status = status_line(session.log.records[session.branch.call or ""])
+        status += ", private" if session.private else ""
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"
         return {

@@ -30,12 +30,12 @@ from foredeck.memory.extracting.question import (
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.known import known_facts
 from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
-from foredeck.memory.trust import is_private
 from foredeck.memory.turns import TurnTexts, texts_of_turns
 from foredeck.model.documents import session_object_id
 from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
+from foredeck.store.privacy import is_private
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""

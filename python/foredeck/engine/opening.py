@@ -18,6 +18,7 @@ from foredeck.context.state.session import Recall, Session
 from foredeck.derived.patience import Patience
 from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.memory import begun_by
+from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
 from foredeck.engine.resumption import keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
@@ -190,6 +191,7 @@ class SessionOpener:
         session.chat_text = partial(render_chat, store)
         session.open_graph = partial(live_graph, store, self._config.home)
         session.notify = partial(self._notify, "info")
+        settle_privacy(session, params.private)
         recall_work(self._config, session, filesystems)
         guard, keeper = self._guard(session, filesystems), None
         watch = self._watch(session, filesystems, reconcile, guard)

@@ -15,6 +15,7 @@ from foredeck.context.quoting import on_one_line
 from foredeck.context.state.graph import name_of_node
 from foredeck.context.state.session import Session
 from foredeck.errors import StoreUnavailable
+from foredeck.model.documents import SessionDocument
 from foredeck.model.sources import filesystem_source
 from foredeck.notes.kinds import NoteRule
 from foredeck.notes.live import live_graph
@@ -159,7 +160,9 @@ class PoolSection:
         sessions = [
             head
             for head in store.query("session")
-            if head.fields.get("cwd") in places and head.fields["session_id"] != self._session.id
+            if head.fields.get("cwd") in places
+            and head.fields["session_id"] != self._session.id
+            and not SessionDocument.is_private(head.fields)
         ]
         for session in sessions[-EARLIER_SESSIONS:]:
             members = store.query("member", {"session": session.fields["session_id"]})

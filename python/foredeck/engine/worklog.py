@@ -16,6 +16,7 @@ from foredeck.derived.registry import load_layer
 from foredeck.errors import StoreError
 from foredeck.sources.filesystem import FilesystemMap
 from foredeck.sources.projects import folders_of_project, project_of
+from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore
 
 if TYPE_CHECKING:  # imported when a session is opened: the patterns in there take time to prepare
@@ -87,8 +88,10 @@ def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap
         if session.is_live:  # a replay must not look at the disk
             project = project_of(session.cwd, filesystems).id
             wanted.update(folders_of_project(session.cwd, sorted({*known.values()}), filesystems))
-        others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id != session.id]
+        hidden = {session.id, *private_sessions(session.store)}
+        others = [id for id, cwd in sorted(known.items()) if cwd in wanted and id not in hidden]
         done = done_by(follower.db, others, project, but=session.id)
+        done = [one for one in done if one.session not in hidden]
         return EarlierWork(lessons_of(follower.db, others), done)
 
 

@@ -26,11 +26,12 @@ from foredeck.memory.rules import (
     said_text,
     too_many,
 )
-from foredeck.memory.trust import Trust, is_private, lowest
+from foredeck.memory.trust import Trust, lowest
 from foredeck.memory.user import User
 from foredeck.model.documents import Generator, Provenance
 from foredeck.model.memory import Category, Ground, LearnedFrom, MemoryDocument, MemoryState
 from foredeck.store.clock import now_ms
+from foredeck.store.privacy import is_private
 from foredeck.store.protocol import Batch, Store, Token
 
 ATTEMPTS = 20

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from foredeck.memory.user import User
-from foredeck.model.documents import Fields, SessionDocument, session_object_id
+from foredeck.model.documents import Fields, session_object_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Store
 
@@ -66,9 +66,3 @@ class TrustOf:
             case "turn" if users_part:
                 return self.said_by_user(fields.get("session"))
         return "derived"
-
-
-def is_private(store: Store, session: str | None) -> bool:
-    """Whether a session keeps to itself what is said in it."""
-    head = None if session is None else store.head(session_object_id(session))
-    return head is not None and SessionDocument.is_private(head.fields)

@@ -42,6 +42,7 @@ class Filters:
     path      part of the path of the file that it is about
     since_ms  not older
     task      this task itself, what was said while it was active, and the calls made for that
+    without   none of these sessions'
     """
 
     sessions: tuple[str, ...] | None = None
@@ -50,6 +51,7 @@ class Filters:
     path: str | None = None
     since_ms: int | None = None
     task: str | None = None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,10 @@ def _where(filters: Filters, plan: SearchPlan) -> _Where:
             *filters.sessions,
             *filters.sessions,
         )
+    if filters.without:
+        marks = ", ".join("?" * len(filters.without))
+        hidden = f"(SELECT id FROM name WHERE text IN ({marks}))"
+        where.add(f"(e.session IS NULL OR e.session NOT IN {hidden})", *filters.without)
     if filters.type is not None:
         where.add("e.type = (SELECT id FROM name WHERE text = ?)", filters.type)
     if filters.tool is not None:

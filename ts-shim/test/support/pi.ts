@@ -24,6 +24,7 @@ export function recorder() {
   const events: Record<string, Handler[]> = {};
   const tools: Record<string, Tool> = {};
   const commands: Record<string, Command> = {};
+  const flags: Record<string, boolean | string> = {};
   const listeners: ((data: unknown) => void)[] = [];
   const pi = {
     events: {
@@ -38,12 +39,16 @@ export function recorder() {
     registerTool: (tool: Tool) => {
       tools[tool.name] = tool;
     },
+    registerFlag: (name: string, options: { default?: boolean }) => {
+      flags[name] = options.default ?? false;
+    },
+    getFlag: (name: string) => flags[name],
     registerCommand: (name: string, command: Command) => {
       commands[name] = command;
     },
   };
   const fire = (event: string, ...args: unknown[]) => events[event]?.[0]?.(...args);
-  return { pi: pi as never, events, tools, commands, fire };
+  return { pi: pi as never, events, tools, commands, flags, fire };
 }
 
 /** A shim with an engine in this mode, whose session has begun, with all its parts registered. */

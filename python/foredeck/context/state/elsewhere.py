@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
@@ -11,6 +12,7 @@ from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import member_id, nickname_id
 from foredeck.sources.pointing import pointer_label
 from foredeck.sources.toolpaths import tool_path
+from foredeck.store.privacy import is_hidden, private_sessions
 from foredeck.store.protocol import Head, Store
 
 _HANDLE = re.compile(r"(?:session:)?(?P<session>.+):@(?P<ordinal>\d+)")
@@ -27,20 +29,27 @@ def find_stored(session: Session, name: str) -> Head | None:
     store = session.store
     handle = _HANDLE.fullmatch(name)
     if handle is not None:
-        return _by_handle(store, handle["session"], int(handle["ordinal"]))
+        found = _by_handle(store, handle["session"], int(handle["ordinal"]), session.family)
+        return None if found is None or is_hidden(store, found.fields, session.family) else found
     head = claimed(store, name) or store.head(name) or store.head(identity(session, name))
-    return head if head is not None and head.type in OBJECT_TYPES else None
+    if head is None or head.type not in OBJECT_TYPES:
+        return None
+    return None if is_hidden(store, head.fields, session.family) else head
 
 
-def find_by_prefix(store: Store, name: str) -> Head | None:
+def find_by_prefix(session: Session, name: str) -> Head | None:
     """The one stored object whose id begins with `name`; None for none.
 
     Raises `ToolError` where several do.
     """
     if _LIKE_AN_ID.fullmatch(name) is None:
         return None
+    store = session.store
     found = [
-        head for type in OBJECT_TYPES for head in store.query(type) if head.id.startswith(name)
+        head
+        for type in OBJECT_TYPES
+        for head in store.query(type)
+        if head.id.startswith(name) and not is_hidden(store, head.fields, session.family)
     ]
     return _the_one(name, found)
 
@@ -74,7 +83,8 @@ def identity(session: Session, name: str) -> str:
     return session.source.identify(tool_path(name), session.cwd or None)[0]
 
 
-def _by_handle(store: Store, session: str, ordinal: int) -> Head | None:
+def _by_handle(store: Store, session: str, ordinal: int, own: Collection[str]) -> Head | None:
+    hidden = private_sessions(store, own)
     member = store.head(member_id(session, ordinal))
     if member is None:
         wrappers = store.query("session")
@@ -82,7 +92,9 @@ def _by_handle(store: Store, session: str, ordinal: int) -> Head | None:
         wrapper = _the_one(session, fits)
         if wrapper is not None:
             member = store.head(member_id(wrapper.fields["session_id"], ordinal))
-    return None if member is None else store.head(member.fields["object"])
+    if member is None or member.fields["session"] in hidden:
+        return None
+    return store.head(member.fields["object"])
 
 
 def _the_one(name: str, found: list[Head]) -> Head | None:

@@ -182,7 +182,7 @@ def _by_part(session: Session, name: str, beyond: bool) -> Entry:
     known = None if beyond else session.index.by_object
     head = titled(session, name, known)
     if head is None and beyond:
-        head = find_by_prefix(session.store, name)
+        head = find_by_prefix(session, name)
     if head is not None:
         return meet(session, head)
     near = _nearest(named, name)

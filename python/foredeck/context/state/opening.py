@@ -80,12 +80,14 @@ def open_session(
         compactions=_compactions(store, [session, *sorted(ancestors)]),
     )
     if chat is None:
-        _begin(opened, host_file, parent, started_by, begun_by=begun_by, private=private)
+        opened.private = private or _is_private(store, parent, started_by)
+        _begin(opened, host_file, parent, started_by, begun_by)
     elif wrapper is not None:
         opened.pending = PendingWork(
             notices=PendingNotices(wrapper.fields.get("untold")),
             behind=KnownTexts(wrapper.fields.get("behind")),
         )
+        opened.private = SessionDocument.is_private(wrapper.fields)
         opened.was_read_in = bool(wrapper.fields.get("ingested"))
     opened.frame = PromptFrame(version=_system_version(opened))
     return opened
@@ -110,9 +112,7 @@ def _begin(
     host_file: str | None,
     parent: str | None,
     started_by: str | None,
-    *,
     begun_by: str | None,
-    private: bool,
 ) -> None:
     """The documents that a session begins with; a fork inherits its parent's index.
 
@@ -131,7 +131,7 @@ def _begin(
         parent_session=parent,
         started_by=started_by,
         begun_by=begun_by,
-        private=private or _is_private(session.store, parent, started_by) or None,
+        private=session.private or None,
         provenance=origin,
     ).seal()
     for document in (wrapper, chat):

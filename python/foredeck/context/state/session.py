@@ -61,6 +61,8 @@ class Session:
     log: CallLog
     ancestors: frozenset[str] = frozenset()
     """Ids of the sessions that this one was forked from, near and far."""
+    private: bool = False
+    """Whether it keeps to itself what is said in it."""
     is_live: bool = True
     """Whether tools run now and here, so that a look at the disk tells what they did."""
     calls_at_opening: int = 0
@@ -99,6 +101,11 @@ class Session:
     """What is kept of the user and the session; None where that cannot be told, and in a replay."""
     withdrawal_told: bool = False
     """Whether the user knows that something in the head has to wait for the end of the turn."""
+
+    @property
+    def family(self) -> frozenset[str]:
+        """Ids of this session and of those that it was forked from."""
+        return self.ancestors | {self.id}
 
     @property
     def active_task(self) -> str | None:

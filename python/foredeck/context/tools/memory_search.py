@@ -18,6 +18,7 @@ from foredeck.context.state.handles import meet
 from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
 
 # Every session has the tool, and few use it: what only an answer needs is imported with it.
@@ -92,6 +93,7 @@ class MemorySearch:
             asked.path,
             asked.since_ms,
             self._task(asked.task),
+            private_sessions(self._store, self._session.family),
         )
         in_view = _InView(self._session)
         found = search(

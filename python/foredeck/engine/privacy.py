@@ -1,0 +1,49 @@
+"""Private sessions: settled before the first message, for good."""
+
+from __future__ import annotations
+
+from foredeck.context.state.session import Session
+from foredeck.errors import ToolError
+from foredeck.model.documents import SessionDocument, session_object_id
+
+PRIVATE = (
+    "This session is private: nothing said in it is kept, found or summed up outside it. What it "
+    "does to files stays."
+)
+ALREADY = "This session is private already."
+TOO_LATE = (
+    "A session is private from its first message on or not at all. Begin a new one with "
+    "`pi --foredeck-private`, or with /new and then /foredeck private."
+)
+
+
+def settle_privacy(session: Session, wanted: bool) -> None:
+    """When a session opens: a private one is stored at once, so that everybody knows; one for which
+    it is too late says so to the user."""
+    if session.private and session.workspace.pending:
+        session.workspace.commit()
+    if wanted and not session.private:
+        if _has_begun(session):
+            session.pending.user_messages.append(TOO_LATE)
+        else:
+            go_private(session)
+
+
+def go_private(session: Session) -> str:
+    """Make a session private that has not begun. Raises `ToolError`."""
+    if session.private:
+        return ALREADY
+    if _has_begun(session):
+        raise ToolError(TOO_LATE)
+    id = session_object_id(session.id)
+    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
+    assert isinstance(document, SessionDocument)
+    changed = document.model_copy(update={"private": True})
+    session.workspace.put(changed.seal())
+    session.workspace.commit()
+    session.private = True
+    return PRIVATE
+
+
+def _has_begun(session: Session) -> bool:
+    return bool(session.log.newest or session.turns)

@@ -1,0 +1,122 @@
+"""Private sessions: what is said in one is its own, and that of its forks and subagents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, finish, use
+from foredeck.config import Config
+from foredeck.engine.engine import Engine
+from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
+from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.model.documents import session_object_id
+from foredeck.store.privacy import is_private, private_sessions
+from foredeck.store.protocol import Store
+
+
+def opening(session: str, **more: object) -> SessionOpenParams:
+    fields = {"session": session, "file": None, "cwd": "/repo", "reason": "new", "parent": None}
+    return SessionOpenParams.model_validate(fields | more)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    return Engine(Config(home=tmp_path))
+
+
+def store_of(engine: Engine) -> Store:
+    assert engine.opened is not None
+    return engine.opened.session.store
+
+
+def go_private(engine: Engine, session: str) -> str:
+    return engine.command(CommandParams(session=session, name="private", args=""))["text"]
+
+
+def test_the_flag_makes_new_sessions_private_from_their_first_moment(engine: Engine) -> None:
+    engine.open_session(opening("s", private=True))
+    assert is_private(store_of(engine), "s")
+    engine.open_session(opening("open"))
+    assert not is_private(store_of(engine), "open")
+    assert private_sessions(store_of(engine)) == ("s",)
+
+
+@pytest.mark.parametrize("link", ["parent", "started_by"])
+def test_its_forks_and_subagents_are_private(engine: Engine, link: str) -> None:
+    engine.open_session(opening("s", private=True))
+    engine.open_session(opening("t", **{link: "s"}))
+    assert is_private(store_of(engine), "t")
+
+
+def test_the_command_holds_before_the_first_message(engine: Engine) -> None:
+    engine.open_session(opening("s"))
+    assert go_private(engine, "s") == PRIVATE
+    assert go_private(engine, "s") == ALREADY
+    engine.close()
+    assert len(private_sessions_of(engine)) == 1
+
+
+def private_sessions_of(engine: Engine) -> tuple[str, ...]:
+    again = Engine(engine._config)
+    again.open_session(opening("other"))
+    found = private_sessions(store_of(again))
+    again.close()
+    return found
+
+
+def test_afterwards_it_is_too_late(new_host: NewHost) -> None:
+    host = new_host(session="s")
+    ask(host)
+    with pytest.raises(ToolError) as refused:
+        go_private(host.engine, "s")
+    assert str(refused.value) == TOO_LATE
+    head = host.store.head(session_object_id("s"))
+    assert head is not None
+    assert head.fields.get("private") is None
+
+
+@pytest.fixture
+def secret(new_host: NewHost) -> Host:
+    """A private session that has said and run something, and is over."""
+    host = new_host(session="secret")
+    go_private(host.engine, "secret")
+    ask(host, "The zebrafish key is under the mat.")
+    use(host, "w1", "write", "ok", path="/repo/zebra.txt", content=lines(20))
+    bash(host, "zebra-bash", lines(20, "zebrafish"))
+    finish(host, "Noted: zebrafish.")
+    ask(host, "Thanks.")
+    host.close()
+    return host
+
+
+def searched(host: Host, scope: str = "all") -> str:
+    arguments = {"query": "zebrafish", "scope": scope}
+    text: str = host.tool("m1", "memory-search", **arguments)["content"][0]["text"]
+    return text
+
+
+def test_others_find_nothing_of_it(secret: Host, new_host: NewHost) -> None:
+    del secret
+    other = new_host(session="other")
+    ask(other)
+
+    for scope in ("all", "project"):
+        assert "zebrafish key" not in searched(other, scope)
+        assert "zebra-bash" not in searched(other, scope)
+    for name in ("zebra-bash", "secret:@3", "session:secret", "chat:secret"):
+        with pytest.raises(ToolError):
+            other.tool("c1", "activate", id=name)
+    assert "line 0" in str(other.tool("c2", "activate", id="/repo/zebra.txt"))
+
+
+def test_it_finds_its_own(secret: Host, new_host: NewHost) -> None:
+    fork = new_host(session="fork", parent="secret")
+    fork.messages, fork.entries = list(secret.messages), list(secret.entries)
+    ask(fork)
+    assert "zebrafish" in searched(fork)
