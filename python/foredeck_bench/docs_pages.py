@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from foredeck.cli.main import EXIT_CODES
@@ -80,13 +80,40 @@ def _command(name: str) -> str:
     command = load(name)
     parser = argparse.ArgumentParser(prog=f"foredeck {name}", add_help=False)
     command.configure(parser)
-    rows = [f"| {_argument(action)} | {_meaning(action)} |" for action in parser._actions]
-    table = "\n".join(["| argument | meaning |", "|---|---|", *rows]) if rows else ""
     example = f"```sh\n{command.example}\n```"
     description = " ".join(command.description.split())
-    return "\n\n".join(
-        part for part in (f"## `foredeck {name}`", description, table, example) if part
-    )
+    parts = (f"## `foredeck {name}`", description, _table(parser._actions), example)
+    return "\n\n".join([*filter(None, parts), *_actions_of(parser)])
+
+
+_EVERYWHERE = {"-h", "--help", "--json", "--home", "--set"}
+"""Options that are told with the command, or need not be."""
+
+
+def _table(arguments: Sequence[argparse.Action]) -> str:
+    rows = [f"| {_argument(action)} | {_meaning(action)} |" for action in arguments]
+    return "\n".join(["| argument | meaning |", "|---|---|", *rows]) if rows else ""
+
+
+def _actions_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """What a command's actions take beside the flags that the command itself has."""
+    shared = {
+        option for action in parser._actions for option in action.option_strings
+    } | _EVERYWHERE
+    for actions in parser._actions:
+        if not isinstance(actions, argparse._SubParsersAction):
+            continue
+        meanings = {choice.dest: choice.help or "" for choice in actions._choices_actions}
+        for name, own in actions.choices.items():
+            arguments = [
+                action
+                for action in own._actions
+                if not shared.issuperset(action.option_strings or {""})
+            ]
+            meaning = meanings.get(name, "")
+            yield f"### `{own.prog}`"
+            yield f"{meaning[:1].upper()}{meaning[1:]}."
+            yield from filter(None, [_table(arguments)])
 
 
 def _argument(action: argparse.Action) -> str:

@@ -8,6 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
+from foredeck.tasks.claiming import LEASE_MS
 from foredeck.tasks.tools import session_tasks
 from tasks.desk import DAY_MS, HOUR_MS, SECOND, Desk, said
 
@@ -181,3 +182,20 @@ def test_what_a_person_changes_in_a_session_is_a_humans_doing(desk: Desk) -> Non
     desk.first.mutate.run({"action": "close", "id": task.id, "summary": "Done."})
     generators = [h.fields["provenance"]["generator"] for h in desk.stores[0].history(task.id)]
     assert generators == ["human", "human", "agent"]
+
+
+def test_only_work_renews_a_lease(desk: Desk) -> None:
+    desk.first.mutate.run({"action": "claim", "id": desk.create("Fix it")})
+    active, store = desk.first.active, desk.stores[0]
+    id = active.id()
+    assert id is not None
+    (claimed,) = [version for version in store.history(id) if version.fields["lease_ms"]]
+
+    desk.clock.now += LEASE_MS // 4
+    active.keep_lease()
+    desk.clock.now += LEASE_MS // 2
+    assert active.id() == id
+    assert store.history(id)[-1] == claimed
+
+    active.keep_lease()
+    assert store.history(id)[-1].fields["lease_ms"] == desk.clock.now + LEASE_MS

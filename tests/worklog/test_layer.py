@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from foredeck.derived import follower as following
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
+from foredeck.model.documents import ToolcallDocument
+from foredeck.model.messages import pack
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.protocol import Batch
 from foredeck.worklog.done import FinishedWork, SessionWork
@@ -134,6 +136,27 @@ def test_a_task_that_a_person_closed_is_its_projects(stored: Searched) -> None:
         follower.catch_up()
         assert [thing.what for thing in done_by(follower.db, [], "p")] == ["Write it"]
         assert done_by(follower.db, ["s"], "another") == []
+
+
+def test_a_call_whose_text_was_out_of_reach_is_taken_in_later(stored: Searched) -> None:
+    Talk(stored.store, "s")
+    blobs: dict[str, bytes] = {}
+    call = ToolcallDocument(
+        id="c1",
+        tool="bash",
+        args=pack({"command": f"git commit -m 'Add a parser' -m '{'why ' * 200}'"}, blobs),
+        status="ok",
+        chat_ref="chat:s",
+        content="",
+        provenance=TEST,
+    )
+    stored.store.commit(Batch(puts=[call.seal()]))
+    assert layer_of(stored, "s")[1] == []
+
+    Talk(stored.store, "other")
+    stored.store.commit(Batch(blobs=blobs))
+    Talk(stored.store, "third")
+    assert [thing.what for thing in layer_of(stored, "s")[1]] == ["Add a parser"]
 
 
 def test_sessions_are_kept_apart(stored: Searched) -> None:

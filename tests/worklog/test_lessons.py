@@ -168,6 +168,11 @@ def test_the_form_that_worked_is_no_answer_to_its_own_failure() -> None:
         ("a.ts:3:1 - error TS2304: Cannot find name 'x'", True, None),
         ("x" * 2000 + "\nunknown flag: --stat", False, None),
         ("zsh:1: command not found: staticcheck", True, "zsh:0: command not found: staticcheck"),
+        (
+            "go: cannot write multiple packages to non-directory /tmp/x",
+            True,
+            "go: cannot write multiple packages to non-directory /",
+        ),
         ("cat: /tmp/a17: No such file or directory", True, "cat: /: No such file or directory"),
     ],
 )

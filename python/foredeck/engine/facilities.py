@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 from foredeck.config import Config
 from foredeck.context.head.section import HeadSection
 from foredeck.context.state.session import Session
+from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
-from foredeck.engine.facility_tools import memory_search
 from foredeck.engine.memory import (
     findings_section,
     memory_of_session,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from foredeck.config import Config
 from foredeck.context.state.handles import resolve
 from foredeck.context.state.session import Session
-from foredeck.engine.facility_tools import memory_search
+from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.working import update_context
 from foredeck.model.tasks import TaskLink
 from foredeck.sources.opening import open_filesystems

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from foredeck.derived.absent import note_absent, take_absent
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.search.fetching import Fetched
@@ -12,13 +13,10 @@ from foredeck.search.schema import VERSION, create_tables
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
 from foredeck.search.tokens import Vocabulary
 from foredeck.search.writing import SearchWriter
-from foredeck.store.protocol import Change, Head, LocalStore, Token
+from foredeck.store.protocol import Change, Head, LocalStore
 
 CHUNK = 100
 """Versions whose texts are held at once."""
-
-_TRIED_AGAIN = 1000
-"""How many versions without their texts are tried again with each batch."""
 
 _TAKEN_IN = SEARCHED | {"session", "member"}
 
@@ -39,7 +37,7 @@ class SearchLayer:
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
         writer = SearchWriter(db, self._vocabulary)
-        wanted = _take_absent(db)
+        wanted = take_absent(db)
         wanted += [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
             heads = brought_versions(store, wanted[first : first + CHUNK])
@@ -55,24 +53,10 @@ def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[Searche
     try:
         return texts_of(head, fetched)
     except Missing:  # erased, or still in another machine's database, which is away
-        id = head.id.encode("utf-8", "surrogatepass")
-        db.execute("INSERT INTO absent VALUES (?, ?, ?)", (id, head.token, head.type))
+        note_absent(db, head)
     except (LookupError, TypeError, ValueError):  # no message that anybody can read
         pass
     return []
-
-
-def _take_absent(db: sqlite3.Connection) -> list[Change]:
-    """The versions that have waited longest for their texts, which no longer do."""
-    rows = db.execute(
-        "DELETE FROM absent WHERE rowid IN (SELECT rowid FROM absent ORDER BY rowid LIMIT ?)"
-        " RETURNING document, token, type",
-        (_TRIED_AGAIN,),
-    ).fetchall()
-    return [
-        Change(Token(token), 0, id.decode("utf-8", "surrogatepass"), type)
-        for id, token, type in rows
-    ]
 
 
 def _place(writer: SearchWriter, head: Head) -> None:

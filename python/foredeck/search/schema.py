@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from foredeck.derived import absent
+
 VERSION = 6
 
 _STATEMENTS = (
@@ -33,7 +35,7 @@ _STATEMENTS = (
     "CREATE TABLE folder (session INTEGER PRIMARY KEY, cwd TEXT NOT NULL)",
     """CREATE TABLE met (document TEXT NOT NULL, session INTEGER NOT NULL,
         PRIMARY KEY (document, session)) WITHOUT ROWID""",
-    "CREATE TABLE absent (document BLOB NOT NULL, token TEXT NOT NULL, type TEXT NOT NULL)",
+    absent.TABLE,
     # Larger pieces are written at once, so that fewer have to be merged later.
     "INSERT INTO content (content, rank) VALUES ('hashsize', 16777216)",
 )

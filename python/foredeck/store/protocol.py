@@ -20,6 +20,10 @@ from foredeck.model.documents import Document
 Token = NewType("Token", str)
 D = TypeVar("D", bound=Document)
 Scalar = str | int | bool
+ATTEMPTS = 20
+"""How often a compare-and-put is tried where others are faster. Each time one of them has made a
+change, so nobody waits for nothing; so many in a row mean that it is being changed all the time."""
+
 Advance = Callable[[], None]
 """Called again and again during long work, so that progress can be shown."""
 

@@ -37,19 +37,20 @@ class ActiveTask:
 
     def id(self) -> str | None:
         """Its id, for what is stored now; None where no task is active. Never raises: without it
-        things are stored all the same.
-
-        Being asked is the sign that the session works, so a lease that is half over is renewed.
-        """
-        if self._id is None:
-            return None
+        things are stored all the same."""
         try:
             task = self.task()
-            if task is not None:
-                self._renew(task)
         except StoreError:
             return None
         return None if task is None else task.id
+
+    def keep_lease(self) -> None:
+        """The session works: a lease that is half over is renewed. Never raises: without this it
+        ends at its time."""
+        with suppress(StoreError):
+            task = self.task()
+            if task is not None:
+                self._renew(task)
 
     def task(self) -> Task | None:
         """The task itself. Raises `StoreError` where it cannot be read."""

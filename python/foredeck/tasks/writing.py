@@ -9,14 +9,10 @@ from foredeck.errors import Conflict, StoreUnavailable, ToolError
 from foredeck.model.documents import Provenance
 from foredeck.model.tasks import TaskDocument
 from foredeck.store.clock import now_ms
-from foredeck.store.protocol import Batch, LocalStore, Token
+from foredeck.store.protocol import ATTEMPTS, Batch, LocalStore, Token
 from foredeck.tasks.board import Board
 from foredeck.tasks.claiming import Actor, holds
 from foredeck.tasks.task import Task
-
-_ATTEMPTS = 20
-"""How often others may be faster. Each time one of them has made a change, so nobody waits for
-nothing."""
 
 _AWAY = (
     "The database is away: until it is back, make new tasks, and change only those that you have "
@@ -60,7 +56,7 @@ class TaskWriter:
         raised, and `StoreUnavailable` for a claim (`is_claim`). Written here and delivered later,
         it could undo what another machine has been granted meanwhile.
         """
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             task = self._reread(id)
             document = self._next(task)
             edit(document, task)

@@ -10,13 +10,9 @@ from typing import Any, Protocol
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
 from foredeck.model.working import Scope, WorkingDocument, working_id
-from foredeck.store.protocol import Batch, Store, Token
+from foredeck.store.protocol import ATTEMPTS, Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
 from foredeck.working.schema import check_schema, faults
-
-ATTEMPTS = 20
-"""At putting a section. Whenever one fails somebody else has succeeded, so so many in a row mean
-that the page is being written all the time."""
 
 
 class PageRefused(ForedeckError):

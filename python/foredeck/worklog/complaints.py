@@ -68,7 +68,7 @@ _WORDS = (
     *("could not find", "syntax error", "parse error", "substitution", "nmatched", "(eval)"),
     *("jq: error", "nterminated", "read-only", "event not", "HTTP 4", "build con", "bad pat"),
     *("no packages", "no tests", "0 items", "no test", "No test", "denied", "EACCES", "permitted"),
-    *("must be root", "EPERM", "tasks", "task "),
+    *("must be root", "EPERM", "tasks", "task ", "multiple packages"),
 )
 """A line without any of these is not tried: looking for words is many times faster. So a pattern
 that is added above needs its word here."""

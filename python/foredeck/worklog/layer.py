@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foredeck.commands.shell import command_of
+from foredeck.derived import absent
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
@@ -44,6 +45,7 @@ _STATEMENTS = (
         program TEXT NOT NULL, complaint TEXT NOT NULL, failed TEXT NOT NULL,
         worked TEXT NOT NULL, typed TEXT NOT NULL, kept REAL NOT NULL)""",
     "CREATE INDEX lesson_session ON lesson (session, id)",
+    absent.TABLE,
 )
 
 _ADD_DONE = (
@@ -56,7 +58,7 @@ class WorklogLayer:
     """See `derived.layer.Layer`."""
 
     name = "worklog"
-    version = 3
+    version = 4
 
     def create(self, db: sqlite3.Connection) -> None:
         """See `Layer.create`."""
@@ -65,7 +67,9 @@ class WorklogLayer:
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
-        wanted = [change for change in changes if change.type in _TAKEN_IN]
+        # A call that is had later counts from then on: what lies between is not learned again.
+        wanted = absent.take_absent(db)
+        wanted += [change for change in changes if change.type in _TAKEN_IN]
         for first in range(0, len(wanted), CHUNK):
             heads = brought_versions(store, wanted[first : first + CHUNK])
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
@@ -91,8 +95,12 @@ def _take(db: sqlite3.Connection, head: Head, fetched: Fetched) -> None:
     try:
         arguments = unpack(fields.get("args") or {}, fetched.blob)
         output, time_ms = fetched.content(head), fetched.asked_ms(head)
-    except (Missing, LookupError, TypeError, ValueError):
-        return  # erased, or still in another machine's database
+    except Missing:
+        db.execute("DELETE FROM taken WHERE toolcall = ?", (head.id,))
+        absent.note_absent(db, head)
+        return
+    except (LookupError, TypeError, ValueError):  # no call that anybody can read
+        return
     if isinstance(arguments, dict):
         call = _Call(db, session, str(fields.get("tool") or ""), arguments, time_ms)
         call.take(output, failed=fields.get("status") == "fail")

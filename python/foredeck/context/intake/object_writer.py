@@ -165,6 +165,7 @@ class ObjectWriter:
         session.turns += 1
         if item is not None:
             self.keep_extras(item)
+        session.keep_lease()
         turn = TurnDocument(
             id=id,
             session=session.id,

@@ -15,7 +15,7 @@ from foredeck.errors import Conflict, ToolError
 from foredeck.model.documents import HASHES, Document
 from foredeck.model.kinds import kind_of
 from foredeck.model.summaries import SUMMARIES, summary_hash_name
-from foredeck.store.protocol import Batch, Head, Store
+from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 """The types that can be described; of all others foredeck writes every version itself."""
@@ -23,7 +23,6 @@ DESCRIBED = ("file", "toolcall", "user", "pointer", "compaction")
 MOST_CHARS: Mapping[str, int] = {"short_summary": 300, "long_summary": 20_000}
 TYPES_OWN = "default"
 """In place of a view: the one of the object's type."""
-ATTEMPTS = 20
 _NEVER_SHOWN = frozenset(
     {*HASHES, *map(summary_hash_name, SUMMARIES), "content", "identity_hash", "view", "locked"}
 )

@@ -14,11 +14,9 @@ from foredeck.model.documents import Provenance
 from foredeck.model.records import NicknameDocument, by_foredeck, nickname_id
 from foredeck.model.sources import path_of
 from foredeck.sources import Sighting
-from foredeck.store.protocol import Batch, Head, Store
+from foredeck.store.protocol import ATTEMPTS, Batch, Head, Store
 
 MAX_CHARS = 100
-ATTEMPTS = 20
-"""How often a naming is tried while other processes claim the same names."""
 _NOT_A_NAME = re.compile(r"@|\d+$|v\d+$|.*[\s:/\\]|[0-9a-f]{12,64}$")
 """What could be taken for a handle, a version, a path, or an id."""
 BY_USER = Provenance(origin="name", generator="human")

@@ -112,6 +112,11 @@ class Session:
         """Id of the task that is worked on, to which what is said now belongs."""
         return None if self.tasks is None else self.tasks.active.id()
 
+    def keep_lease(self) -> None:
+        """The session works on: nobody else may claim its task meanwhile."""
+        if self.tasks is not None:
+            self.tasks.active.keep_lease()
+
     @property
     def store(self) -> Store:
         """The store behind the session."""

@@ -8,16 +8,20 @@ prompt anyway is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from foredeck.config import Config
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.parts import SHOWING
 from foredeck.context.state.handles import meet
 from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.model.kinds import OBJECT_TYPES
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import folders_of_project
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import LocalStore
 
@@ -41,6 +45,17 @@ InProject = Callable[[Iterable[str]], Collection[str]]
 
 class _OutOfTime(Exception):
     """Between two batches, each of which is kept."""
+
+
+def memory_search(config: Config, session: Session) -> MemorySearch | None:
+    """Search as this session sees it: the tool, and a part of `task-query`."""
+    if not config.tools.search:
+        return None
+    # An engine works on a local store; only a replay, which runs no tools, may be given another.
+    store = cast(LocalStore, session.store)
+    filesystems = open_filesystems(config, session.cwd)
+    in_project = partial(folders_of_project, session.cwd, filesystems=filesystems)
+    return MemorySearch(session, store, config.home, in_project)
 
 
 class MemorySearch:
