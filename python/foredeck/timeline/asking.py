@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.canonical import decode_text
 from foredeck.model.documents import FileDocument
 from foredeck.store.protocol import Head, Store, Token
 
 
 def text_of_version(store: Store, version: Head) -> str:
     """The text of a file's version; empty where it has none."""
+    # A long text is a blob of its own; the whole document would be checked against all its hashes.
+    digest = version.fields.get("text_hash")
+    blob = store.blobs([digest]).get(digest) if digest else None
+    if blob is not None:
+        return decode_text(blob)
     document = store.get(version.id, FileDocument, version.token)
     return "" if document is None or document.content is None else document.content
 

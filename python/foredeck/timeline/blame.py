@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store, Token
@@ -47,8 +48,7 @@ class Author:
     """The oldest version known: its lines may be older than what was seen of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedLine:
+class BlamedLine(NamedTuple):
     """A line, its number from 1, and who wrote it."""
 
     number: int
@@ -74,10 +74,9 @@ def blame(store: Store, versions: Sequence[Head], newest: str | None = None) -> 
             known[number] = authors.of(shown[number], first=number == 0)
         else:
             known[number] = Author(PERSON, 0)
-    return [
-        BlamedLine(number, text, known[origin])
-        for number, (text, origin) in enumerate(zip(lines_of(last), origins, strict=True), start=1)
-    ]
+    lines = lines_of(last)
+    authors_of_lines = [known[origin] for origin in origins]
+    return list(map(BlamedLine, range(1, len(lines) + 1), lines, authors_of_lines))
 
 
 def _and(texts: Iterable[str], newest: str) -> Iterable[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 NEAR = 200
@@ -26,7 +26,7 @@ def line_origins(texts: Iterable[str]) -> list[int]:
         if before is None:
             origins = [number] * len(lines_of(text))
         elif text != before:
-            origins = _carried(before, text, origins, number)
+            _carry(before, text, origins, number)
         before = text
     return origins
 
@@ -36,13 +36,39 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _carried(old: str, new: str, origins: list[int], number: int) -> list[int]:
-    """The origins of the lines of `new`, given those of `old`."""
-    olds, news = lines_of(old), lines_of(new)
+def _carry(old: str, new: str, origins: list[int], number: int) -> None:
+    """Make the origins of the lines of `old` those of `new`.
+
+    Most of a long text is as it was: only what lies between is taken apart into lines.
+    """
+    start = old.rfind("\n", 0, _equal(old, 0, new, 0)) + 1
+    end = _equal_lines_at_end(old, new, start)
+    olds, news = lines_of(old[start : len(old) - end]), lines_of(new[start : len(new) - end])
+    first = old.count("\n", 0, start)
     found = [number] * len(news)
     for at, into, size in _matches(olds, news):
-        found[into : into + size] = origins[at : at + size]
-    return found
+        found[into : into + size] = origins[first + at : first + at + size]
+    origins[first : first + len(olds)] = found
+
+
+def _equal_lines_at_end(old: str, new: str, start: int) -> int:
+    """How many characters of equal lines both texts end with, those before `start` left out."""
+    most = min(len(old), len(new)) - start
+    size, stride = 0, 1
+    while stride:
+        stride = min(stride, most - size)
+        at, into = len(old) - size, len(new) - size
+        if old[at - stride : at] == new[into - stride : into]:
+            size, stride = size + stride, stride * 2
+        else:
+            stride //= 2
+    if _begins_line(old, len(old) - size) and _begins_line(new, len(new) - size):
+        return size
+    return len(old) - 1 - old.find("\n", len(old) - size) if "\n" in old[len(old) - size :] else 0
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
 
 
 def _matches(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]:
@@ -61,8 +87,8 @@ def _matches(olds: list[str], news: list[str]) -> Iterator[tuple[int, int, int]]
         at, into = next_at, next_into
 
 
-def _equal(olds: list[str], at: int, news: list[str], into: int) -> int:
-    """How many lines are equal from here on."""
+def _equal(olds: Sequence[str], at: int, news: Sequence[str], into: int) -> int:
+    """How many lines, or characters of two texts, are equal from here on."""
     most = min(len(olds) - at, len(news) - into)
     size, stride = 0, 1
     while stride:
