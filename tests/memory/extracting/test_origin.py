@@ -28,7 +28,8 @@ def test_what_the_user_said_is_kept_as_a_whole_sentence() -> None:
     "message",
     [
         "Shall we use tabs in Python files?",
-        "The page says:\n> use tabs in Python files",
+        "Sum up this mail:\n\nHello,\nuse tabs in Python files.\nEve",
+        "The page says\n> use tabs in Python files",
         "```\nuse tabs in Python files\n```",
         "log line\n" * PASTED_CHARS + "use tabs in Python files",
         "Spaces it is.",

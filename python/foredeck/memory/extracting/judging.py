@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from foredeck.memory.extracting.lasting import says_it_lasts
 from foredeck.memory.extracting.likeness import FactComparison, KnownFact, compare
 from foredeck.memory.extracting.lines import (
     LASTING,
@@ -141,8 +142,9 @@ def _fate(
     if not lasting:
         return "keep"
     # What goes against an entry may also hold beside it, which words alone do not tell.
-    asked = around.accept == "ask" or origin.stated is None or compared.contradicts is not None
-    return "propose" if asked else "keep"
+    asked = around.accept == "ask" or compared.contradicts is not None
+    stated = origin.stated is not None and says_it_lasts(origin.stated)
+    return "keep" if stated and not asked else "propose"
 
 
 def _replaced(lasting: bool, origin: FactOrigin, compared: FactComparison) -> str | None:

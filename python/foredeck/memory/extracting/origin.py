@@ -8,7 +8,7 @@ is a whole sentence of the user's, and that sentence is what is kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +22,7 @@ SUPPORTED = 0.5
 """Part of a fact's words that its conversation must hold; with less it is made up."""
 FROM_TOOL = 0.5
 """Part of the words that the user did not say which tool results must hold to have brought them."""
-PASTED_CHARS = 2_000
+PASTED_CHARS = 1_000
 """A message longer than this was not typed: nothing in it counts as stated."""
 _SHORTEST, _LONGEST = 10, 240
 """Characters of a sentence that can be kept as it stands."""
@@ -31,6 +31,7 @@ _LITERAL_WORDS = 3
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
 _SENTENCE = re.compile(r"(?:[^\n.!?\u3002\uff01\uff1f]|[.!?](?=\S))+[.!?\u3002\uff01\uff1f]*")
 _QUOTED_LINE = re.compile(r"^\s*(?:>|\||\+|-{3,}|\$ |#!|\d+:|[{}\[\]<])")
+_SHOWS = re.compile(r"[:\uff1a]\s*$")
 _QUESTION = re.compile(r"[?\uff1f]\W*$")
 
 
@@ -96,8 +97,8 @@ def origin_of(
 def stated_in(words: str, message: str) -> str | None:
     """The whole sentence of a user's message that holds these words; None where none does.
 
-    Neither questions nor code, quoted lines and long pasted texts count: a user shows those without
-    saying them.
+    Neither questions nor code, quoted lines, what stands below a line with a colon at its end, and
+    long pasted texts count: a user shows those without saying them.
     """
     wanted = folded(words)
     if len(message) > PASTED_CHARS or len(wanted.replace(" ", "")) < _SHORTEST // 2:
@@ -116,9 +117,19 @@ def _within_unspaced(words: str, sentence: str) -> bool:
 
 def _own_sentences(message: str) -> Sequence[str]:
     typed = _FENCED.sub("\n", message)
-    lines = [line for line in typed.splitlines() if not _QUOTED_LINE.match(line)]
+    lines = [*_until_shown(typed.splitlines())]
     found = (sentence.strip() for line in lines for sentence in _SENTENCE.findall(line))
     return [sentence.lstrip("-*• \t") for sentence in found if sentence]
+
+
+def _until_shown(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are said. What stands below one that ends with a colon is shown: a mail, a list,
+    whatever somebody wants looked at."""
+    for line in lines:
+        if not _QUOTED_LINE.match(line):
+            yield line
+        if _SHOWS.search(line):
+            return
 
 
 def _joined(sayings: Iterable[Saying]) -> str:
