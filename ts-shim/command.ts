@@ -20,6 +20,7 @@ const VERBS: Record<string, string> = {
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
   cost: "what this session has cost so far, and would have without foredeck",
+  observe: "[status | reflect | mode NAME]: note down now what was said and done; how that stands",
   compact: "[--preview | --calls A-B]: what the newest compaction left out; puts calls away",
   uncompact: "take the newest compaction of this branch back",
   trace: "TEXT: at which calls the model could see a text, and where",

@@ -11,6 +11,7 @@ import type { NoticeLevel } from "./engine/protocol.ts";
 
 const STATUS_KEY = "foredeck";
 const WIDGET_KEY = "foredeck-tasks";
+const WORK_KEY = "foredeck-work";
 
 /** Pi for one session. No method throws. */
 export class Host {
@@ -74,8 +75,17 @@ export class Host {
 
   /** Shows lines above the editor; undefined removes them. */
   widget(lines: string[] | undefined): void {
+    this.setWidget(WIDGET_KEY, lines);
+  }
+
+  /** Shows above the editor what foredeck does in the background; empty for nothing. */
+  work(text: string): void {
+    this.setWidget(WORK_KEY, text === "" ? undefined : [text]);
+  }
+
+  private setWidget(key: string, lines: string[] | undefined): void {
     try {
-      if (this.ctx?.hasUI) this.ctx.ui.setWidget(WIDGET_KEY, lines);
+      if (this.ctx?.hasUI) this.ctx.ui.setWidget(key, lines);
     } catch {
       // As above.
     }

@@ -118,6 +118,7 @@ export class Shim {
     const { session } = this;
     this.session = null;
     this.asking.stop();
+    this.host.work("");
     if (session && this.engine.state === "ready") {
       const params = { session: session.session, reason };
       await this.engine
@@ -202,6 +203,7 @@ export class Shim {
   private onTrouble(error: Error): void {
     const isKnown = error instanceof ProvisionError && error.known;
     this.host.status("foredeck: not running");
+    this.host.work("");
     if (!isKnown)
       this.host.notifyOnce(error.message, "warning", `${error.message} (plain Pi goes on)`);
   }
@@ -216,6 +218,7 @@ export class Shim {
     const { level, text } = isRecord(params) ? params : {};
     if (typeof text !== "string") return;
     if (method === "host/status") this.host.status(text);
+    if (method === "host/work") this.host.work(text);
     if (method === "host/notify") {
       const known = level === "warning" || level === "error" ? level : "info";
       this.host.notify(known satisfies NoticeLevel, text);

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asked_models import COST, RECORD, USAGE, Models, settled
 
 from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
@@ -24,10 +25,7 @@ from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import (
     AskTimedOut,
     CompleteParams,
-    CompleteResult,
     ModelName,
-    ModelResult,
-    ModelUsage,
     NoModel,
     NotAsked,
     UselessAnswer,
@@ -35,43 +33,8 @@ from foredeck.hosts.asking import (
 from foredeck.hosts.protocol import AssembleParams, CommandParams, SessionOpenParams
 from foredeck.model.asked import AskedDocument
 
-COST = {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}
-RECORD = {"provider": "p", "id": "m", "api": "anthropic-messages", "contextWindow": 200_000}
-USAGE = ModelUsage(read=0, written=0, fresh=1000, output=100, cost=0.0045)
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?" * 400}], max_tokens=100)
 NOW = 1_000_000_000
-
-
-class Models:
-    """Models of a host, which answer as a test says; `wait`: only once that is set."""
-
-    def __init__(self, *, single_slot: bool = False) -> None:
-        self.single_slot = single_slot
-        self.asked: list[CompleteParams] = []
-        self.about: list[ModelName | None] = []
-        self.failure: Exception | None = None
-        self.wait: asyncio.Event | None = None
-        self.none: str | None = None
-
-    async def offered(self, model: ModelName | None = None) -> ModelResult:
-        self.about.append(model)
-        if self.none is not None:
-            return ModelResult(model=None, reason=self.none)
-        name = {} if model is None else model.model_dump()
-        offer = {**RECORD, **name, "cost": COST}
-        return ModelResult(model=offer, single_slot=self.single_slot, cold="no call yet")
-
-    async def ask(self, question: CompleteParams, *, timeout_s: float) -> CompleteResult:
-        del timeout_s
-        self.asked.append(question)
-        if self.wait is not None:
-            await self.wait.wait()
-        if self.failure is not None:
-            raise self.failure
-        name = question.model or ModelName(provider="p", id="m")
-        return CompleteResult(
-            text="noted", calls=[], stop="stop", model=name, usage=USAGE, single_slot=False
-        )
 
 
 class Opened:
@@ -79,7 +42,7 @@ class Opened:
 
     def __init__(self, home: Path, models: Models | None, **asking: Any) -> None:
         self.jobs: list[Job] = []
-        self.seen: list[Happening] = []
+        self.seen: list[str] = []
         config = Config(home=home, asking=AskingSection(**asking))
         self.engine = Engine(config, facilities=self._facilities, models=models)
         params = SessionOpenParams(
@@ -96,9 +59,11 @@ class Opened:
         due, self.jobs = self.jobs, []
         return due
 
+    def close(self) -> None:
+        self.seen.append("closed")
+
     def call(self) -> None:
         text = "word " * 80_000
-        model = {**RECORD, "cost": COST}
         self.engine.assemble(
             AssembleParams.model_validate(
                 {
@@ -106,7 +71,7 @@ class Opened:
                     "keep": 0,
                     "messages": [{"role": "user", "content": text, "timestamp": 1}],
                     "entries": [None],
-                    "model": model,
+                    "model": RECORD,
                     "time_ms": 4,
                 }
             )
@@ -138,11 +103,6 @@ def opened(tmp_path: Path, models: Models) -> Iterator[Opened]:
     made = Opened(tmp_path / "home", models)
     with closing(made.engine):
         yield made
-
-
-async def settled() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def asked(opened: Opened, question: CompleteParams = QUESTION, **more: Any) -> Any:

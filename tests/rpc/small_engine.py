@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,9 @@ class SmallEngine:
         notify: Notify,
         call_soon: CallSoon | None = None,
         models: AskModels | None = None,
+        show: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        del models
+        del models, show
         self.config = config
         self.notify = notify
         self.call_soon = call_soon

@@ -54,3 +54,13 @@ test("the widget shows the line, and goes where a project has no tasks", () => {
     harness.shim.tasks.take(tasks);
   assert.deepEqual(harness.widgets, [["1 ready"], undefined]);
 });
+
+test("what is done in the background is shown until it has ended", () => {
+  const { harness } = start("good");
+  harness.shim.host.work("foredeck: noting down what was said and done, with p/m");
+  harness.shim.host.work("");
+  assert.deepEqual(harness.widgets, [
+    ["foredeck: noting down what was said and done, with p/m"],
+    undefined,
+  ]);
+});

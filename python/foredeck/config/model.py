@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from foredeck.config.asking import AskingSection
 from foredeck.config.folders import default_home
 from foredeck.config.memory import MemorySection
+from foredeck.config.observing import ObservingSection
 from foredeck.config.outside import (
     LimitsSection,
     NotesSection,
@@ -103,6 +104,13 @@ class Config(Section):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="What the engine writes to its log (stderr)."
     )
+    observations: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Whether notes on the chat are written in the background, to stand in its "
+        "place later ([observations.md](observations.md)): `auto` where the chat has become long "
+        "and asking a model costs less than going on with what it would stand for, `on` always, "
+        "`off` never.",
+    )
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
     seed_window: SeedWindowSection = Field(default_factory=SeedWindowSection)
@@ -119,6 +127,7 @@ class Config(Section):
     working: WorkingMemorySection = Field(default_factory=WorkingMemorySection)
     worklog: WorklogSection = Field(default_factory=WorklogSection)
     tools: ToolsSection = Field(default_factory=ToolsSection)
+    observing: ObservingSection = Field(default_factory=ObservingSection)
     asking: Annotated[AskingSection, USER_ONLY] = Field(default_factory=AskingSection)
     memory: Annotated[MemorySection, USER_ONLY] = Field(default_factory=MemorySection)
 

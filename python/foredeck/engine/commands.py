@@ -15,6 +15,7 @@ from foredeck.context.tools.listing import describe_entry, describe_session, nam
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
 from foredeck.engine.memory_commands import memory_commands
+from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.privacy import go_private
 from foredeck.engine.settings import compaction_settings
@@ -22,7 +23,7 @@ from foredeck.engine.task_commands import search_command, tasks_command
 from foredeck.errors import ToolError
 from foredeck.timeline.rewind_command import rewind_command
 
-COMMANDS = "list, name, describe, why, cost, compact, private, rewind, trace"
+COMMANDS = "list, name, describe, why, cost, observe, compact, private, rewind, trace"
 """Those of `/foredeck`."""
 
 
@@ -40,6 +41,8 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
             return why(session, arguments, opened.assembler.policy, opened.assembler.uses)
         case "cost":
             return _cost(session, config)
+        case "observe":
+            return observe_command(tuple(opened.facilities.workers), arguments)
         case "compact":
             return _compact(session, config, arguments)
         case "rewind":

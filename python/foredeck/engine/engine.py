@@ -17,6 +17,7 @@ from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
 from foredeck.context.window.compacting import finish_compaction
+from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
@@ -80,7 +81,7 @@ class Engine:
     watched. `recorded` makes the source of a replay, where the disk is not looked at. `store`
     takes the place of the configured one; the engine closes it too. `facilities` makes what a
     session has beside its chat. `models` are those of the host; without them nothing is done in
-    the background.
+    the background. `show` tells the user what is.
     """
 
     def __init__(
@@ -93,11 +94,12 @@ class Engine:
         store: Store | None = None,
         facilities: MakeFacilities = make_facilities,
         models: AskModels | None = None,
+        show: Show = lambda _text: None,
     ) -> None:
         self._config = config
         self._store = RecoverableStore(config, notify, store)
         opener = SessionOpener(config, notify, call_soon, recorded, facilities)
-        self._background = Background(config.asking, models)
+        self._background = Background(config.asking, models, show)
         self._current = CurrentSession(opener, self._store, self._background)
         self._later: CallSoon = call_soon or (lambda work: work())
 
@@ -273,6 +275,7 @@ class Engine:
             opened.guard.observed(params.id, event, found)
         opened.watch.release(params.id)
         self._current.follow()
+        self._later(lambda: self._background.happened("tool"))
 
     def command(self, params: CommandParams) -> CommandResult:
         """What the user typed: after `/foredeck`, or `/tasks` and `/search`."""

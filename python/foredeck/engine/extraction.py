@@ -63,6 +63,9 @@ class Extraction:
         if happened == "answer":
             yield Job("extract", self._extract, PRIORITY)
 
+    def close(self) -> None:
+        """See `BackgroundWorker`: nothing is held."""
+
     async def _extract(self, asking: SessionAsking) -> None:
         session, last = self._session, self._session.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)

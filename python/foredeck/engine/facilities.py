@@ -24,6 +24,7 @@ from foredeck.engine.memory import (
     memory_of_user,
     rules_section,
 )
+from foredeck.engine.observing.facility import make_observing
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
 from foredeck.engine.working import working_section
@@ -74,7 +75,7 @@ TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
 """In any order: they are called by name."""
 
 
-WORKERS: Sequence[Make[BackgroundWorker]] = (extraction,)
+WORKERS: Sequence[Make[BackgroundWorker]] = (make_observing, extraction)
 """In any order: their jobs have priorities."""
 
 

@@ -83,6 +83,13 @@ class EngineFactory(Protocol):
     """Makes an engine: the `Engine` class itself."""
 
     def __call__(
-        self, config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels
+        self,
+        config: Config,
+        *,
+        notify: Notify,
+        call_soon: CallSoon,
+        models: AskModels,
+        show: Callable[[str], None],
     ) -> EngineApi:
-        """A new engine; raises ForedeckError if it cannot be."""
+        """A new engine; raises ForedeckError if it cannot be. `show`: what is done in the
+        background, for the user; empty where nothing is."""

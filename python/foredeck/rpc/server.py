@@ -85,10 +85,14 @@ class _Server:
             notify=self._notify,
             call_soon=loop.call_soon_threadsafe,
             models=self._models,
+            show=self._show,
         )
 
     def _notify(self, level: str, text: str) -> None:
         self._peer.notify("host/notify", {"level": level, "text": text})
+
+    def _show(self, text: str) -> None:
+        self._peer.notify("host/work", {"text": text})
 
     async def _call(self, method: str, params: dict[str, Any], *, timeout_s: float | None) -> Any:
         return await self._peer.call(method, params, timeout_s=timeout_s)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.config import Config
+from foredeck.engine.background.asking import Show
 from foredeck.engine.engine import Engine
 from foredeck.hosts.asking import AskModels
 from foredeck.rpc.api import CallSoon, EngineApi
@@ -48,10 +49,12 @@ def main(file: str) -> int:
     fuse = Fuse(Path(file))
 
     def make(
-        config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels
+        config: Config, *, notify: Notify, call_soon: CallSoon, models: AskModels, show: Show
     ) -> EngineApi:
         store: Any = FusedStore(open_store(config), fuse)
-        return Engine(config, notify=notify, call_soon=call_soon, models=models, store=store)
+        return Engine(
+            config, notify=notify, call_soon=call_soon, models=models, show=show, store=store
+        )
 
     copier = _pass_answers_on(fuse)
     code = serve(make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from foredeck.config.asking import AskingSection
@@ -20,7 +21,6 @@ from foredeck.hosts.asking import (
     CompleteParams,
     CompleteResult,
     ModelName,
-    ModelResult,
     ModelUsage,
     NoModel,
     NotAsked,
@@ -28,56 +28,79 @@ from foredeck.hosts.asking import (
 )
 from foredeck.model.asked import AskedDocument, AskedOutcome
 
+Show = Callable[[str], None]
+
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """What asking would mean now. `price` is in dollars, expected; `warm` is the call whose prompt
-    would be read from the provider's cache, or None, and `cold` says why."""
+class AskingTerms:
+    """What asking a model would mean now. `warm` is the call whose prompt would be read from the
+    provider's cache, None for none; `prompt_tokens` are its tokens, and `rate` characters a token.
+    """
 
     model: str
-    price: float
+    prices: AskingPrices
     single_slot: bool
     warm: int | None
-    cold: str
+    prompt_tokens: int
+    rate: float
+
+    def price(self, question: CompleteParams, output_tokens: int | None = None) -> float:
+        """Dollars that a question is expected to cost. `output_tokens`: how long the answer will
+        be; None: as long as it may."""
+        return self.prices.price(
+            question_tokens(question, self.prompt_tokens, self.rate, output_tokens)
+        )
 
 
 class SessionAsking:
-    """Asks for one session, within what its user allows. One question at a time."""
+    """Asks for one session, within what its user allows. One question at a time.
+
+    `show` tells the user what a model is being asked for; an empty text, that it has ended.
+    """
 
     def __init__(
-        self, session: Session, models: AskModels, config: AskingSection, meter: Meter | None = None
+        self,
+        session: Session,
+        models: AskModels,
+        config: AskingSection,
+        show: Show = lambda _text: None,
     ) -> None:
         self._session = session
         self._models = models
         self._config = config
-        self.meter = meter or Meter(session, Caps(config.share, config.per_hour))
+        self._show = show
+        self.meter = Meter(session, Caps(config.share, config.per_hour))
         self._open: AskedDocument | None = None
 
-    async def offered(self, *, warm: bool = False) -> ModelResult:
-        """The model that would be asked: the configured one, or for a `warm` question always the
-        one in use. Raises `NoModel` where there is none."""
+    @property
+    def has_other_model(self) -> bool:
+        """Whether another model than the agent's is asked."""
+        return self._config.model is not None
+
+    async def terms(self, *, warm: bool = False) -> AskingTerms:
+        """Those of the model that would be asked: the configured one, or for a `warm` question
+        always the one in use. Costs nothing. Raises `NoModel` where there is none."""
         offer = await self._models.offered(None if warm else self._model)
         if offer.model is None:
             raise NoModel(offer.reason or "there is no model to ask")
-        return offer
-
-    async def quote(self, question: CompleteParams, *, output_tokens: int | None = None) -> Quote:
-        """What a question would cost, without asking it. `output_tokens`: how long the answer will
-        be; None: as long as it may. Raises `NoModel`."""
-        offer = await self.offered(warm=question.warm is not None)
-        record = offer.model or {}
         newest = self._session.newest_record
         stats = None if newest is None else newest.stats
-        prompt = 0 if stats is None else tokens_of(stats, stats.chars_sent)
-        rate = CHARS_PER_TOKEN if stats is None else stats.rate
-        tokens = question_tokens(question, prompt, rate, output_tokens)
-        return Quote(
-            f"{record.get('provider')}/{record.get('id')}",
-            AskingPrices.of(record).price(tokens),
-            offer.single_slot,
-            offer.warm,
-            offer.cold or "",
+        return AskingTerms(
+            model=f"{offer.model.get('provider')}/{offer.model.get('id')}",
+            prices=AskingPrices.of(offer.model),
+            single_slot=offer.single_slot,
+            warm=offer.warm,
+            prompt_tokens=0 if stats is None else tokens_of(stats, stats.chars_sent),
+            rate=CHARS_PER_TOKEN if stats is None else stats.rate,
         )
+
+    def forbidden(self, terms: AskingTerms, *, wanted: bool) -> str | None:
+        """Why this model is not asked at all; None where it may be. `wanted`: see `ask`."""
+        if not (self._config.enabled or wanted):
+            return "asking in the background is switched off (asking.enabled)"
+        if terms.single_slot and not (wanted or self._config.single_slot):
+            return f"{terms.model} answers one question at a time (asking.single_slot)"
+        return None
 
     async def ask(
         self,
@@ -94,21 +117,21 @@ class SessionAsking:
         wants it asked, also of a model that answers one at a time. Raises `NotAsked` or `NoModel`
         with the reason where nothing was sent, else what `hosts.asking` names.
         """
-        if not (self._config.enabled or wanted):
-            raise NotAsked("asking in the background is switched off (asking.enabled)")
-        quote = await self.quote(question, output_tokens=output_tokens)
-        wanted = wanted or self._config.single_slot
-        if quote.single_slot and not wanted:
-            raise NotAsked(f"{quote.model} answers one question at a time (asking.single_slot)")
-        if (reason := self.meter.why_not(quote.price, worth)) is not None:
-            raise NotAsked(reason)
-        model = None if question.warm is not None else question.model or self._model
-        settled = question.model_copy(update={"model": model, "wanted": wanted or None})
-        return await self._ask(purpose, settled, quote)
-
-    async def _ask(self, purpose: str, question: CompleteParams, quote: Quote) -> CompleteResult:
         warm = question.warm is not None
-        self._open = self.meter.begin(purpose, quote.model, quote.price, warm=warm)
+        terms = await self.terms(warm=warm)
+        price = terms.price(question, output_tokens)
+        reason = self.forbidden(terms, wanted=wanted) or self.meter.why_not(price, worth)
+        if reason is not None:
+            raise NotAsked(reason)
+        said = wanted or self._config.single_slot or None
+        settled = question.model_copy(
+            update={"model": None if warm else question.model or self._model, "wanted": said}
+        )
+        self._open = self.meter.begin(purpose, terms.model, price, warm=warm)
+        self._show(f"foredeck: {_DOING.get(purpose, purpose)}, with {terms.model}")
+        return await self._ask(settled)
+
+    async def _ask(self, question: CompleteParams) -> CompleteResult:
         try:
             answer = await self._models.ask(question, timeout_s=self._config.timeout_s)
         except UselessAnswer as error:
@@ -128,6 +151,7 @@ class SessionAsking:
     ) -> None:
         asked, self._open = self._open, None
         if asked is not None:
+            self._show("")
             self.meter.end(asked, outcome, usage, str(reason))
 
     def close(self) -> None:
@@ -141,6 +165,13 @@ class SessionAsking:
         provider, _, id = self._config.model.partition("/")
         return ModelName(provider=provider, id=id)
 
+
+_DOING = {
+    "observe": "noting down what was said and done",
+    "reflect": "condensing older notes",
+    "extract": "looking for what to remember",
+}
+"""What the user sees, by purpose."""
 
 _OUTCOMES: dict[type[ForedeckError], AskedOutcome] = {
     AskTimedOut: "timed_out",

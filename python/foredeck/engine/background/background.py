@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from foredeck.config.asking import AskingSection
 from foredeck.context.state.session import Session
-from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.background.asking import SessionAsking, Show
 from foredeck.engine.background.jobs import BackgroundWorker, Happening, Job
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import AskModels
@@ -20,12 +20,15 @@ class Background:
     """Runs the jobs of the open session on the event loop, between two requests.
 
     A job runs after something has happened (`happened`), never by itself. No two run at once.
-    Without `models`, as in a replay, nothing runs.
+    Without `models`, as in a replay, nothing runs. `show`: see `SessionAsking`.
     """
 
-    def __init__(self, config: AskingSection, models: AskModels | None) -> None:
+    def __init__(
+        self, config: AskingSection, models: AskModels | None, show: Show = lambda _text: None
+    ) -> None:
         self._config = config
         self._models = models
+        self._show = show
         self._workers: Sequence[BackgroundWorker] = ()
         self._asking: SessionAsking | None = None
         self._waiting: dict[str, Job] = {}
@@ -45,7 +48,7 @@ class Background:
         """A session is open; the one before is let go."""
         self.detach()
         if self._models is not None:
-            self._asking = SessionAsking(session, self._models, self._config)
+            self._asking = SessionAsking(session, self._models, self._config, self._show)
             self._workers = workers
 
     def detach(self) -> None:
@@ -55,6 +58,11 @@ class Background:
             self._asking.close()
         if self._running is not None:
             self._running.cancel()
+        for worker in self._workers:
+            try:
+                worker.close()
+            except Exception:
+                log.exception("%s does not end as it should", type(worker).__name__)
         self._asking, self._running, self._workers = None, None, ()
         self._waiting.clear()
 

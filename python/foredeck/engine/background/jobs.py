@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from foredeck.engine.background.asking import SessionAsking
 
-Happening = Literal["call", "answer", "command", "compaction"]
-"""What has just happened in the session: a prompt has gone out, a run has ended with an answer,
-the user has typed a command of ours, or the host has replaced chat by a summary."""
+Happening = Literal["call", "tool", "answer", "command", "compaction"]
+"""What has just happened in the session: a prompt has gone out, a tool that its answer called has
+run, a run has ended with an answer, the user has typed a command of ours, or the host has replaced
+chat by a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +34,8 @@ class BackgroundWorker(Protocol):
     def due(self, happened: Happening) -> Iterable[Job]:
         """The jobs that may run now. Called on the engine's thread after the answer has gone out:
         short, since the next request waits for it."""
+        ...
+
+    def close(self) -> None:
+        """The session is let go. Called while its store is open, after its jobs were cancelled."""
         ...

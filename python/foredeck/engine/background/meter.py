@@ -58,6 +58,15 @@ class Meter:
         self._session.store.commit(Batch(puts=[asked.seal()]))
         return asked
 
+    def refuse(self, purpose: str, model: str, price: float, reason: str) -> None:
+        """Keep why a question was not asked. Where that cannot be noted it is not."""
+        try:
+            asked = self.begin(purpose, model, price, warm=False)
+        except StoreError as error:
+            log.warning("why a question was not asked is not noted: %s", error)
+        else:
+            self.end(asked, "refused", reason=reason)
+
     def end(
         self,
         asked: AskedDocument,

@@ -1,0 +1,83 @@
+"""`/foredeck observe`: note down now what was said and done; how it stands; which kind of work."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from foredeck.engine.background.jobs import BackgroundWorker
+from foredeck.engine.observing.observing import Observing
+from foredeck.errors import ToolError
+from foredeck.model.observations import Mode
+
+USAGE = "It is /foredeck observe [status | reflect | mode NAME]."
+OFF = (
+    "This session is not observed: `observations` is off, or it is a subagent's "
+    "(observing.subagents)."
+)
+
+
+def observe_command(workers: tuple[BackgroundWorker, ...], arguments: str) -> str:
+    """The answer, for the user. Raises `ToolError` with what to type instead."""
+    observing = next((worker for worker in workers if isinstance(worker, Observing)), None)
+    if observing is None:
+        raise ToolError(OFF)
+    verb, _, rest = arguments.partition(" ")
+    if verb == "status" and not rest:
+        return status_of(observing)
+    if verb == "mode":
+        return _mode(observing, rest.strip())
+    if arguments not in ("", "reflect"):
+        raise ToolError(USAGE)
+    if verb == "reflect":
+        return _reflect(observing)
+    return _observe(observing)
+
+
+def _observe(observing: Observing) -> str:
+    waiting = observing.pending()
+    if not waiting:
+        return "There is nothing to note: all of this chat is observed."
+    observing.wishes.add("observe")
+    return f"Noting down {waiting:,} tokens of chat in the background ({_mode_line(observing)})."
+
+
+def _reflect(observing: Observing) -> str:
+    count = len(observing.on_branch.levels.observations)
+    if not count:
+        return "There are no observations to condense."
+    observing.wishes.add("reflect")
+    return f"Condensing observations in the background; there are {count}."
+
+
+def _mode(observing: Observing, name: str) -> str:
+    known: tuple[Mode, ...] = get_args(Mode)
+    if name == "guess":
+        observing.chosen = None
+    elif (chosen := next((mode for mode in known if mode == name), None)) is not None:
+        observing.chosen = chosen
+    elif name:
+        raise ToolError(f"There is no mode {name!r}. Modes: {', '.join(known)}; or guess.")
+    return f"This is observed as {_mode_line(observing)}."
+
+
+def status_of(observing: Observing) -> str:
+    """How observing stands on the branch at hand."""
+    levels, rules = observing.on_branch.levels, observing.settings.rules
+    seen = sum(placed.observation.covered_tokens for placed in observing.on_branch.placed)
+    when = "always" if observing.settings.always else "where it pays"
+    lines = [
+        f"Observed {when}; {_mode_line(observing)}.",
+        f"{seen:,} tokens of chat are noted in {len(levels.observations)} observations and "
+        f"{len(levels.reflections)} reflections of {observing.standing_tokens():,} tokens; "
+        f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
+    ]
+    if observing.reason:
+        lines.append(f"No model is asked: {observing.reason}.")
+    if observing.last:
+        lines.append(f"The last time: {observing.last}")
+    return "\n".join(lines)
+
+
+def _mode_line(observing: Observing) -> str:
+    mode = observing.mode()
+    return f"{mode.mode.replace('_', ' ')} work: {mode.reason}"

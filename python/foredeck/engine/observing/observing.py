@@ -1,0 +1,126 @@
+"""The observer of a session: what is due, by how much has been said since it observed last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from foredeck.context.state.observed import ObservedStandIns
+from foredeck.context.state.session import Session
+from foredeck.engine.background.jobs import Happening, Job
+from foredeck.engine.observing.notes import SessionNotes
+from foredeck.engine.observing.runs import observe, reflect
+from foredeck.engine.observing.settings import ObservingSettings
+from foredeck.engine.observing.sources import BranchSources
+from foredeck.model.observations import Mode, Work
+from foredeck.observations.chunks import pending_tokens
+from foredeck.observations.keeping import BranchNotes, ObservationKeeper
+from foredeck.observations.lease import Operation
+from foredeck.observations.model_free import Summarise
+from foredeck.observations.modes import ModeChoice, guess_mode
+from foredeck.observations.timing import is_pressing, least_pending, to_reflect, to_summarise
+
+FIRST, PRESSING, AFTERWARDS = 10, 100, 5
+"""Priorities: of an observation, of one that much waits for, of a reflection."""
+
+
+@dataclass
+class Observing:
+    """Observes one session in the background. `summarise` writes where no model can be asked."""
+
+    session: Session
+    settings: ObservingSettings
+    keeper: ObservationKeeper
+    summarise: Summarise
+    chosen: Mode | None = None
+    """The mode that the user has said."""
+    wishes: set[Work] = field(default_factory=set)
+    """What the user has asked for."""
+    last: str = ""
+    """What became of it the last time, for the user."""
+    happened: Happening = "call"
+    not_before: int = 0
+    """Unobserved tokens from which on it is tried again, after a failure."""
+    reason: str = ""
+    """Why no model is asked, as it stands on record."""
+
+    def __post_init__(self) -> None:
+        keeper, rules = self.keeper, self.settings.rules
+        self.sources = BranchSources(self.session)
+        sessions = (keeper.session, *keeper.ancestors)
+        self.stand_ins = ObservedStandIns(
+            keeper.lease.store, sessions, rules, lambda: self.mode().mode
+        )
+        self.notes = SessionNotes(keeper, self.stand_ins)
+
+    def due(self, happened: Happening) -> Iterator[Job]:
+        """See `BackgroundWorker`."""
+        self.happened = happened
+        if happened in ("answer", "command"):
+            self.notes.look()
+        waiting = self.pending()
+        if "observe" in self.wishes or self._is_observation_due(waiting):
+            pressing = is_pressing(self.settings.rules, waiting)
+            yield Job("observe", partial(observe, self), PRESSING if pressing else FIRST)
+        if "reflect" in self.wishes or self._is_reflection_due():
+            yield Job("reflect", partial(reflect, self), AFTERWARDS)
+
+    def close(self) -> None:
+        """See `BackgroundWorker`: whoever opens the session next need not wait for the lease."""
+        lease = self.keeper.lease
+        document = lease.look().document
+        if document is None or document.work is None or document.owner != lease.owner:
+            return
+        held = Operation(document.work, document.operation, lease.owner)
+        lease.give_back(held, "the session was closed", "given up")
+
+    @property
+    def on_branch(self) -> BranchNotes:
+        """What was noted of the branch at hand."""
+        return self.notes.on_branch(self.sources.messages())
+
+    def mode(self) -> ModeChoice:
+        """What kind of work is at hand, and who says so."""
+        if self.chosen is not None:
+            return ModeChoice(self.chosen, "user", "you have said so")
+        if self.settings.mode is not None:
+            return ModeChoice(self.settings.mode, self.settings.mode_by, "observing.mode says so")
+        return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
+
+    def tokens(self, text: str) -> int:
+        """Tokens of a text, by the rate of now."""
+        return int(len(text) / self.sources.rate)
+
+    def pending(self) -> int:
+        """Tokens of the branch that nobody has observed yet."""
+        return pending_tokens(self.sources.messages(), self.on_branch.position)
+
+    def standing_tokens(self) -> int:
+        """Tokens of what may stand for chat."""
+        levels = self.on_branch.levels
+        return sum(r.tokens for r in levels.reflections) + sum(
+            o.tokens for o in levels.observations
+        )
+
+    def chat_tokens(self) -> int:
+        """Tokens of the chat as it goes out."""
+        return int(self.session.branch.conversation.chars_sent / self.sources.rate)
+
+    def has_begun(self) -> bool:
+        """Whether the chat is, or has been, long enough for notes to stand in its place."""
+        return bool(self.on_branch.placed) or self.stand_ins.is_due(self.chat_tokens(), 0)
+
+    def _is_observation_due(self, waiting: int) -> bool:
+        rules = self.settings.rules
+        if waiting < max(rules.chunk.least, self.not_before):
+            return False
+        if waiting < least_pending(rules, self.mode().mode, self.standing_tokens()):
+            return False
+        return self.settings.always or self.has_begun()
+
+    def _is_reflection_due(self) -> bool:
+        levels, rules = self.on_branch.levels, self.settings.rules
+        if to_summarise(rules, levels.reflections):
+            return True
+        return to_reflect(rules, levels.observations, self.keeper.lease.clock()) > 0

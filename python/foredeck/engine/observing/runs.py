@@ -1,0 +1,186 @@
+"""The jobs of an observer: who is asked, on which terms, and what is told of how it went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING
+
+from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.observing.choosing import LATER, ChunkChoice
+from foredeck.engine.observing.questions import ModelQuestions
+from foredeck.errors import ForedeckError
+from foredeck.hosts.asking import NoModel, NotAsked
+from foredeck.model.observations import ObservationDocument, ReflectionDocument, Work
+from foredeck.observations.chunks import Chunk, Position, next_chunk
+from foredeck.observations.lease import ObservingBusy
+from foredeck.observations.messages import SourceMessage
+from foredeck.observations.model_free import ModelFreeObserver
+from foredeck.observations.observers import ModelObserver
+
+if TYPE_CHECKING:
+    from foredeck.engine.observing.observing import Observing
+
+Noted = ObservationDocument | ReflectionDocument
+
+NOTHING = "There is nothing to note yet."
+
+_NUMBERS = re.compile(r"\$?\d[\d.,]*")
+
+
+async def observe(observing: Observing, asking: SessionAsking) -> None:
+    """Observe the next chunk, where it may be and pays. Nothing is raised for what can go wrong:
+    it is told, and tried again later."""
+    wanted = _take_wish(observing, "observe")
+    mode, messages = observing.mode(), list(observing.sources.messages())
+    try:
+        questions = await _questions(observing, asking, wanted=wanted)
+    except ForedeckError as error:
+        _refused(observing, asking, "observe", str(error), wanted=wanted)
+        return
+    keeper, rules = observing.keeper, observing.settings.rules.chunk
+    if questions is None:
+
+        def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
+            return next_chunk(messages, position, rules, least=1 if wanted else None)
+
+        written = keeper.observe(messages, pick, _without_model(observing), mode)
+        if not await _finish(observing, "observe", written, wanted=wanted):
+            _tell(observing, NOTHING, wanted=wanted)
+        return
+    observer = _asking_model(observing, questions)
+    may_wait = observing.happened == "call" and not wanted
+    always = observing.settings.always
+    choice = ChunkChoice(observing.session, observer, questions, mode, rules, always, may_wait)
+    written = keeper.observe(messages, choice, observer, mode)
+    is_told = await _finish(observing, "observe", written, questions, wanted=wanted)
+    if not is_told and choice.reason and choice.reason != LATER:
+        _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
+    elif not is_told:
+        _tell(observing, choice.reason or NOTHING, wanted=wanted)
+
+
+async def reflect(observing: Observing, asking: SessionAsking) -> None:
+    """Condense the oldest of what was noted; as `observe`."""
+    wanted = _take_wish(observing, "reflect")
+    try:
+        questions = await _questions(observing, asking, wanted=wanted)
+    except ForedeckError as error:
+        _refused(observing, asking, "reflect", str(error), wanted=wanted)
+        return
+    observer = (
+        _without_model(observing) if questions is None else _asking_model(observing, questions)
+    )
+    messages = list(observing.sources.messages())
+    written = observing.keeper.reflect(messages, observer, asked=wanted)
+    if not await _finish(observing, "reflect", written, questions, wanted=wanted):
+        _tell(observing, NOTHING, wanted=wanted)
+
+
+async def _questions(
+    observing: Observing, asking: SessionAsking, *, wanted: bool
+) -> ModelQuestions | None:
+    """How to ask a model; None where foredeck is to write by itself. Raises `NoModel` or `NotAsked`
+    where nothing is to be written without one."""
+    try:
+        return await ModelQuestions.open(asking, wanted=wanted)
+    except (NoModel, NotAsked):
+        if observing.settings.always or wanted:
+            return None
+        raise
+
+
+def _asking_model(observing: Observing, questions: ModelQuestions) -> ModelObserver:
+    return ModelObserver(
+        questions.ask,
+        observing.tokens,
+        rules=observing.settings.rules.chunk,
+        cwd=observing.session.cwd,
+    )
+
+
+def _without_model(observing: Observing) -> ModelFreeObserver:
+    return ModelFreeObserver(observing.summarise, observing.tokens)
+
+
+async def _finish(
+    observing: Observing,
+    work: Work,
+    written: Awaitable[Noted | None],
+    questions: ModelQuestions | None = None,
+    *,
+    wanted: bool,
+) -> bool:
+    """Wait for what is written, and tell what became of it; False where nothing was begun."""
+    waiting = observing.pending()
+    try:
+        noted = await written
+    except ObservingBusy as busy:
+        _tell(observing, str(busy), wanted=wanted)
+        return True
+    except ForedeckError as error:
+        # As much again has to come before the same is tried once more: what cannot be read is not
+        # paid for at every call.
+        observing.not_before = 2 * waiting
+        _tell(observing, f"{_WORDS[work]} came to nothing: {error}", wanted=wanted)
+        return True
+    if noted is None:
+        return False
+    observing.not_before, observing.reason = 0, ""
+    observing.notes.refresh()
+    _tell(observing, _told(noted, questions), wanted=wanted)
+    return True
+
+
+def _told(noted: Noted, questions: ModelQuestions | None) -> str:
+    ways = "" if questions is None else _ways(questions)
+    by = noted.model or "foredeck itself, without a model"
+    if isinstance(noted, ReflectionDocument):
+        return (
+            f"{noted.input_tokens:,} tokens of notes condensed to {noted.tokens:,} by {by}{ways}."
+        )
+    return (
+        f"{noted.covered_tokens:,} tokens of chat noted in {noted.tokens:,} by {by}{ways}; "
+        f"{noted.mode} work."
+    )
+
+
+def _ways(questions: ModelQuestions) -> str:
+    """What the ways to ask would have cost, and which was taken."""
+    named = [(("last prompt" if way.is_warm else "excerpt"), way.price) for way in questions.ways]
+    if not named:
+        return ""
+    (taken, price), *others = named
+    beside = "".join(f", {other} ${dearer:.4f}" for other, dearer in others)
+    return f" (asked with the {taken}, expected ${price:.4f}{beside})"
+
+
+def _refused(
+    observing: Observing,
+    asking: SessionAsking,
+    work: Work,
+    reason: str,
+    price: float = 0.0,
+    *,
+    wanted: bool,
+) -> None:
+    """Keep a reason with the session, once as long as it is the same but for its numbers."""
+    if _NUMBERS.sub("", reason) != _NUMBERS.sub("", observing.reason):
+        asking.meter.refuse(work, "", price, reason)
+    observing.reason = reason
+    _tell(observing, f"No model is asked: {reason}.", wanted=wanted)
+
+
+def _tell(observing: Observing, text: str, *, wanted: bool) -> None:
+    observing.last = text
+    if wanted:
+        observing.session.notify(text)
+
+
+def _take_wish(observing: Observing, work: Work) -> bool:
+    wanted = work in observing.wishes
+    observing.wishes.discard(work)
+    return wanted
+
+
+_WORDS: dict[Work, str] = {"observe": "An observation", "reflect": "Condensing older notes"}

@@ -1,0 +1,348 @@
+"""Observing a session in the background: when, in which way, and what stands for chat then."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asked_models import COST, RECORD, USAGE, Models, settled
+
+from foredeck.accounting.asked import stored_questions
+from foredeck.config import Config
+from foredeck.context.state.session import Session
+from foredeck.engine.engine import Engine
+from foredeck.engine.observing.choosing import LATER
+from foredeck.engine.observing.observing import Observing
+from foredeck.errors import ToolError
+from foredeck.hosts.asking import CompleteParams, UselessAnswer
+from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolObservedParams
+from foredeck.observations.recall import Observation, observations_of
+from foredeck.replay.simulated_host import SimulatedHost
+
+START_MS = 1_777_800_000_000
+NOTE = "User asked for the queue to survive a restart"
+
+
+def noted(question: CompleteParams) -> str:
+    """An answer in the form that is asked for, at the first time that the question shows."""
+    del question
+    return f"<observations>\n2026-05-03\n- 09:20 high request: {NOTE}\n</observations>"
+
+
+class Observed:
+    """An engine with one session whose chat grows by rounds of a tool call each."""
+
+    def __init__(
+        self, home: Path, models: Models, started_by: str | None = None, **settings: Any
+    ) -> None:
+        self.home, self.models, self.rounds = home, models, 0
+        models.answer = noted
+        self.settings, self.started_by = settings, started_by
+        self.host = SimulatedHost("s", model=RECORD)
+        self.host.add({"role": "user", "content": "Keep the queue.", "timestamp": START_MS})
+        self.shown: list[str] = []
+        self.open()
+
+    def open(self) -> None:
+        observing = {"threshold": 9000, "buffer_tokens": 2000, **self.settings.get("observing", {})}
+        asking = {"share": 1, **self.settings.get("asking", {})}
+        config = Config.model_validate(
+            {
+                **{"home": self.home, "observations": self.settings.get("when", "on")},
+                **{"observing": observing, "asking": asking},
+            }
+        )
+        self.engine = Engine(config, models=self.models, show=self.shown.append)
+        opening = self.host.opening(str(self.home), "startup").model_dump()
+        opening["started_by"] = self.started_by
+        self.engine.open_session(SessionOpenParams.model_validate(opening))
+        self.host.replace_engine()
+
+    async def call(self) -> None:
+        self.host.accept(self.engine.assemble(self.host.request(self.now)))
+        await settled()
+
+    async def rounds_of(self, count: int, chars: int = 8000, said: str = "") -> None:
+        for _ in range(count):
+            await self.round(chars, said)
+
+    async def tool(self) -> None:
+        """A tool has run, so the model has begun to answer."""
+        content = [{"type": "text", "text": "out"}]
+        self.engine.observe(ToolObservedParams(session="s", id="t", tool="bash", content=content))
+        await settled()
+
+    async def pause(self) -> None:
+        """A question after so long that the provider's cache holds nothing."""
+        self.rounds += 120
+        said = [{"type": "text", "text": "Done."}]
+        self.host.add(
+            {"role": "assistant", "content": said, "timestamp": self.now},
+            {"role": "user", "content": "And now?", "timestamp": self.now},
+        )
+        await self.call()
+
+    async def round(self, chars: int = 8000, said: str = "") -> None:
+        """One call, and the result of the tool that its answer calls."""
+        await self.call()
+        self.rounds += 1
+        name = f"c{self.rounds}"
+        spoken = [{"type": "text", "text": said}] if said else []
+        use = {"type": "toolCall", "id": name, "name": "bash", "arguments": {"command": name}}
+        text = " ".join(f"row-{self.rounds}-{number}" for number in range(chars // 9))
+        self.host.add(
+            {"role": "assistant", "content": [*spoken, use], "timestamp": self.now},
+            {
+                **{"role": "toolResult", "toolCallId": name, "toolName": "bash"},
+                **{"content": [{"type": "text", "text": text}], "isError": False},
+                "timestamp": self.now,
+            },
+        )
+
+    @property
+    def now(self) -> int:
+        return START_MS + 60_000 * self.rounds
+
+    @property
+    def session(self) -> Session:
+        assert self.engine.opened is not None
+        return self.engine.opened.session
+
+    @property
+    def observing(self) -> Observing:
+        assert self.engine.opened is not None
+        workers = self.engine.opened.facilities.workers
+        return next(worker for worker in workers if isinstance(worker, Observing))
+
+    def observations(self) -> list[Observation]:
+        return observations_of(self.session.store, ["s"])
+
+    async def command(self, arguments: str = "") -> str:
+        params = CommandParams(session="s", name="observe", args=arguments)
+        text = self.engine.command(params)["text"]
+        await settled()
+        return text
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        return [(each.outcome, each.reason) for each in stored_questions(self.session.store, "s")]
+
+
+@pytest.fixture
+def models() -> Models:
+    return Models()
+
+
+@pytest.fixture
+def observed(tmp_path: Path, models: Models) -> Iterator[Observed]:
+    made = Observed(tmp_path / "home", models)
+    yield made
+    made.engine.close()
+
+
+async def test_chat_is_observed_while_the_agent_works_and_its_notes_take_its_place(
+    observed: Observed, models: Models
+) -> None:
+    await observed.rounds_of(6)
+    found = observed.observations()
+    assert len(found) > 2
+    assert all(each.fields["observed_by"] == "model" for each in found)
+    covered = [address for each in found for address in each.covers]
+    assert len(covered) == len(set(covered)), "no message is observed twice"
+    assert len(models.asked) == len(found)
+    assert "row-1-1 " in str(observed.host.prompt()), "nothing leaves while that would cost more"
+    await observed.pause()
+    prompt = str(observed.host.prompt())
+    assert observed.engine.decision.reason == "cold"
+    assert NOTE in prompt
+    assert "row-1-1 " not in prompt, "what the notes stand for has left"
+    assert "Keep the queue." in prompt, "what the user said in few words stays"
+    assert observed.shown[:2] == ["foredeck: noting down what was said and done, with p/m", ""]
+
+
+async def test_the_next_engine_goes_on_where_the_last_has_ended(observed: Observed) -> None:
+    await observed.rounds_of(6)
+    await observed.pause()
+    before, noted_before = observed.host.prompt(), observed.observations()
+    observed.engine.close()
+    observed.open()
+    await observed.call()
+    assert observed.host.prompt() == before
+    assert [each.id for each in observed.observations()] == [each.id for each in noted_before]
+    await observed.round()
+    await observed.round()
+    assert len(observed.observations()) > len(noted_before)
+
+
+async def test_off_costs_nothing_and_writes_nothing(tmp_path: Path, models: Models) -> None:
+    made = Observed(tmp_path / "home", models, when="off")
+    with closing(made.engine):
+        await made.rounds_of(5)
+        assert made.session.stand_ins is None
+        assert (models.asked, models.about, made.observations()) == ([], [], [])
+        with pytest.raises(ToolError, match="`observations` is off"):
+            await made.command()
+
+
+async def test_a_subagent_is_observed_only_where_that_is_configured(
+    tmp_path: Path, models: Models
+) -> None:
+    made = Observed(tmp_path / "home", models, started_by="parent")
+    with closing(made.engine):
+        await made.rounds_of(4)
+        assert made.observations() == []
+    allowed = Observed(
+        tmp_path / "home2", models, observing={"subagents": True}, started_by="parent"
+    )
+    with closing(allowed.engine):
+        await allowed.rounds_of(4)
+        assert allowed.observations()
+
+
+async def test_auto_begins_at_the_first_threshold_where_asking_pays(
+    tmp_path: Path, models: Models
+) -> None:
+    made = Observed(tmp_path / "home", models, when="auto", observing={"threshold": 12_000})
+    models.cost = {**COST, "output": 60}
+    with closing(made.engine):
+        await made.rounds_of(4)
+        assert models.about == [], "before the threshold nobody even asks for a price"
+        await made.rounds_of(2)
+        assert made.observations() == []
+        ((outcome, reason),) = made.outcomes()
+        assert outcome == "refused"
+        assert re.match(r"it would cost \$0\.\d+ and save \$0\.\d+$", reason)
+        await made.rounds_of(3)
+        assert len(made.outcomes()) == 1, "the same reason stands once on record"
+        assert "No model is asked: it would cost $" in await made.command("status")
+        await made.rounds_of(20)
+        assert made.observations(), "after many calls more of them are expected"
+
+
+async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
+    tmp_path: Path, models: Models
+) -> None:
+    made = Observed(tmp_path / "home", models, observing={"buffer_tokens": 4000})
+    with closing(made.engine):
+        await made.rounds_of(4, chars=800, said="All of it. " * 400)
+        assert models.asked == [], "the model has not begun to answer, and will cost less then"
+        assert made.observing.last == LATER
+        models.warm = 4
+        await made.tool()
+        (question,) = models.asked
+        assert question.warm == 4
+        assert "Report on the messages from" in str(question.messages)
+        assert "asked with the last prompt, expected $" in made.observing.last
+        assert "excerpt $" in made.observing.last
+
+
+async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
+    observed: Observed, models: Models
+) -> None:
+    models.answer = lambda _question: "I would rather talk about ducks."
+    await observed.rounds_of(4)
+    assert observed.observations() == []
+    assert len(models.asked) == 2, "once more when as much again has been said"
+    assert "An observation came to nothing: The model's answer is of no use" in (
+        observed.observing.last
+    )
+    models.answer = noted
+    await observed.rounds_of(4)
+    first = observed.observations()[0]
+    assert first.covers[0] == observed.session.branch.conversation.items[0].key.address
+
+
+async def test_a_provider_that_refuses_is_left_alone_for_a_while(
+    observed: Observed, models: Models
+) -> None:
+    models.failure = UselessAnswer("429 rate limit", USAGE)
+    await observed.rounds_of(8)
+    assert len(models.asked) == 1
+    assert "the last question failed (429 rate limit)" in observed.observing.last
+
+
+async def test_an_answer_after_the_end_of_the_session_is_nobodys(
+    observed: Observed, models: Models
+) -> None:
+    models.wait = asyncio.Event()
+    await observed.rounds_of(3)
+    assert len(models.asked) == 1
+    observed.engine.close()
+    models.wait.set()
+    await settled()
+    models.wait = None
+    observed.open()
+    assert observed.observations() == []
+    assert observed.outcomes()[-1] == ("cancelled", "")
+    await observed.rounds_of(6)
+    assert observed.observations(), "the lease was given back"
+
+
+async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None:
+    models = Models(single_slot=True)
+    made = Observed(tmp_path / "home", models)
+    with closing(made.engine):
+        await made.rounds_of(5, said="I looked at the queue and changed it. " * 200)
+        assert models.asked == []
+        found = made.observations()
+        assert found
+        assert {each.fields["observed_by"] for each in found} == {"foredeck"}
+    thrifty = Observed(tmp_path / "home2", models, when="auto")
+    with closing(thrifty.engine):
+        await thrifty.rounds_of(5)
+        assert thrifty.observations() == []
+        assert thrifty.outcomes() == [
+            ("refused", "p/m answers one question at a time (asking.single_slot)")
+        ]
+
+
+async def test_the_user_asks_for_it(tmp_path: Path) -> None:
+    models = Models(single_slot=True)
+    made = Observed(tmp_path / "home", models, when="auto", observing={"threshold": 50_000})
+    with closing(made.engine):
+        await made.rounds_of(4)
+        text = await made.command()
+        assert re.match(r"Noting down [\d,]+ tokens of chat in the background \(default", text)
+        (question,) = models.asked
+        assert question.wanted, "a model that answers one at a time is asked where the user wants"
+        assert len(made.observations()) == 1
+        status = await made.command("status")
+        assert "are noted in 1 observations and 0 reflections" in status
+        assert "The last time: " in status
+        with pytest.raises(ToolError, match="It is /foredeck observe"):
+            await made.command("everything")
+    poor = Observed(tmp_path / "home2", models, when="auto", asking={"share": 0})
+    with closing(poor.engine):
+        await poor.rounds_of(3)
+        await poor.command()
+        assert "; questions may cost 0% of the session's" in poor.observing.last
+        assert len(models.asked) == 1, "the caps hold for what the user asks for, too"
+
+
+async def test_the_mode_is_said_or_guessed(observed: Observed) -> None:
+    await observed.rounds_of(1)
+    assert await observed.command("mode") == (
+        "This is observed as default work: too few tool calls to tell."
+    )
+    assert await observed.command("mode testing") == (
+        "This is observed as testing work: you have said so."
+    )
+    await observed.rounds_of(3)
+    assert observed.observations()[0].fields["mode"] == "testing"
+    assert observed.observations()[0].fields["mode_by"] == "user"
+    assert (await observed.command("mode guess")).startswith("This is observed as default work")
+    with pytest.raises(ToolError, match="Modes: default, explore"):
+        await observed.command("mode dancing")
+
+
+async def test_observing_goes_before_all_else_when_much_waits(observed: Observed) -> None:
+    await observed.rounds_of(1)
+    observed.observing.not_before = 10**9
+    await observed.rounds_of(4)
+    observed.observing.not_before = 0
+    (job,) = observed.observing.due("call")
+    assert (job.name, job.priority) == ("observe", 100)
