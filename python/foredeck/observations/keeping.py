@@ -19,6 +19,7 @@ from foredeck.observations.documents import (
 )
 from foredeck.observations.lease import (
     HEARTBEAT_MS,
+    ObservingBusy,
     ObservingFailed,
     ObservingLease,
     Operation,
@@ -39,7 +40,7 @@ from foredeck.observations.recall import (
     reflections_of,
 )
 from foredeck.observations.timing import TimingRules, to_reflect, to_summarise
-from foredeck.store.protocol import Token
+from foredeck.store.protocol import Scalar, Token
 
 T = TypeVar("T")
 _RETRIES_S = (1.0, 5.0)
@@ -55,11 +56,15 @@ Pick = Callable[[Sequence[SourceMessage], Position], Chunk | None]
 
 @dataclass(frozen=True, slots=True)
 class BranchNotes:
-    """What was noted of a branch. `seen`: the lease as it stood before this was read."""
+    """What was noted of a branch. `seen`: the lease as it stood before this was read.
+
+    `is_behind`: another machine has committed more than has come here from the shared database.
+    """
 
     seen: Seen
     placed: list[Placed]
     levels: BranchLevels
+    is_behind: bool = False
 
     @property
     def position(self) -> Position:
@@ -87,8 +92,28 @@ class ObservationKeeper:
         seen = self.lease.look()
         sessions = (self.session, *self.ancestors)
         store = self.lease.store
-        placed = on_branch(observations_of(store, sessions), addresses)
-        return BranchNotes(seen, placed, levels_on(placed, reflections_of(store, sessions)))
+        observations, reflections = (
+            observations_of(store, sessions),
+            reflections_of(store, sessions),
+        )
+        placed = on_branch(observations, addresses)
+        levels = levels_on(placed, reflections)
+        return BranchNotes(seen, placed, levels, self._is_behind(seen))
+
+    def _is_behind(self, seen: Seen) -> bool:
+        """Whether fewer documents are here than were committed under the lease.
+
+        The lease may come from the database before what was committed with it. Who went by it
+        would observe what is observed already.
+        """
+        if seen.document is None:
+            return False
+        where: dict[str, Scalar | None] = {
+            "session" if self.lease.scope == "thread" else "project": self.lease.key
+        }
+        kinds = ("observation", "reflection")
+        here = sum(len(self.lease.store.query(kind, where)) for kind in kinds)
+        return here < seen.document.done
 
     async def observe(
         self, messages: Sequence[SourceMessage], pick: Pick, observer: Observer, mode: ModeChoice
@@ -100,6 +125,7 @@ class ObservationKeeper:
         that decides is away.
         """
         notes = self.read([message.address for message in messages])
+        self._check(notes, "observe")
         chunk = pick(messages, notes.position)
         if chunk is None:
             return None
@@ -123,6 +149,7 @@ class ObservationKeeper:
         """Condense what has grown too long: reflections first, else the oldest observations; None
         where nothing has. `asked`: by the user, however short it is. Raises as `observe`."""
         notes = self.read([message.address for message in messages])
+        self._check(notes, "reflect")
         replaced = self._too_long(notes.levels, asked=asked)
         if not replaced:
             return None
@@ -135,6 +162,12 @@ class ObservationKeeper:
         document = reflection_document(written, replaced, newest, self._about(held))
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
+
+    def _check(self, notes: BranchNotes, work: Work) -> None:
+        if notes.is_behind:
+            raise ObservingBusy(
+                work, "What another machine has observed is still on its way.", retryable=True
+            )
 
     def _too_long(
         self, levels: BranchLevels, *, asked: bool

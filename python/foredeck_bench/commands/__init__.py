@@ -8,6 +8,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench guard": "let two agents change one file a thousand times, and time the check",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
+    "bench observations": "kill whoever observes a session, let two race for it, and count",
     "bench notes": "take in a vault of 10,000 notes, and walk its graph",
     "bench rewind": "kill rewindings half-way, and see whether the files come back",
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",

@@ -1,0 +1,83 @@
+"""`foredeck bench observations`: whoever is killed or faster, each message is observed once."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+
+from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.output import print_json, table
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+STORES = ("sqlite", "xtdb")
+
+
+def _run(args: Namespace) -> int:
+    from foredeck_bench.observing.crash import crash_on
+    from foredeck_bench.observing.race import race_on
+
+    crashes, races = {}, {}
+    for store in args.store or STORES:
+        with Progress(f"{store}: killing, round", total=args.rounds) as progress:
+            crashes[store] = crash_on(store, args.rounds, args.seed, _noting(progress))
+        with Progress(f"{store}: racing, round", total=args.races) as progress:
+            races[store] = race_on(store, args.races, progress.advance)
+    found = {"crash": crashes, "race": races}
+    if args.json:
+        print_json(found)
+    else:
+        rows = [
+            (store, what, name.replace("_", " "), str(value))
+            for what, by_store in found.items()
+            for store, figures in by_store.items()
+            for name, value in figures.items()
+        ]
+        print(table([("store", "bench", "figure", "value"), *rows]))
+    return 0 if all(f["ok"] for each in found.values() for f in each.values()) else 1
+
+
+def _noting(progress: Progress) -> Callable[[str], None]:
+    return lambda note: progress.advance(note=note)
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=100,
+        help="sessions on each store in which somebody is killed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--races",
+        metavar="N",
+        type=positive,
+        default=1000,
+        help="chunks on each store that two processes want to observe (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--store",
+        choices=STORES,
+        action="append",
+        help="only on this store; may be repeated (default: both)",
+    )
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="choose the same moments again"
+    )
+    add_json_flag(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Kill whoever observes a session with SIGKILL, at every step: when it has read the chat,\n"
+        "taken the lease, asked, been answered, within the commit and after it. On XTDB half of\n"
+        "the rounds kill the node instead. Another process goes on, and what would stand in the\n"
+        "next prompt is compared with a run that nobody disturbed. Then two processes observe the\n"
+        "same chunks at the same moment. The observer is a script on loopback. Exit code 1 if\n"
+        "anything was lost, written twice, or different."
+    ),
+    example="foredeck bench observations --store sqlite --rounds 30 --races 100 --json",
+    configure=_configure,
+    run=_run,
+)

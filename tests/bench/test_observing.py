@@ -1,0 +1,36 @@
+"""Observing under bad conditions, as `foredeck bench observations` makes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from foredeck_bench.observing.crash import OPERATIONS, STEPS, crash_on
+from foredeck_bench.observing.race import race_on
+from store.two_nodes import ONE_WORKER
+from store.xtdb_node import installed_home, runtime
+
+__all__ = ["runtime"]
+
+pytestmark = ONE_WORKER
+
+
+def test_every_step_of_one_operation_may_be_the_last() -> None:
+    found = crash_on("sqlite", len(STEPS), 1, lambda _note: None)
+    assert found["ok"], found
+    assert found["killed"] == {f"engine {step}": 1 for step in STEPS}
+    assert found["told"] >= 3
+    assert OPERATIONS == 5
+
+
+def test_with_a_node_that_is_killed_too(runtime: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runtime
+    monkeypatch.setenv("FOREDECK_HOME", str(installed_home()))
+    found = crash_on("xtdb", 4, 1, lambda _note: None)
+    assert found["ok"], found
+    assert {name.split()[0] for name in found["killed"]} == {"engine", "node"}
+
+
+def test_of_two_processes_one_observes_each_chunk() -> None:
+    found = race_on("sqlite", 8)
+    assert found["ok"], found
+    assert sum(found["wins"]) == found["kept"] == 8
