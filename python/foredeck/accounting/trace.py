@@ -16,14 +16,15 @@ from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.parts import GONE, SHOWING, Part
-from foredeck.context.state.call_log import BranchState, CallLog
+from foredeck.context.state.call_log import BranchState
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import load_message, unpack
-from foredeck.store.protocol import Head, Store
+from foredeck.store.protocol import Store
+from foredeck.timeline.branches import chain_to
 
 
 def _idle() -> None:
@@ -35,7 +36,7 @@ class Visibility(IntEnum):
 
     NEVER_SEEN = 0
     COMPACTED = 1
-    """Left out with the chat around it: a summary stands in its place."""
+    """Left out with the chat around it, by foredeck or the host: a summary stands in its place."""
     FOLDED = 2
     ANNOUNCED = 3
     """Its content is folded, but a line of foredeck's names the text: a digest, a summary."""
@@ -122,7 +123,7 @@ def trace(
     `advance` is called after every call. Raises `Missing` or `Corrupt` where something stored is
     gone or altered.
     """
-    chain = CallLog().chain(last, lambda id: _record(store, id))
+    chain = chain_to(store, last)
     head = store.head(session_object_id(session))
     walk = _Walk(store, text, "" if head is None else str(head.fields.get("cwd") or ""))
     spans: list[Span] = []
@@ -151,6 +152,8 @@ class _Walk:
         """Of the calls so far."""
         self._held: dict[int, Occurrence] = {}
         """What each message shows of the text, by its index; not those that show nothing."""
+        self._away: Occurrence | None = None
+        """Where the text stood last in chat that the host has put away."""
         self._calls: dict[str, str] = {}
         """What each tool call was, by its id."""
         self._systems: dict[str, bool] = {}
@@ -177,10 +180,14 @@ class _Walk:
 
     def _take(self, record: CallRecord) -> None:
         """Look at what the call has brought, and what it has rendered differently."""
+        held = self._held[max(self._held)] if self._held else None
         del self._messages[record.kept :]
         self._held = {index: p for index, p in self._held.items() if index < record.kept}
         first = len(self._messages)
         self._messages += [load_message(key.address, self._store.blob) for key in record.keys]
+        begins = self._messages[0] if self._messages and not first else {}
+        if held and begins.get("role") == "compactionSummary":
+            self._away = Occurrence(Visibility.COMPACTED, None, held.what, held.handle)
         for message in self._messages[first:]:
             self._note_calls(message)
         again: set[int] = set(record.stored_rows)
@@ -230,6 +237,9 @@ class _Walk:
             compacted = index in self._state.drops
             yield place._replace(visibility=Visibility.COMPACTED) if compacted else place
 
+        if self._away is not None:
+            yield self._away
+
     def _in_system(self, record: CallRecord) -> bool:
         ref = record.system
         if ref is None:
@@ -271,12 +281,9 @@ class _Walk:
                 return "the model's own words"
             case "user":
                 return "the user's message"
+            case "compactionSummary":
+                return "the summary of a compaction"
         return f"a message of the kind {message.get('role')}"
-
-
-def _record(store: Store, id: str) -> CallRecord | None:
-    head: Head | None = store.head(id)
-    return None if head is None else CallRecord(head.fields)
 
 
 def _span_json(span: Span) -> dict[str, Any]:
