@@ -94,6 +94,8 @@ def _row(
         "code_name_evidence_percent": _percent(total.code_names_seen, total.code_names),
         "bare_code_name_evidence_percent": _percent(total.code_names_itself, total.code_names),
         "own_words_evidence_percent": _percent(total.own_words_seen, total.own_words),
+        "asked": round(total.asked),
+        "questions": total.questions,
         "peak_tokens": round(total.peak),
         "mean_tokens": round(total.summed / total.calls) if total.calls else 0,
         "rebases": dict(sorted(total.rebases.items())),

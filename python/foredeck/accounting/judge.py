@@ -55,6 +55,10 @@ class Judgement:
     calls: int = 0
     spent: dict[str, Spent] = field(default_factory=lambda: {name: Spent() for name in CACHES})
     """By cache; `rule.cache` is one of them."""
+    asked: float = 0.0
+    """Cost of asking a model for observations."""
+    questions: int = 0
+    """How often one was asked."""
     returned: float = 0.0
     """Cost of fetching what was not in view."""
     peak: float = 0.0
@@ -96,12 +100,12 @@ class Judgement:
 
     @property
     def cost(self) -> float:
-        """Cost of the prompts."""
-        return self.cost_by(self.rule.cache)
+        """Cost of the prompts, and of asking for observations."""
+        return self.cost_by(self.rule.cache) + self.asked
 
     @property
     def all_in(self) -> float:
-        """Cost of the prompts, and of fetching what was not in view."""
+        """That, and the cost of fetching what was not in view."""
         return self.cost + self.returned
 
     def cost_by(self, cache: str) -> float:
@@ -124,6 +128,7 @@ _SUMMED = (
     *("calls", "returned", "summed", "edits", "edits_seen", "names", "names_seen"),
     *("names_itself", "code_names", "code_names_seen", "code_names_itself"),
     *("own_words", "own_words_seen"),
+    *("asked", "questions"),
 )
 
 

@@ -34,6 +34,12 @@ def print_comparison(rows: list[dict[str, Any]], cache: str) -> None:
     for row in rows:
         by_cache = row["cost_percent_by_cache"]
         print(f"  {row['row']}: " + ", ".join(f"{c} {_percent(by_cache[c])}" for c in _CACHES))
+    for row in (row for row in rows if row.get("questions")):
+        share = _percent(100 * row["asked"] / row["cost"] if row["cost"] else None)
+        print(
+            f"\n{row['row']}: a model asked {row['questions']} times for observations, for "
+            f"{share} of the cost, which holds it."
+        )
     print("\nTokens that were in the cache and had to be written again, and rebases:")
     for row in rows:
         print(f"  {row['row']}: {_counts(row['lost_tokens'])}; {_counts(row['rebases'])}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def _run(args: Namespace) -> int:
     if args.plot is not None:
         _check_plot(args.plot)
     paths = find_transcripts(args.paths)
-    plain = args.prompts is None and args.restart_every is None
+    plain = args.prompts is None and args.restart_every is None and not args.observations
     compared = plain and args.layout is None and args.policy is None
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
     options = ReplayOptions(
@@ -47,8 +48,11 @@ def _run(args: Namespace) -> int:
         ttl_s=args.ttl,
         cache=args.cache,
         prices=args.prices,
+        observes=args.observations,
     )
     others = rivals(options) if compared else []
+    if args.observations:
+        others = [replace(options, observes=False)]
     if args.head:
         others = with_heads(options, args.head)
     with Progress("replaying", total=len(paths)) as progress:
@@ -232,6 +236,12 @@ def _configure(parser: ArgumentParser) -> None:
         default=[],
         help="compare with a made-up head of this length before every chat, instead of with other "
         "layouts and policies; may be repeated",
+    )
+    parser.add_argument(
+        "--observations",
+        action="store_true",
+        help="let observations take the place of older chat, written by a stand-in for a model "
+        "whose questions are priced; compares with the same without them",
     )
     parser.add_argument(
         "--ttl",

@@ -39,6 +39,10 @@ class ReplayOptions:
     head: int = 0
     """Tokens of a made-up block before the chat; 0 for what there is in earnest."""
 
+    observes: bool = False
+    """Whether an observer that needs no model makes observations, and what asking one for them
+    would cost is counted."""
+
     ttl_s: float = DEFAULT_TTL_S
     """Seconds after which the provider's cache is taken to have expired."""
     cache: str = "ideal"
@@ -51,7 +55,8 @@ class ReplayOptions:
     @property
     def label(self) -> str:
         """Title of the row in the comparison."""
-        return self.name or f"{self.layout}, {self.policy}"
+        observed = ", observed" if self.observes else ""
+        return self.name or f"{self.layout}, {self.policy}{observed}"
 
     @property
     def definition_tokens(self) -> float:

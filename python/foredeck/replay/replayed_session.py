@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from foredeck.accounting.prices import load_cost
+from foredeck.accounting.prices import load_cost, load_prices
 from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
 from foredeck.model.call_values import Decision
 from foredeck.replay.filled_head import filled_head
+from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
@@ -37,6 +38,8 @@ class ReplayedSession:
         self._options = options
         self._cost = load_cost(options.prices)
         self._host = SimulatedHost(transcript.id)
+        self.observer = ReplayObserver(load_prices(options.prices)) if options.observes else None
+        """What observes the session; None where nobody does."""
 
     def call(self, call: RecordedCall) -> tuple[list[Message], Decision]:
         """One recorded call: the messages that would have gone out, and what was decided."""
@@ -48,7 +51,10 @@ class ReplayedSession:
         answer = engine.assemble(_without_usage(host.request(call.time_ms)))
         host.accept(answer)
         self.marker = answer["marker"] or ""
-        return host.prompt(), engine.decision
+        decision = engine.decision
+        if self.observer is not None and engine.opened is not None:
+            self.observer.after_call(engine.opened.session)
+        return host.prompt(), decision
 
     def restart(self) -> None:
         """Close the engine; the next call starts another on the same store."""
@@ -78,6 +84,8 @@ class ReplayedSession:
         facilities = filled_head if self._options.head else make_facilities
         self.engine = Engine(config, recorded=recorded_source, store=store, facilities=facilities)
         self.engine.open_session(self._host.opening(self._transcript.cwd))
+        if self.engine.opened is not None:
+            self.engine.opened.session.stand_ins = self.observer
         return self.engine
 
 

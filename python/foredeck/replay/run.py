@@ -82,6 +82,9 @@ def _drive(
             result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
             if options.prompts is not None:
                 write_prompt(options.prompts / transcript.path.stem, number, call, prompt)
+        if session.observer is not None:
+            bill = session.observer.bill
+            judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
 
 
 def _judge(

@@ -81,7 +81,9 @@ class Replacer:
         if stand_ins is None or not (forced or self._is_due(stand_ins)):
             return []
         found: list[Replacement] = []
-        for stand_in in _longest_first(stand_ins.known(), reflections=free or forced):
+        standing = self.context.branch.edits.stretches
+        usable = [each for each in stand_ins.known() if each.id not in standing]
+        for stand_in in _longest_first(usable, reflections=free or forced):
             made = self._replacement(stand_in, given_up, forced=forced)
             if made is not None and not any(_overlap(made, other) for other in found):
                 found.append(made)

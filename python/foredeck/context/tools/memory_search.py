@@ -190,7 +190,7 @@ class _InView:
         self.count = 0
         self._session = session
         self._shown = _shown(session, session.branch.conversation)
-        self._has_all_chat = not session.compactions
+        self._has_all_chat = not (session.compactions or session.branch.edits.stretches)
 
     def __call__(self, entry: IndexedText) -> bool:
         of_chat = entry.type == "message" and entry.session == self._session.id

@@ -65,7 +65,7 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
         for item in turn.items:
             if item.kind == "result" and item.tool not in OWN_TOOLS:
                 _take_result(found, turn.number, item, names, summary, seen)
-        written = sorted(_written(turn) - identifiers(summary) - seen)
+        written = sorted(written_names(turn) - identifiers(summary) - seen)
         seen.update(written)
         if written:
             found.names.append(
@@ -96,7 +96,8 @@ def _take_result(
         found.commands.append(line)
 
 
-def _written(turn: ChatTurn) -> set[str]:
+def written_names(turn: ChatTurn) -> set[str]:
+    """The identifiers that the user or the model wrote in a turn."""
     texts = [said(item) for item in turn.items if item.kind in ("user", "assistant")]
     return {name for text in texts for name in identifiers(text)}
 

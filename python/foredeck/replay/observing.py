@@ -1,0 +1,253 @@
+"""An observer for replays: no model runs, and what asking one would have cost is counted.
+
+The same messages always give the same notes: a summary without a model, and the names that stand in
+them. Nothing that comes later is known when they are written, and they can be used from the next
+call on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from foredeck.context.cache.economics import Ledger, Prices, RebaseThresholds
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Item
+from foredeck.context.messages.observable import observable
+from foredeck.context.state.gauge import Gauge
+from foredeck.context.state.session import Session
+from foredeck.context.state.stand_ins import StandIn
+from foredeck.context.window.compactions import SummaryRequest, summary_of, turn_of
+from foredeck.context.window.losses import written_names
+from foredeck.context.window.transcript import split_turns
+from foredeck.model.observations import (
+    ObservationDocument,
+    ReflectionDocument,
+    observation_id,
+    reflection_id,
+)
+from foredeck.model.records import by_foredeck
+from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, shown_tokens
+from foredeck.observations.timing import TimingRules, is_activation_due
+
+SHARE, PER_HOUR = 0.08, 20
+"""Of what the session has cost so far, and questions within an hour: no more is spent on notes."""
+
+SAFE_WORTH = 25
+"""A question that is worth so many times its price is asked whether the session can pay or not."""
+
+OUTPUT_PRICE = 5.0
+"""Of a token that a model writes, relative to one that it reads without a cache."""
+
+INSTRUCTION_TOKENS = 1500
+"""What an observer is told beside the messages."""
+
+NOTE_SHARE, LEAST_NOTE, MOST_NOTE = 0.12, 800, 6000
+"""Of the characters that an observer is shown: how long its notes are; in characters."""
+
+NAMES_CHARS = 600
+HOUR_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class AskedBill:
+    """What asking has cost so far, in tokens of uncached input; and how often, when."""
+
+    cost: float = 0.0
+    observations: int = 0
+    reflections: int = 0
+    times_ms: list[int] = field(default_factory=list)
+
+    @property
+    def questions(self) -> int:
+        """How often a model would have been asked."""
+        return self.observations + self.reflections
+
+    def allows(self, price: float, worth: float, ledger: Ledger, now_ms: int) -> bool:
+        """Whether one more question pays and stays within the caps; `ledger`: of the session's own
+        calls.
+
+        Nobody knows how long a session goes on. So a question that is not worth many times its
+        price must not make the session dearer than it would be with nothing folded.
+        """
+        recent = sum(1 for time in self.times_ms if now_ms - time < HOUR_MS)
+        asked = self.cost + price
+        if price >= worth or recent >= PER_HOUR or asked > SHARE * ledger.ours:
+            return False
+        return worth >= SAFE_WORTH * price or ledger.allows(asked, RebaseThresholds())
+
+    def add(self, price: float, now_ms: int) -> None:
+        """One more question."""
+        self.cost += price
+        self.times_ms.append(now_ms)
+
+
+@dataclass(slots=True)
+class ReplayObserver:
+    """See `StandIns`. Asked after each call whether there is something to note."""
+
+    prices: Prices
+    rules: TimingRules = field(
+        # Every message is observed whole: there is no prompt here for which one could be too long.
+        default_factory=lambda: TimingRules(chunk=ChunkRules(most=10**9))
+    )
+    bill: AskedBill = field(default_factory=AskedBill)
+    _gauge: Gauge = field(default_factory=Gauge)
+    _observations: list[StandIn] = field(default_factory=list)
+    _reflections: list[StandIn] = field(default_factory=list)
+    _reflected: int = 0
+    """How many observations a reflection stands for."""
+    _done: int = 0
+    """How many messages are observed."""
+
+    def known(self) -> Sequence[StandIn]:
+        """All of them, oldest first."""
+        return [*self._observations, *self._reflections]
+
+    def is_due(self, chat_tokens: int, standing_tokens: int) -> bool:
+        """By the threshold of the default mode."""
+        return is_activation_due(
+            self.rules,
+            "default",
+            message_tokens=chat_tokens,
+            observation_tokens=standing_tokens,
+            fits=True,
+        )
+
+    def after_call(self, session: Session) -> None:
+        """A call has been made: observe and reflect, where that pays and is allowed."""
+        record = session.branch_record
+        if record is None:
+            return
+        now_ms, conversation = record.time_ms, session.branch.conversation
+        if self._done > len(conversation):
+            self._done = 0  # the host has replaced its history
+        if self._is_begun(session):
+            items = conversation.items[self._done :]
+            rules = self.rules.chunk
+            messages = observable(items, self._gauge.tokens, cwd=session.cwd)
+            chunk = next_chunk(
+                messages,
+                Position(),
+                rules,
+                lambda chunk: self._pays(session, chunk, now_ms),
+            )
+            if chunk is not None:
+                self._observe(session, chunk, now_ms)
+        self._reflect(session, now_ms)
+
+    def _is_begun(self, session: Session) -> bool:
+        """Whether the chat has reached the first threshold."""
+        chars = session.branch.conversation.chars_sent
+        return bool(self._observations) or self.is_due(self._gauge.tokens(chars), 0)
+
+    def _pays(self, session: Session, chunk: Chunk, now_ms: int) -> bool:
+        """Whether the question costs less than what going on with these messages would."""
+        price, branch = self._price(session, chunk), session.branch
+        parts = branch.conversation.parts[self._done : self._done + len(chunk.messages)]
+        leaving = self._gauge.tokens(sum(part.chars for part in parts)) - self._note_tokens(chunk)
+        worth = leaving * self.prices.read * _later_calls(branch.depth)
+        return self.bill.allows(price, worth, branch.ledger, now_ms)
+
+    def _price(self, session: Session, chunk: Chunk) -> float:
+        """Of the cheaper way to ask: an excerpt alone, or the last prompt from the cache."""
+        prompt = session.branch.conversation.chars_sent + session.frame.chars
+        alone = self._shown(chunk) + INSTRUCTION_TOKENS
+        warm = self._gauge.tokens(prompt) * self.prices.read + INSTRUCTION_TOKENS
+        return min(alone, warm) + self._note_tokens(chunk) * OUTPUT_PRICE
+
+    def _shown(self, chunk: Chunk) -> int:
+        return sum(shown_tokens(message, self.rules.chunk) for message in chunk.messages)
+
+    def _note_tokens(self, chunk: Chunk) -> int:
+        return self._gauge.tokens(self._note_chars(chunk))
+
+    def _note_chars(self, chunk: Chunk) -> int:
+        shown = self._shown(chunk) * self._gauge.rate
+        return int(max(LEAST_NOTE, min(MOST_NOTE, NOTE_SHARE * shown)))
+
+    def _observe(self, session: Session, chunk: Chunk, now_ms: int) -> None:
+        items = session.branch.conversation.items[self._done : self._done + len(chunk.messages)]
+        text = notes_of(session, items, self._note_chars(chunk))
+        covers = [item.key.address for item in items]
+        id = observation_id(session.id, covers, None, None)
+        document = ObservationDocument(
+            id=id,
+            session=session.id,
+            covers=covers,
+            content=text,
+            observed_by="foredeck",
+            provenance=by_foredeck(),
+        )
+        session.workspace.put(document.seal())
+        session.workspace.commit()
+        self.bill.add(self._price(session, chunk), now_ms)
+        self.bill.observations += 1
+        self._observations.append(StandIn(id, "observation", tuple(covers), text))
+        self._done += len(chunk.messages)
+
+    def _reflect(self, session: Session, now_ms: int) -> None:
+        """Condense the older half of the observations, where they have become too many."""
+        left = self._observations[self._reflected :]
+        sizes = [self._gauge.tokens(len(each.text)) for each in left]
+        if sum(sizes) < self.rules.reflection:
+            return
+        count, tokens = 0, 0
+        while tokens < self.rules.reflection // 2:
+            tokens += sizes[count]
+            count += 1
+        price = tokens + INSTRUCTION_TOKENS + tokens // 2 * OUTPUT_PRICE
+        worth = tokens / 2 * self.prices.read * _later_calls(session.branch.depth)
+        if not self.bill.allows(price, worth, session.branch.ledger, now_ms):
+            return
+        condensed = left[:count]
+        text = "\n".join(_most_telling(each.text) for each in condensed)
+        ids = [each.id for each in condensed]
+        id = reflection_id(session.id, ids)
+        document = ReflectionDocument(
+            id=id,
+            session=session.id,
+            replaces=ids,
+            observations=ids,
+            content=text,
+            observed_by="foredeck",
+            provenance=by_foredeck(),
+        )
+        session.workspace.put(document.seal())
+        session.workspace.commit()
+        covers = tuple(address for each in condensed for address in each.covers)
+        self._reflections.append(StandIn(id, "reflection", covers, text))
+        self.bill.add(price, now_ms)
+        self.bill.reflections += 1
+        self._reflected += count
+
+
+def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
+    """Notes on these messages, at most so many characters: what a summary without a model says, and
+    names that it does not say."""
+    begins = items[0].kind == "user"
+    turns = split_turns(items, turn_of(session, items[0]) + (not begins))
+    request = SummaryRequest("window", max(400, chars - NAMES_CHARS), 0)
+    summary = summary_of(session, turns, 0, request, None, ()).long
+    text = "\n".join(summary.split("\n")[1:])
+    said = identifiers(text)
+    names = [name for turn in turns for name in sorted(written_names(turn)) if name not in said]
+    line = "Names: " + ", ".join(dict.fromkeys(names))
+    return f"{text}\n{line[:NAMES_CHARS]}" if names else text
+
+
+def _later_calls(calls: int) -> int:
+    """How many more calls a session is taken to have, after so many."""
+    return min(200, max(10, calls))
+
+
+def _most_telling(text: str) -> str:
+    """About half of what a note says: its lines but for those on files and errors."""
+    kept: list[str] = []
+    keeps = True
+    for line in text.split("\n"):
+        if line.endswith(":") and not line.startswith("- "):
+            keeps = line not in ("Files:", "Errors:")
+        if keeps:
+            kept.append(line)
+    return "\n".join(kept)

@@ -1,0 +1,207 @@
+"""What is still found of early messages at the end of a very long session, and what it has cost.
+
+The same joined session goes through the engine with observations and without, and through what
+stands for plain Pi: its compactions, with a summary as long as recorded ones. No model runs. The
+summaries of all three are made by the same rules, so what differs is what each keeps.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck.accounting.judge import Judge, SessionFacts
+from foredeck.accounting.plain import SUMMARY_TOKENS, compactions_at, plain_prompts
+from foredeck.accounting.shapes import texts_of
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN
+from foredeck.context.tools.found import NOT_UP_TO_DATE
+from foredeck.context.window.summary import SummaryInput, summarise
+from foredeck.context.window.transcript import TranscriptNames, split_turns
+from foredeck.engine.engine import Engine
+from foredeck.errors import ToolError
+from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.hosts.pi.transcripts import Compaction, Transcript
+from foredeck.hosts.pi.validity import find_faults
+from foredeck.replay.options import ReplayOptions
+from foredeck.replay.replayed_session import ReplayedSession
+from foredeck_bench.long_session import SPEAKERS, PlantedFact, join_sessions, make_facts
+
+RESERVE_TOKENS = 16_384
+"""What Pi leaves of the window before it compacts."""
+
+POINTS = 100
+"""Of the plot."""
+
+INDEXING_TRIES = 50
+"""The search index takes in what it can in two seconds, at each question."""
+
+Advance = Callable[[], None]
+
+
+@dataclass(slots=True)
+class FactsFigures:
+    """One way to go through the session. Costs are in uncached input tokens."""
+
+    row: str
+    cost: float = 0.0
+    asked: float = 0.0
+    """Of the cost: asking for observations."""
+    questions: int = 0
+    all_in: float = 0.0
+    mean_tokens: int = 0
+    peak_tokens: int = 0
+    last_tokens: int = 0
+    summed: float = 0.0
+    """Tokens of all prompts."""
+    invalid_prompts: int = 0
+    in_prompt: float = 0.0
+    """Share of the facts that stand in the last prompt."""
+    found: float = 0.0
+    """Share that stand there, or that one search finds."""
+    found_by_speaker: dict[str, float] = field(default_factory=dict)
+    points: list[tuple[int, int, int]] = field(default_factory=list)
+    """Call, tokens of its prompt, cost so far."""
+
+
+def run_facts(
+    paths: Sequence[Path], calls: int, count: int, window: int, advance: Advance = lambda: None
+) -> dict[str, Any]:
+    """The figures of all three. Raises `TranscriptError`."""
+    planted = make_facts(count)
+    joined = join_sessions(paths, calls, planted)
+    facts = SessionFacts.of(joined)
+    options = ReplayOptions(window=window)
+    observed = ReplayOptions(window=window, observes=True)
+    rows = [
+        _through_engine("with observations", joined, facts, planted, observed, advance),
+        _through_engine("summary without a model", joined, facts, planted, options, advance),
+        _plain("plain Pi, compacting", joined, facts, planted, window, advance),
+    ]
+    return {
+        "calls": len(joined.calls),
+        "messages": len(joined.messages),
+        "facts": count,
+        "window": window,
+        "rows": [asdict(row) for row in rows],
+    }
+
+
+def _through_engine(
+    name: str,
+    joined: Transcript,
+    facts: SessionFacts,
+    planted: Sequence[PlantedFact],
+    options: ReplayOptions,
+    advance: Advance,
+) -> FactsFigures:
+    judge = Judge(facts, options.rule(), more_tokens=options.definition_tokens)
+    figures, prompt = FactsFigures(name), list[Message]()
+    with (
+        tempfile.TemporaryDirectory(prefix="foredeck-facts-", ignore_cleanup_errors=True) as home,
+        closing(ReplayedSession(Path(home), joined, options)) as session,
+    ):
+        for call in joined.calls:
+            prompt, decision = session.call(call)
+            judge.see(call, prompt, decision.reason if decision.is_rebase else None)
+            if session.observer is not None:
+                judge.judgement.asked = session.observer.bill.cost
+                judge.judgement.questions = session.observer.bill.questions
+            _note(figures, judge, prompt)
+            advance()
+        assert session.engine is not None
+        _look_up(figures, planted, prompt, _searches(session.engine, planted))
+    return figures
+
+
+def _plain(
+    name: str,
+    joined: Transcript,
+    facts: SessionFacts,
+    planted: Sequence[PlantedFact],
+    window: int,
+    advance: Advance,
+) -> FactsFigures:
+    judge = Judge(facts, ReplayOptions().rule())
+    rate = facts.calibration
+    limit = window - RESERVE_TOKENS - rate.head_tokens
+    compactions = [
+        Compaction(each.seen, each.kept_from, _summary(joined, each.kept_from))
+        for each in compactions_at(joined, limit, rate.chars_per_token)
+    ]
+    figures, prompt = FactsFigures(name), list[Message]()
+    for call, prompt in zip(joined.calls, plain_prompts(joined, compactions), strict=True):
+        judge.see(call, prompt)
+        _note(figures, judge, prompt)
+        advance()
+    _look_up(figures, planted, prompt, {})
+    return figures
+
+
+def _summary(joined: Transcript, until: int) -> str:
+    """Of all messages before `until`, as long as summaries of a model are."""
+    items = [to_item(r.message, r.entry, {}) for r in joined.messages[:until]]
+    given = SummaryInput(
+        split_turns(items, 1), TranscriptNames(lambda _id: None, joined.cwd), 0, lambda _path: None
+    )
+    return summarise(given, int(SUMMARY_TOKENS * CHARS_PER_TOKEN)).long
+
+
+def _note(figures: FactsFigures, judge: Judge, prompt: Sequence[Message]) -> None:
+    judgement = judge.judgement
+    last = judgement.summed - figures.summed
+    figures.summed = judgement.summed
+    figures.points.append((judgement.calls, round(last), round(judgement.cost)))
+    figures.invalid_prompts += bool(find_faults(prompt))
+    figures.cost, figures.asked = round(judgement.cost), round(judgement.asked)
+    figures.questions, figures.all_in = judgement.questions, round(judgement.all_in)
+    figures.mean_tokens = round(judgement.summed / judgement.calls)
+    figures.peak_tokens, figures.last_tokens = round(judgement.peak), round(last)
+
+
+def _searches(engine: Engine, planted: Sequence[PlantedFact]) -> dict[str, str]:
+    """What one search answers to the question for each fact."""
+    opened = engine.opened
+    assert opened is not None
+    tool = opened.facilities.tools["memory-search"]
+
+    def search(question: str) -> str:
+        try:
+            return tool.run({"query": question, "scope": "session"}, "asked")
+        except ToolError as error:
+            return str(error)
+
+    for _ in range(INDEXING_TRIES):
+        if NOT_UP_TO_DATE not in search(planted[0].question):
+            break
+    return {fact.value: search(fact.question) for fact in planted}
+
+
+def _look_up(
+    figures: FactsFigures,
+    planted: Sequence[PlantedFact],
+    prompt: Iterable[Message],
+    searched: dict[str, str],
+) -> None:
+    shown = "\n".join(text for message in prompt for text in texts_of(message))
+    seen = {fact.value for fact in planted if fact.value in shown}
+    found = seen | {value for value, answer in searched.items() if value in answer}
+    figures.in_prompt = _share(planted, seen)
+    figures.found = _share(planted, found)
+    for speaker in SPEAKERS:
+        own = [fact for fact in planted if fact.speaker == speaker]
+        figures.found_by_speaker[speaker] = _share(own, found)
+        figures.found_by_speaker[f"{speaker}, in the prompt"] = _share(own, seen)
+    figures.points = list(_thinned(figures.points))
+
+
+def _share(planted: Sequence[PlantedFact], values: set[str]) -> float:
+    return round(sum(fact.value in values for fact in planted) / len(planted), 3) if planted else 0
+
+
+def _thinned(points: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    step = max(1, len(points) // POINTS)
+    yield from points[step - 1 :: step]
