@@ -16,7 +16,7 @@ PARTS = (
     *("derived", "search", "notes", "tasks", "worklog", "working", "observations"),
     *("memory", "pruning"),
     *("context", "timeline", "hosts", "histories", "accounting", "engine", "rpc", "replay"),
-    *("cli", "ui", "xtdb"),
+    *("embedded", "cli", "ui", "xtdb"),
 )
 
 #: The same within `context`.

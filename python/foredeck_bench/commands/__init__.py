@@ -15,6 +15,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench search": "measure whether searching finds what is looked for, how fast, at what cost",
     "bench storm": "change many files under a running engine, and count what it gets wrong",
     "bench tasks": "let agents race for tasks, and time what a large project asks for",
+    "bench ui": "time the pages of the inspector over a large store",
     "bench wire": "send the engine what no host should, and see that it lives",
     "bench worked": "print what failing commands would be answered, over recorded sessions",
 }

@@ -40,6 +40,20 @@ def events(
     yield _event("message_stop", {})
 
 
+def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+    """The same message at once, for a request that does not stream."""
+    return {
+        "id": message_id,
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": blocks,
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "usage": {**_usage(usage), "output_tokens": usage.output},
+    }
+
+
 def error_body(failure: Failure) -> Json:
     """The JSON body of an error answer."""
     return {"type": "error", "error": {"type": failure.kind, "message": failure.message}}

@@ -27,6 +27,24 @@ def events(
     yield "data: [DONE]\n\n"
 
 
+def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+    """The same message at once, for a request that does not stream."""
+    texts = {"text": "", "thinking": ""}
+    calls: list[Json] = []
+    for block in blocks:
+        if block["type"] == "tool_use":
+            arguments = json.dumps(block["input"], ensure_ascii=False)
+            function = {"name": block["name"], "arguments": arguments}
+            calls.append({"id": block["id"], "type": "function", "function": function})
+        else:
+            texts[block["type"]] += block[block["type"]]
+    message: Json = {"role": "assistant", "content": texts["text"] or None}
+    message |= {"tool_calls": calls} if calls else {}
+    choice = {"index": 0, "message": message, "finish_reason": _STOP.get(stop, stop)}
+    head = {"id": message_id, "object": "chat.completion", "created": 0, "model": model}
+    return {**head, "choices": [choice], "usage": _usage(usage)}
+
+
 def error_body(failure: Failure) -> Json:
     """The JSON body of an error answer."""
     return {"error": {"message": failure.message, "type": failure.kind, "code": failure.status}}

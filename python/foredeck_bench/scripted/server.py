@@ -214,11 +214,14 @@ class ScriptedModel:
         wire = anthropic_wire if anthropic else openai_wire
         name = f"msg_{request.index:04d}"
         model = str(request.body.get("model", ""))
-        events = list(wire.events(name, model, blocks, reply.stop_reason, usage))
 
         def done() -> None:
             recorded.complete = not reply.cut
 
+        if not request.body.get("stream"):
+            whole = wire.whole(name, model, blocks, reply.stop_reason, usage)
+            return ModelAnswer(200, whole, delay_s=reply.delay_s, done=done)
+        events = list(wire.events(name, model, blocks, reply.stop_reason, usage))
         kept = events[: max(1, len(events) // 2)] if reply.cut else events
         return ModelAnswer(200, kept, delay_s=reply.delay_s, cut=reply.cut, done=done)
 

@@ -1,0 +1,1 @@
+"""foredeck inside somebody's own agent loop: `from foredeck import ContextManager`."""

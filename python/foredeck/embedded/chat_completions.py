@@ -1,0 +1,173 @@
+"""Messages of the chat completions API, which OpenAI began and most servers speak."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foredeck.embedded.format import (
+    CountedTokens,
+    Message,
+    ToolRequest,
+    UnknownMessage,
+    blocks_of,
+    text_block,
+    text_of,
+)
+
+
+class ChatCompletions:
+    """The format `chat`."""
+
+    api = "openai-completions"
+
+    def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
+        """See `MessageFormat`."""
+        match message.get("role"):
+            case "user":
+                return [{"role": "user", "content": _blocks(message.get("content"))}]
+            case "assistant":
+                return [self._assistant(message)]
+            case "tool" | "function":
+                id = str(message.get("tool_call_id") or message.get("name") or "")
+                return [
+                    {
+                        "role": "toolResult",
+                        "toolCallId": id,
+                        "toolName": names.get(id, "tool"),
+                        "content": _blocks(message.get("content")),
+                        "isError": False,
+                    }
+                ]
+            case "system" | "developer":  # in mid-chat: nobody's words but the program's
+                content = _blocks(message.get("content"))
+                return [{"role": "custom", "customType": "system", "content": content}]
+        raise UnknownMessage(f"a message with the role {message.get('role')!r} cannot be read")
+
+    def _assistant(self, message: Mapping[str, Any]) -> Message:
+        blocks = _blocks(message.get("content"))
+        for use in self.tool_uses(message):
+            blocks.append(
+                {
+                    "type": "toolCall",
+                    "id": use.id,
+                    "name": use.name,
+                    "arguments": dict(use.arguments),
+                }
+            )
+        stop = "toolUse" if message.get("tool_calls") else "stop"
+        return {"role": "assistant", "content": blocks, "stopReason": stop}
+
+    def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
+        """See `MessageFormat`."""
+        (message,) = group
+        if message["role"] == "toolResult":
+            content = _parts(message)
+            kept = dict(original or {"role": "tool", "tool_call_id": message["toolCallId"]})
+            return {**kept, "content": content}
+        if message["role"] != "assistant":
+            return {**(original or {"role": "user"}), "content": _parts(message)}
+        calls = [block for block in blocks_of(message) if block["type"] == "toolCall"]
+        kept = dict(original or {"role": "assistant"})
+        kept["content"] = text_of(message) or None
+        if calls:
+            kept["tool_calls"] = [_call(block, original) for block in calls]
+        return kept
+
+    def is_system(self, message: Mapping[str, Any]) -> bool:
+        """See `MessageFormat`."""
+        return message.get("role") in ("system", "developer")
+
+    def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        names = ("name", "description", "parameters")
+        return {"type": "function", "function": {name: definition[name] for name in names}}
+
+    def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        function = tool.get("function") or {}
+        return {
+            "name": function.get("name"),
+            "description": function.get("description") or "",
+            "parameters": function.get("parameters") or {},
+        }
+
+    def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
+        """See `MessageFormat`."""
+        uses = []
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            arguments = _arguments(function.get("arguments"))
+            uses.append(ToolRequest(str(call.get("id")), str(function.get("name")), arguments))
+        return uses
+
+    def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
+        """See `MessageFormat`."""
+        del failed  # the API has no place for it; the text says it
+        return {"role": "tool", "tool_call_id": call.id, "content": text}
+
+    def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
+        """See `MessageFormat`."""
+        details = reported.get("prompt_tokens_details") or {}
+        read = int(details.get("cached_tokens") or 0)
+        return CountedTokens(max(0, int(reported.get("prompt_tokens") or 0) - read), read)
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    if content is None or content == "":
+        return []
+    if isinstance(content, str):
+        return [text_block(content)]
+    return [_block(part) for part in content]
+
+
+def _block(part: Mapping[str, Any]) -> dict[str, Any]:
+    if part.get("type") == "text":
+        return text_block(str(part.get("text") or ""))
+    url = str((part.get("image_url") or {}).get("url") or "")
+    head, comma, data = url.partition(",")
+    if part.get("type") == "image_url" and comma and head.startswith("data:"):
+        kind = head.removeprefix("data:").partition(";")[0]
+        return {"type": "image", "mimeType": kind, "data": data}
+    return dict(part)  # passed on as it came
+
+
+def _parts(message: Message) -> str | list[dict[str, Any]]:
+    """Content as the API has it: one text, or parts where there is more than text."""
+    blocks = blocks_of(message)
+    if all(block["type"] == "text" for block in blocks):
+        return "\n".join(str(block.get("text") or "") for block in blocks)
+    return [_part(block) for block in blocks]
+
+
+def _part(block: dict[str, Any]) -> dict[str, Any]:
+    if block["type"] == "image":
+        url = f"data:{block['mimeType']};base64,{block['data']}"
+        return {"type": "image_url", "image_url": {"url": url}}
+    return block
+
+
+def _call(block: Mapping[str, Any], original: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A tool call as it came, unless its arguments were folded."""
+    for call in (original or {}).get("tool_calls") or ():
+        function = call.get("function") or {}
+        if call.get("id") == block["id"]:
+            if _arguments(function.get("arguments")) == block["arguments"]:
+                return dict(call)
+            folded = json.dumps(block["arguments"], ensure_ascii=False)
+            return {**call, "function": {**function, "arguments": folded}}
+    arguments = json.dumps(block["arguments"], ensure_ascii=False)
+    function = {"name": block["name"], "arguments": arguments}
+    return {"id": block["id"], "type": "function", "function": function}
+
+
+def _arguments(text: Any) -> dict[str, Any]:
+    """What a model wrote as arguments; what is no JSON object is kept as a text of its own."""
+    if isinstance(text, dict):
+        return text
+    try:
+        value = json.loads(text or "{}")
+    except (TypeError, ValueError):
+        return {"arguments": str(text)}
+    return value if isinstance(value, dict) else {"arguments": value}

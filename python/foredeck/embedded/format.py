@@ -1,0 +1,90 @@
+"""How an agent loop's messages become the engine's, and go back.
+
+A *group* is what one message of the loop becomes: several of the engine's where a message holds the
+results of several tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from foredeck.errors import ForedeckError
+
+Message = dict[str, Any]
+
+
+class UnknownMessage(ForedeckError, ValueError):
+    """A message that is in no shape that can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool call of the model's."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTokens:
+    """What the provider has counted of one call, in tokens."""
+
+    fresh: int
+    read: int = 0
+    written: int = 0
+
+
+class MessageFormat(Protocol):
+    """The messages of one API."""
+
+    api: str
+    """As the engine knows the API: what may be changed in earlier messages depends on it."""
+
+    def to_engine(self, message: Mapping[str, Any], names: Mapping[str, str]) -> list[Message]:
+        """One message as the engine's, without time stamps. `names`: tools by the id of the call.
+
+        Raises `UnknownMessage`.
+        """
+
+    def from_engine(self, group: Sequence[Message], original: Mapping[str, Any] | None) -> Message:
+        """What goes out for a group that foredeck has changed; `original` is None for one that it
+        has added."""
+
+    def is_system(self, message: Mapping[str, Any]) -> bool:
+        """Whether a message is a system prompt, which stands before all others."""
+
+    def tool(self, definition: Mapping[str, Any]) -> dict[str, Any]:
+        """A definition (name, description, parameters) as the API declares it."""
+
+    def to_definition(self, tool: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `tool`."""
+
+    def tool_uses(self, message: Mapping[str, Any]) -> list[ToolRequest]:
+        """The tool calls in an answer of the model's."""
+
+    def result(self, call: ToolRequest, text: str, *, failed: bool) -> dict[str, Any]:
+        """The result of a tool: a message, or a block of one where the API wants that."""
+
+    def usage(self, reported: Mapping[str, Any]) -> CountedTokens:
+        """The API's own figures."""
+
+
+def text_block(text: str) -> dict[str, Any]:
+    """A text of the engine's."""
+    return {"type": "text", "text": text}
+
+
+def blocks_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The content blocks of one of the engine's messages."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [text_block(content)]
+    return [block for block in content or () if isinstance(block, dict)]
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Its texts, put together."""
+    return "\n".join(str(b.get("text") or "") for b in blocks_of(message) if b["type"] == "text")

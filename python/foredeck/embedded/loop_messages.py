@@ -1,0 +1,139 @@
+"""One conversation, in the loop's shape and in the engine's, side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from foredeck.context.state.session import Session
+from foredeck.embedded.format import CountedTokens, Message, MessageFormat
+from foredeck.hosts.protocol import AssembleParams, MessageEdits
+from foredeck.model.messages import load_message
+from foredeck.replay.simulated_host import SimulatedHost
+
+
+class LoopMessages:
+    """Follows the loop's list from call to call.
+
+    The engine tells messages apart by what is in them and by their time stamps, which the loop's
+    have none of: a message keeps that under which it was seen first, across processes too.
+    """
+
+    def __init__(self, session: str, format: MessageFormat, opened: Session) -> None:
+        self._format = format
+        self._host = SimulatedHost(session)
+        self._originals: list[Mapping[str, Any]] = []
+        """The loop's messages, those of the system left out, as they were at the newest call."""
+        self._places: list[int] = []
+        """By message of the engine's: which of the loop's it is from."""
+        self._before: list[Mapping[str, Any]] = []
+        """System messages, which go out as they are."""
+        self._known = _stored_messages(opened)
+        self._usages: dict[int, CountedTokens] = {}
+        self.details: dict[str, Any] = {}
+        """What our tools' results keep for the engine, by the id of the call."""
+        self.model: dict[str, Any] | None = None
+
+    def take(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: list[dict[str, Any]],
+        system: str | None,
+    ) -> None:
+        """The list as it stands before a call."""
+        names = {
+            use.id: use.name for message in messages for use in self._format.tool_uses(message)
+        }
+        first = next(
+            (n for n, m in enumerate(messages) if not self._format.is_system(m)), len(messages)
+        )
+        self._before, self._originals = list(messages[:first]), list(messages[first:])
+        made: list[Message] = []
+        self._places = []
+        for place, original in enumerate(self._originals):
+            for message in self._format.to_engine(original, names):
+                made.append(self._stamped(len(made), message))
+                self._places.append(place)
+        self._host.messages = made
+        self._host.entries = [f"{number:08x}" for number in range(len(made))]
+        texts = [{"role": "system", "content": _text(m.get("content"))} for m in self._before]
+        self._host.system = [*texts, *([{"role": "system", "content": system}] if system else [])]
+        self._host.tools = tools
+
+    def _stamped(self, index: int, message: Message) -> Message:
+        """The message as the engine knows it, with the time at which it was seen first."""
+        known = self._known[index] if index < len(self._known) else None
+        if known is None or _bare(known) != message:
+            del self._known[index:]
+            known = {**message, **self._by(message), "timestamp": int(time.time() * 1000)}
+            self._known.append(known)
+        if message["role"] == "assistant" and index in self._usages:
+            usage = self._usages[index]
+            counted = {"input": usage.fresh, "cacheRead": usage.read, "cacheWrite": usage.written}
+            return {**known, "usage": {**counted, "output": 0}}
+        details = self.details.get(str(message.get("toolCallId")))
+        return known if details is None else {**known, "details": details}
+
+    def _by(self, message: Message) -> Message:
+        """Who wrote an answer: what a provider counts is measured for each model."""
+        if self.model is None or message["role"] != "assistant":
+            return {}
+        model = self.model
+        return {"provider": model["provider"], "model": model["id"], "api": model["api"]}
+
+    def request(self, time_ms: int) -> AssembleParams:
+        """The parameters of `context/assemble`."""
+        self._host.model = self.model
+        return self._host.request(time_ms)
+
+    def report(self, usage: CountedTokens) -> None:
+        """What the provider has counted: it belongs to the answer that comes next in the list."""
+        self._usages[len(self._host.messages)] = usage
+
+    def accepted(self, answer: MessageEdits) -> list[dict[str, Any]]:
+        """What goes out: the loop's own messages, but for those that foredeck has changed."""
+        self._host.accept(answer)
+        book = self._host.book
+        places: list[int | None] = []
+        for index in range(len(self._host.messages) + 1):
+            places += [None] * len(book.inserts.get(index, ()))
+            if index < len(self._host.messages) and index not in book.drops:
+                places.append(self._places[index])
+        sent = list(zip(places, self._host.prompt(), strict=True))
+        whole = {place: self._places.count(place) for place in set(self._places)}
+        held = {id(message) for message in self._host.messages}
+        found: list[dict[str, Any]] = [dict(message) for message in self._before]
+        for place, pairs in groupby(sent, key=lambda pair: pair[0]):
+            group = [message for _, message in pairs]
+            if place is None:
+                found += [self._format.from_engine([message], None) for message in group]
+            elif len(group) == whole[place] and all(id(message) in held for message in group):
+                found.append(dict(self._originals[place]))
+            else:
+                found.append(self._format.from_engine(group, self._originals[place]))
+        return found
+
+
+def _stored_messages(opened: Session) -> list[Message]:
+    """What a conversation that goes on has said so far, as it was stored."""
+    record = opened.newest_record
+    if record is None:
+        return []
+    state = opened.log.replay(record.id, lambda _: None)
+    return [load_message(key.address, opened.store.blob) for key in state.keys]
+
+
+_ADDED = frozenset({"timestamp", "provider", "model", "api"})
+"""What a message of the loop's does not have."""
+
+
+def _bare(message: Message) -> Message:
+    return {name: value for name, value in message.items() if name not in _ADDED}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text") or "") for part in content or ())

@@ -1,0 +1,205 @@
+"""A context manager for anyone's agent loop: messages in, messages out.
+
+The engine, the store and the policies are those that Pi has; what the shim does there is done here
+(`replay/simulated_host.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from foredeck.config import load_config
+from foredeck.embedded.anthropic_messages import AnthropicMessages
+from foredeck.embedded.chat_completions import ChatCompletions
+from foredeck.embedded.definitions import definitions
+from foredeck.embedded.format import MessageFormat, ToolRequest
+from foredeck.embedded.loop_messages import LoopMessages
+from foredeck.engine.engine import Engine
+from foredeck.errors import ToolError
+from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams, ToolObservedParams
+from foredeck.model.own_tools import OWN_TOOLS
+
+Format = Literal["chat", "anthropic"]
+
+_FORMATS: Mapping[Format, type[MessageFormat]] = {
+    "chat": ChatCompletions,
+    "anthropic": AnthropicMessages,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The model that is called: what folding pays depends on its window and prices.
+
+    Prices are of a million tokens, in any currency. None: the usual relations are assumed.
+    """
+
+    name: str
+    """`provider/id`."""
+    window: int = 200_000
+    """In tokens."""
+    input_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+    cache_seconds: int | None = None
+    """How long the provider keeps a prompt."""
+
+    def record(self, api: str) -> dict[str, Any]:
+        """As the engine is told."""
+        provider, _, id = self.name.rpartition("/")
+        record: dict[str, Any] = {
+            "provider": provider or "unknown",
+            "id": id,
+            "api": api,
+            "contextWindow": self.window,
+        }
+        if self.input_price is not None:
+            read, write = self.cache_read_price, self.cache_write_price
+            record["cost"] = {
+                "input": self.input_price,
+                "output": 0,
+                "cacheRead": self.input_price / 10 if read is None else read,
+                "cacheWrite": self.input_price * 1.25 if write is None else write,
+            }
+        if self.cache_seconds is not None:
+            record["promptCache"] = {"short": self.cache_seconds}
+        return record
+
+
+class ContextManager:
+    """Decides what a model sees of one loop. Not thread-safe; close it, or use `with`.
+
+        with ContextManager("my-session", model=ModelInfo("openai/gpt-5", 400_000)) as context:
+            answer = ask(context.prepare(messages, tools=tools), tools=[*tools, *context.tools])
+
+    `session` names the conversation: the same id goes on where it was, in this process or another.
+    `format` is that of the messages: `chat` (chat completions) or `anthropic`. `settings` are
+    configuration keys (`policy="lean"`); without them the user's own configuration holds.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        *,
+        model: ModelInfo | None = None,
+        format: Format = "chat",
+        cwd: str | Path = ".",
+        home: str | Path | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`home`: the state folder. Raises `ConfigError`, `StoreUnavailable`."""
+        folder = Path(cwd).resolve()
+        flags = [f"{key}={value}" for key, value in (settings or {}).items()]
+        if home is not None:
+            flags.append(f"home={Path(home).resolve()}")
+        self._config = load_config(project=folder, trusted=False, flags=flags).config
+        self._format = _FORMATS[format]()
+        self._model = model
+        self._engine = Engine(self._config)
+        self.notices: list[str] = []
+        """What a user should be told; the loop shows it, and may clear it."""
+        self._session = session
+        try:
+            self._open(folder)
+            opened = self._engine.opened
+            assert opened is not None
+            self._messages = LoopMessages(session, self._format, opened.session)
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def _open(self, folder: Path) -> None:
+        self._engine.open_session(
+            SessionOpenParams(
+                session=self._session, file=None, cwd=str(folder), reason="resume", parent=None
+            )
+        )
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """foredeck's own tools, to be declared beside the loop's, and the same at every call."""
+        facilities = self._config.tools.declared(tasks=False)
+        return [self._format.tool(each) for each in definitions(facilities)]
+
+    def owns(self, tool: str) -> bool:
+        """Whether a tool is foredeck's, so that `call` answers it."""
+        return tool in OWN_TOOLS
+
+    def prepare(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        system: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """What to send in place of `messages`, which stay the loop's own and are not changed.
+
+        `tools`: all that are declared with the call; `system`: the prompt, where the API takes it
+        apart. It is committed before this returns. Raises `UnknownMessage`; where the engine fails,
+        `ForedeckError`: the loop may then send `messages` as they are.
+        """
+        loop = self._messages
+        loop.model = None if self._model is None else self._model.record(self._format.api)
+        loop.take(messages, [self._format.to_definition(t) for t in tools], system)
+        answer = self._engine.assemble(loop.request(int(time.time() * 1000)))
+        self.notices += [notice["text"] for notice in answer["notices"]]
+        return loop.accepted(answer)
+
+    def report(self, usage: Mapping[str, Any]) -> None:
+        """The API's `usage` of the answer to the newest `prepare`: tokens are then measured, and no
+        longer estimated."""
+        self._messages.report(self._format.usage(usage))
+
+    def calls_in(self, answer: Mapping[str, Any]) -> list[ToolRequest]:
+        """The tool calls of an answer."""
+        return self._format.tool_uses(answer)
+
+    def call(self, use: ToolRequest) -> dict[str, Any]:
+        """Answer a call of one of `tools`: a message to append (with `anthropic` a block)."""
+        params = ToolCallParams(
+            session=self._session, id=use.id, tool=use.name, input=dict(use.arguments)
+        )
+        try:
+            made = self._engine.tool_call(params)
+        except ToolError as error:
+            return self._format.result(use, str(error), failed=True)
+        self._messages.details[use.id] = made["details"]
+        return self._format.result(use, made["text"], failed=False)
+
+    def observed(self, use: ToolRequest, text: str, *, failed: bool = False) -> dict[str, Any]:
+        """Say that one of the loop's tools has run, right after it; its result, to be appended.
+
+        Files that it read or changed are looked at while they are as it left them, where its name
+        and arguments are those of Pi's tools (`read`, `write`, `edit` with `path`, `bash` with
+        `command`).
+        """
+        params = ToolObservedParams(
+            session=self._session,
+            id=use.id,
+            tool=use.name,
+            input=dict(use.arguments),
+            content=[{"type": "text", "text": text}],
+            is_error=failed,
+        )
+        self._engine.observe(params)
+        return self._format.result(use, text, failed=failed)
+
+    def close(self) -> None:
+        """Everything is in the store; let go of it. Twice is fine."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,82 @@
+"""How long the pages of `foredeck ui` take over a large store, and how much memory."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from foredeck.config import Config
+from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch, Store
+from foredeck.ui.pages import WebPage, render
+from foredeck.ui.reading import Reader
+from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
+from foredeck.ui.views.session import session_page
+from foredeck.ui.views.sessions import Listing, sessions_page
+from foredeck_bench.measure.growth import grow
+
+SESSION = "bench"
+TIMES = 5
+_PER_COMMIT = 500
+
+Advance = Callable[[int], None]
+
+
+def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, Any]:
+    """Pages over a session of `calls` calls, and a store that lists `sessions` more.
+
+    Milliseconds are of processor time: the median of `TIMES`, and the first, which nothing had
+    been read before. `bytes` is the size of the page. `advance` is told of calls that were made.
+    """
+    with tempfile.TemporaryDirectory(prefix="foredeck-ui-") as folder:
+        home = Path(folder) / "home"
+        grow(Path(folder), advance, (calls,))
+        config = Config(home=home)
+        with closing(open_store(config)) as store:
+            _add_sessions(store, sessions)
+        views: dict[str, Callable[[Store], WebPage]] = {
+            "sessions": lambda store: sessions_page(store, Listing()),
+            "session": lambda store: session_page(store, SESSION, None),
+            "session, first calls": lambda store: session_page(store, SESSION, 1),
+            "prompt": lambda store: prompt_page(store, SESSION, calls),
+            "changes": lambda store: prompt_diff_page(store, SESSION, calls, None),
+        }
+        return {
+            "calls": calls,
+            "sessions": sessions + 1,
+            "pages": {name: _timed(Reader(config), view) for name, view in views.items()},
+        }
+
+
+def _add_sessions(store: Store, count: int) -> None:
+    ids = [f"{number:08d}-none" for number in range(count)]
+    for first in range(0, count, _PER_COMMIT):
+        puts = [_document(id) for id in ids[first : first + _PER_COMMIT]]
+        store.commit(Batch(puts=list(puts)))
+
+
+def _document(id: str) -> SessionDocument:
+    return SessionDocument(
+        id=session_object_id(id),
+        session_id=id,
+        chat_ref=chat_id(id),
+        system_prompt_ref="",
+        cwd=f"/projects/{int(id[:8]) % 40}",
+        provenance=Provenance(origin="bench", generator="system"),
+    ).seal()
+
+
+def _timed(reader: Reader, view: Callable[[Store], WebPage]) -> dict[str, float]:
+    times, size = [], 0
+    for _ in range(TIMES):
+        began = time.process_time()
+        with reader.store() as store:
+            size = len(render(view(store)).encode())
+        times.append((time.process_time() - began) * 1000)
+    return {"ms": round(median(times), 1), "first_ms": round(times[0], 1), "bytes": size}

@@ -1,0 +1,194 @@
+"""Loops of one's own: the same engine as in Pi, on both shapes of messages, on a real provider's
+rules."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck import AsyncContextManager, ContextManager, ModelInfo
+from foredeck.cli.find import find_object
+from foredeck.config import Config
+from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.store.opening import open_store
+from foredeck_bench.scripted.server import ScriptedModel
+from foredeck_bench.scripted.steps import Script, ToolCall
+
+from .loops import LOOPS, opening
+
+MODEL = ModelInfo("test/model", 200_000, input_price=3.0, cache_seconds=300)
+TEXT = "".join(f"line {number}: the quick brown fox\n" for number in range(120))
+
+
+@pytest.fixture(params=sorted(LOOPS))
+def format(request: pytest.FixtureRequest) -> Any:
+    """Each of the shapes."""
+    return request.param
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the loop works."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text(TEXT)
+    (work / "b.txt").write_text(TEXT.upper())
+    return work
+
+
+def _manager(tmp_path: Path, folder: Path, format: Any, session: str = "loop") -> ContextManager:
+    return ContextManager(session, model=MODEL, format=format, cwd=folder, home=tmp_path / "home")
+
+
+def _worked(
+    tmp_path: Path, folder: Path, format: str, script: Script, text: str = "Work."
+) -> tuple[ScriptedModel, list[dict[str, Any]]]:
+    with ScriptedModel(script) as model, _manager(tmp_path, folder, format) as context:
+        messages = LOOPS[format](context, model.url, folder, opening(format, text))
+    assert model.violations == []
+    return model, messages
+
+
+def test_a_result_goes_out_under_its_handle_and_a_second_one_by_reference(
+    tmp_path: Path, folder: Path, format: str
+) -> None:
+    script: Script = [
+        ToolCall("read", {"path": "a.txt"}),
+        ToolCall("read", {"path": "a.txt"}),
+        "done",
+    ]
+    model, messages = _worked(tmp_path, folder, format, script)
+    first, again = model.requests[-1].request.results.values()
+    assert first.startswith("@")
+    assert TEXT in first
+    assert again.startswith("Unchanged: the same as @")
+    # The loop's own list has all of it.
+    assert json.dumps(messages).count("line 119:") == 2
+
+
+def test_prompts_grow_at_their_end_alone(tmp_path: Path, folder: Path, format: str) -> None:
+    script: Script = [
+        *(ToolCall("read", {"path": name}) for name in ("a.txt", "b.txt", "a.txt")),
+        "done",
+    ]
+    model, _ = _worked(tmp_path, folder, format, script)
+    sent = [recorded.request.messages for recorded in model.requests]
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+
+
+def test_the_loops_messages_are_not_changed(tmp_path: Path, folder: Path, format: Any) -> None:
+    with _manager(tmp_path, folder, format) as context:
+        messages = opening(format, "Work. " * 2_000)
+        kept = copy.deepcopy(messages)
+        sent = context.prepare(messages)
+    assert messages == kept
+    assert len(sent) >= len(messages)
+
+
+def test_the_model_asks_for_what_is_known_by_its_handle(
+    tmp_path: Path, folder: Path, format: str
+) -> None:
+    script: Script = [
+        ToolCall("read", {"path": "a.txt"}),
+        lambda request: ToolCall("activate", {"id": _handle(request.text)}),
+        ToolCall("activate", {"id": "@999"}),
+        "done",
+    ]
+    model, _ = _worked(tmp_path, folder, format, script)
+    first, known, unknown = model.requests[-1].request.results.values()
+    assert known == f"{_handle(first)} stands above."
+    assert "@999" in unknown
+
+
+def _handle(text: str) -> str:
+    start = text.index("@")
+    return text[start : text.index("\n", start)]
+
+
+def test_files_have_versions_as_in_pi(tmp_path: Path, folder: Path, format: str) -> None:
+    script: Script = [
+        ToolCall("read", {"path": "a.txt"}),
+        ToolCall("write", {"path": "a.txt", "content": "new\n"}),
+        "done",
+    ]
+    _worked(tmp_path, folder, format, script)
+    store = open_store(Config(home=tmp_path / "home"))
+    found = find_object(store, str(folder / "a.txt"))
+    assert [head.fields["char_count"] for head in store.history(found.id)] == [len(TEXT), 4]
+    store.close()
+
+
+def test_a_conversation_goes_on_in_another_process_with_the_same_bytes(
+    tmp_path: Path, folder: Path, format: Any
+) -> None:
+    first: Script = [ToolCall("read", {"path": "a.txt"}), "done"]
+    model, messages = _worked(tmp_path, folder, format, first)
+    before = model.requests[-1].request.messages
+    messages.append({"role": "user", "content": "And now?"})
+    with ScriptedModel(["nothing"]) as second, _manager(tmp_path, folder, format) as context:
+        LOOPS[format](context, second.url, folder, messages)
+    after = second.requests[-1].request.messages
+    assert after[: len(before)] == before
+    store = open_store(Config(home=tmp_path / "home"))
+    assert prompt_at(store, "loop", 3).record.parent == prompt_at(store, "loop", 2).record.id
+    store.close()
+
+
+def test_old_results_fold_when_the_provider_keeps_nothing(
+    tmp_path: Path, folder: Path, format: Any
+) -> None:
+    """Hours later, what nothing uses leaves the prompt, and the provider takes what is left."""
+    files = [f"part{number}.txt" for number in range(40)]
+    for number, name in enumerate(files):
+        (folder / name).write_text(f"{name} " * 800 + str(number))
+    script: Script = [*(ToolCall("read", {"path": name}) for name in files), "done"]
+    settings = {"policy": "seed-window"}
+    with (
+        ScriptedModel(script) as model,
+        ContextManager(
+            "fold",
+            format=format,
+            cwd=folder,
+            home=tmp_path / "home",
+            settings=settings,
+            model=ModelInfo("test/model", 30_000),
+        ) as context,
+    ):
+        LOOPS[format](context, model.url, folder, opening(format, "Read all of it."))
+    assert model.violations == []
+    assert "toolcall_ref id=@" in model.requests[-1].request.text
+
+
+def test_usage_is_counted(tmp_path: Path, folder: Path, format: str) -> None:
+    _worked(tmp_path, folder, format, [ToolCall("read", {"path": "a.txt"}), "done"])
+    store = open_store(Config(home=tmp_path / "home"))
+    reported = prompt_at(store, "loop", 2).record.cache.reported
+    assert reported is not None
+    assert (reported.call, reported.read + reported.written + reported.fresh > 0) == (1, True)
+    store.close()
+
+
+async def test_the_same_for_loops_that_await(tmp_path: Path, folder: Path) -> None:
+    messages: list[dict[str, Any]] = opening("chat", "Work.")
+    context = AsyncContextManager("async", model=MODEL, cwd=folder, home=tmp_path / "home")
+    async with context:
+        sent, again = await asyncio.gather(context.prepare(messages), context.prepare(messages))
+        assert sent == again == messages
+        assert [tool["function"]["name"] for tool in context.tools][:1] == ["activate"]
+    with pytest.raises(RuntimeError, match="async with"):
+        await context.prepare(messages)
+
+
+def test_a_message_that_cannot_be_read_is_named(tmp_path: Path, folder: Path) -> None:
+    with (
+        _manager(tmp_path, folder, "anthropic") as context,
+        pytest.raises(ValueError, match="role 'system' cannot be read"),
+    ):
+        context.prepare([{"role": "system", "content": "x"}])
