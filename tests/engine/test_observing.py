@@ -21,8 +21,14 @@ from foredeck.engine.observing.observing import Observing
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolObservedParams
+from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.recall import Observation, observations_of
 from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.opening import open_store
+from observations.chat import rounds as chat_rounds
+from observations.desk import MODE, block, keeper, observer, pick
 
 START_MS = 1_777_800_000_000
 NOTE = "User asked for the queue to survive a restart"
@@ -346,3 +352,26 @@ async def test_observing_goes_before_all_else_when_much_waits(observed: Observed
     observed.observing.not_before = 0
     (job,) = observed.observing.due("call")
     assert (job.name, job.priority) == ("observe", 100)
+
+
+async def test_notes_of_a_project_are_shown_to_its_other_sessions_only_where_they_share_them(
+    tmp_path: Path, models: Models
+) -> None:
+    with closing(open_store(Config(home=tmp_path))) as store:
+        project = project_of(str(tmp_path), open_filesystems(Config(), str(tmp_path))).id
+        writer, _ = observer(block("high decision: User wants the walrus"))
+        other = keeper(store, session="other")
+        other.project = project
+        await other.observe(chat_rounds(3), pick, writer, MODE)
+
+    def section(scope: str) -> str:
+        own = Observed(tmp_path, models, observing={"scope": scope})
+        lease = own.observing.keeper.lease
+        assert lease.key == ("s" if scope == "thread" else project)
+        found = own.engine.opened.facilities.sections if own.engine.opened else ()
+        texts = [one.text(4000) for one in found if isinstance(one, OtherSessionsSection)]
+        own.engine.close()
+        return "".join(texts)
+
+    assert section("thread") == ""
+    assert "User wants the walrus" in section("resource")

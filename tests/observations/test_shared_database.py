@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 
 from foredeck.errors import StoreUnavailable
+from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.observations.lease import LEASE_MS, ObservingBusy
 from foredeck.store.protocol import Batch
 from observations.chat import rounds, user
@@ -50,10 +51,13 @@ def test_what_has_not_come_from_the_database_yet_is_waited_for(machines: Machine
         lease = keeper(store).lease
         document = lease.look().document
         assert document is not None
-        document.done += 1
+        document.newest = "observation:s:elsewhere"
         store.commit(Batch(puts=[document.seal()]))
         with pytest.raises(ObservingBusy, match="on its way"):
             observe(store, 6)
+        gone = ForgottenDocument(id=forgotten_id("s"), session="s", documents=1, blobs=0)
+        store.commit(Batch(puts=[gone.seal()]))
+        assert observe(store, 6) is not None, "who waits for what was erased waits for ever"
 
 
 def patiently(action: Callable[[], T]) -> T:

@@ -12,6 +12,12 @@ from foredeck.config.section import Section
 class ObservingSection(Section):
     """`[observing]`: how sessions are observed, where `observations` is not `off`."""
 
+    scope: Literal["thread", "resource"] = Field(
+        "thread",
+        description="Whose notes a session has: its own (`thread`), or those of the project's "
+        "other sessions as well (`resource`), as a short block in its head. Then nothing is "
+        "observed before the threshold is reached, and one session of a project at a time.",
+    )
     mode: (
         Literal[
             "default", "explore", "bug_fixing", "refactoring", "testing", "debugging", "research"

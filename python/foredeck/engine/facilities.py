@@ -25,6 +25,7 @@ from foredeck.engine.memory import (
     rules_section,
 )
 from foredeck.engine.observing.facility import make_observing
+from foredeck.engine.observing.others import others_section
 from foredeck.engine.pool import make_pool
 from foredeck.engine.tasks import active_task, task_mutate, task_query
 from foredeck.engine.working import working_section
@@ -65,6 +66,7 @@ SECTIONS: Sequence[Make[HeadSection]] = (
     active_task,
     make_work_log,
     make_pool,
+    others_section,
     memory_of_session,
     findings_section,
 )

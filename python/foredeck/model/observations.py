@@ -175,6 +175,9 @@ class ObservingDocument(Document):
     tokens: int = 0
     done: int = 0
     """How many operations have been committed."""
+    newest: str = ""
+    """Id of the document that was committed last. Where it is not here, others have written more
+    than has come from the shared database."""
     last: dict[str, Any] = Field(default_factory=dict)
     """How the newest operation ended: `operation`, `work`, `outcome`, `reason`, `time_ms`."""
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from foredeck.errors import Conflict, ForedeckError, StoreError, StoreUnavailable
 from foredeck.model.observations import ObservationDocument, ReflectionDocument, Work
+from foredeck.model.records import forgotten_id
 from foredeck.observations.chunks import Chunk, Position
 from foredeck.observations.documents import (
     Circumstances,
@@ -40,7 +41,7 @@ from foredeck.observations.recall import (
     reflections_of,
 )
 from foredeck.observations.timing import TimingRules, to_reflect, to_summarise
-from foredeck.store.protocol import Scalar, Token
+from foredeck.store.protocol import Token
 
 T = TypeVar("T")
 _RETRIES_S = (1.0, 5.0)
@@ -101,19 +102,16 @@ class ObservationKeeper:
         return BranchNotes(seen, placed, levels, self._is_behind(seen))
 
     def _is_behind(self, seen: Seen) -> bool:
-        """Whether fewer documents are here than were committed under the lease.
+        """Whether what was committed last under the lease is not here.
 
-        The lease may come from the database before what was committed with it. Who went by it
-        would observe what is observed already.
+        The lease may come from the database before that does. Who went by it would observe what is
+        observed already.
         """
-        if seen.document is None:
+        newest = "" if seen.document is None else seen.document.newest
+        if not newest or self.lease.store.head(newest) is not None:
             return False
-        where: dict[str, Scalar | None] = {
-            "session" if self.lease.scope == "thread" else "project": self.lease.key
-        }
-        kinds = ("observation", "reflection")
-        here = sum(len(self.lease.store.query(kind, where)) for kind in kinds)
-        return here < seen.document.done
+        session = newest.partition(":")[2].rpartition(":")[0]
+        return self.lease.store.head(forgotten_id(session)) is None
 
     async def observe(
         self, messages: Sequence[SourceMessage], pick: Pick, observer: Observer, mode: ModeChoice

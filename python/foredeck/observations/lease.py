@@ -192,6 +192,7 @@ class ObservingLease:
             mine, token = self._own(operation)
             given = self._released(mine, operation, "done", "")
             given.done += 1
+            given.newest = document.id
             others = {document.id: None, **expect}
             return self._put_own([given, document.seal()], operation, token, others)
         except ObservingBusy:

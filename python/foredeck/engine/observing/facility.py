@@ -10,6 +10,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import SummaryRequest, summary_of
 from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing
+from foredeck.engine.observing.others import project_id
 from foredeck.engine.observing.settings import observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
@@ -35,8 +36,10 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     settings = observing_settings(config, is_subagent=_is_subagent(session))
     if settings is None:
         return None
-    lease = ObservingLease(cast("LocalStore", session.store), session.id)
-    keeper = ObservationKeeper(lease, session.id, sorted(session.ancestors), rules=settings.rules)
+    rules, project = settings.rules, project_id(config, session)
+    key = session.id if rules.scope == "thread" else project
+    lease = ObservingLease(cast("LocalStore", session.store), key, rules.scope)
+    keeper = ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
     observing = Observing(session, settings, keeper, lambda chunk: _summary(session, chunk))
     session.stand_ins = observing.stand_ins
     _clear_stale(session, lease)

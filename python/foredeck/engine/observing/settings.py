@@ -37,6 +37,7 @@ def observing_settings(config: Config, *, is_subagent: bool) -> ObservingSetting
         raw_count=section.raw_count,
         raw_ms=section.raw_hours * HOUR_MS,
         chunk=ChunkRules(least=section.buffer_tokens),
+        scope=section.scope,
     )
     by: ModeBy = "start" if is_subagent else "user"
     return ObservingSettings(config.observations == "on", rules, section.mode, by)

@@ -1,0 +1,82 @@
+"""What other sessions of a project have noted: a bounded block for those that share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from foredeck.model.observations import Remark
+from foredeck.observations.excerpt import WallTime
+from foredeck.observations.recall import Observation, load_observation
+from foredeck.observations.texts import text_of
+from foredeck.store.privacy import private_sessions
+from foredeck.store.protocol import Head, Store
+
+MOST_CHARS = 2400
+"""Of the block, whatever room there is."""
+MOST_SESSIONS = 5
+_SHORT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSessionsSection:
+    """The newest remarks of the project's other sessions, for the head.
+
+    Of a session's own past there is nothing in it, forks included (`own`: the session and those
+    that it was forked from), nor of private sessions. It tells what others did, and asks for
+    nothing: whoever reads it must not go on with another session's work.
+    """
+
+    store: Store
+    project: str
+    own: frozenset[str]
+    clock: WallTime = field(default_factory=WallTime)
+    name: str = "noted in other sessions of this project; not part of this one"
+
+    def text(self, limit: int) -> str:
+        """As many of the newest as fit, those of one session together, the latest session last."""
+        room = min(limit, MOST_CHARS)
+        blocks: list[str] = []
+        for session, observations in self._sessions():
+            heading = f"session {session[:_SHORT]}"
+            notes = self._newest(observations, room - len(heading) - 1)
+            if not notes:
+                break
+            blocks.append(f"{heading}\n{notes}")
+            room -= len(blocks[-1]) + 1
+        return "\n".join(reversed(blocks))
+
+    def _sessions(self) -> list[tuple[str, list[Observation]]]:
+        """Other sessions with their observations, oldest first; the latest session first."""
+        hidden = self.own | {*private_sessions(self.store)}
+        by_session: dict[str, list[Head]] = {}
+        for head in self.store.query("observation", {"project": self.project}):
+            if head.fields["session"] not in hidden and head.fields.get("text_hash"):
+                by_session.setdefault(str(head.fields["session"]), []).append(head)
+        order = sorted(by_session, key=lambda s: (_last_ms(by_session[s]), s), reverse=True)
+        return [
+            (session, [load_observation(self.store, head) for head in by_session[session]])
+            for session in order[:MOST_SESSIONS]
+        ]
+
+    def _newest(self, observations: list[Observation], room: int) -> str:
+        kept: list[Remark] = []
+        text = ""
+        for remark in _newest_first(observations):
+            longer = text_of([remark, *kept], self.clock)
+            if len(longer) > room:
+                break
+            kept, text = [remark, *kept], longer
+        return text
+
+
+def _newest_first(observations: list[Observation]) -> Iterator[Remark]:
+    """What matters of them beyond their own session: decisions and results, not steps."""
+    for observation in reversed(observations):
+        for remark in reversed(observation.remarks):
+            if remark.priority != "low":
+                yield remark
+
+
+def _last_ms(heads: list[Head]) -> int:
+    return max(int(head.fields.get("to_ms") or 0) for head in heads)

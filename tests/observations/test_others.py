@@ -1,0 +1,85 @@
+"""Notes of other sessions: bounded, of this project, never a session's own or a private one's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from foredeck.model.documents import (
+    Provenance,
+    SessionDocument,
+    chat_id,
+    session_object_id,
+    system_prompt_id,
+)
+from foredeck.observations.editing import delete
+from foredeck.observations.others import MOST_CHARS, OtherSessionsSection
+from foredeck.store.protocol import Batch, LocalStore
+from foredeck.store.sqlite.adapter import open_sqlite
+from observations.chat import rounds
+from observations.desk import CLOCK, MODE, block, keeper, kept, observer, pick
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[LocalStore]:
+    with closing(open_sqlite(tmp_path / "store.db")) as store:
+        yield store
+
+
+def note(
+    store: LocalStore, session: str, *notes: str, project: str = "p", later_ms: int = 0
+) -> None:
+    chat = [replace(m, time_ms=m.time_ms + later_ms) for m in rounds(3)]
+    writer, _ = observer(block(*notes))
+    one = keeper(store, session=session)
+    one.project = project
+    asyncio.run(one.observe(chat, pick, writer, MODE))
+
+
+def shown(store: LocalStore, *own: str, limit: int = 10_000) -> str:
+    return OtherSessionsSection(store, "p", frozenset(own), CLOCK).text(limit)
+
+
+def test_a_session_reads_what_others_noted_and_not_its_own(store: LocalStore) -> None:
+    note(store, "first-session", "high decision: User wants c0", "low change: Agent looked")
+    note(store, "second-session", "medium change: Agent wrote c1", later_ms=60_000)
+    note(store, "mine", "high decision: My own")
+    note(store, "elsewhere", "high decision: Of another project", project="other")
+    assert shown(store, "mine") == (
+        "session first-se\n2026-05-03\n- 09:20 high decision: User wants c0\n"
+        "session second-s\n2026-05-03\n- 09:21 medium change: Agent wrote c1"
+    )
+    assert "User wants c0" not in shown(store, "mine", "first-session"), "a fork's own past"
+
+
+def test_the_block_is_bounded_and_the_newest_stay(store: LocalStore) -> None:
+    for number in range(9):
+        notes = [f"medium change: Agent wrote step {n} of {number} {'x' * 40}" for n in range(9)]
+        note(store, f"session-{number}", *notes, later_ms=number * 60_000)
+    text = shown(store, "mine")
+    assert len(text) <= MOST_CHARS
+    assert "step 8 of 8" in text
+    assert "of 0 " not in text
+    assert len(shown(store, "mine", limit=200)) <= 200
+    assert shown(store, "mine", limit=10) == ""
+
+
+def test_what_was_deleted_or_is_private_is_not_shown(store: LocalStore) -> None:
+    note(store, "secret", "high decision: User wants it hidden")
+    private = SessionDocument(
+        id=session_object_id("secret"),
+        session_id="secret",
+        chat_ref=chat_id("secret"),
+        system_prompt_ref=system_prompt_id("secret"),
+        private=True,
+        provenance=Provenance(origin="test", generator="system"),
+    )
+    store.commit(Batch(puts=[private.seal()]))
+    note(store, "other", "high decision: User wants c0")
+    delete(store, kept(store, "other")[0].id, "ann")
+    assert shown(store, "mine") == ""
