@@ -2,13 +2,13 @@
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { forward, register } from "./command.ts";
-import { isRecord } from "./context/messages.ts";
-import { type Choice, choose, type Waiting } from "./memory-question.ts";
+import { type Choice, choose, type Waiting, waitingIn } from "./memory-question.ts";
 import type { Shim } from "./shim.ts";
 
 const VERBS: Record<string, string> = {
   list: "what is remembered of you, your projects and this session",
   inbox: "what waits for your word, as a list",
+  findings: "[TAG]: what was found in this session's data; on, off: the model's tool for it",
   show: "NAME: one entry, with the prompt that it came from",
   add: "[preference|decision|fact|context] TEXT: remember this",
   accept: "NAME [TEXT]: keep what waits, or TEXT in its place",
@@ -38,7 +38,7 @@ export function registerMemoryCommand(pi: ExtensionAPI, shim: Shim): void {
       if (verb !== "" && !(verb in VERBS)) throw new Error(`There is no /memory ${verb}.\n${HELP}`);
       if (verb !== "") return ask("memory", args);
       const { text, questions } = await forward("memory", "", shim, ctx);
-      const waiting = Array.isArray(questions) ? questions.filter(isWaiting) : [];
+      const waiting = waitingIn(questions);
       return waiting.length > 0 && ctx.hasUI ? askAll(waiting, ask, ctx) : text;
     },
   });
@@ -85,14 +85,4 @@ async function actOf(
     default:
       return undefined;
   }
-}
-
-function isWaiting(value: unknown): value is Waiting {
-  return (
-    isRecord(value) &&
-    typeof value.name === "string" &&
-    typeof value.fact === "string" &&
-    Array.isArray(value.lines) &&
-    value.lines.every((line) => typeof line === "string")
-  );
 }

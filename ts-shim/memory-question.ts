@@ -1,6 +1,7 @@
 /** One question about memory: answered by a key in a terminal, by choosing from a list elsewhere. */
 
 import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
+import { isRecord } from "./context/messages.ts";
 
 /** What waits for the user's word, as the engine tells it. */
 export interface Waiting {
@@ -28,6 +29,11 @@ const OPTIONS: Option[] = [
 ];
 const ESCAPE = "\u001b";
 const CTRL_C = "\u0003";
+
+/** The well-formed ones among an answer's `questions`. */
+export function waitingIn(questions: unknown): Waiting[] {
+  return Array.isArray(questions) ? questions.filter(isWaiting) : [];
+}
 
 /** Asks, and waits for the user. `place`: which of how many this is. */
 export async function choose(
@@ -94,4 +100,14 @@ function wrapped(line: string, width: number): string[] {
     used += cells;
   }
   return lines;
+}
+
+function isWaiting(value: unknown): value is Waiting {
+  return (
+    isRecord(value) &&
+    typeof value.name === "string" &&
+    typeof value.fact === "string" &&
+    Array.isArray(value.lines) &&
+    value.lines.every((line) => typeof line === "string")
+  );
 }

@@ -8,6 +8,7 @@
 
 import { readFileSync } from "node:fs";
 import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
+import { confirmed } from "./confirming.ts";
 import { isRecord } from "./context/messages.ts";
 import { ErrorCode } from "./engine/protocol.ts";
 import { within } from "./engine/wait.ts";
@@ -53,9 +54,10 @@ export function registerTools(
     pi.registerTool({
       ...spec,
       label: spec.name,
-      async execute(id, input, signal) {
-        const { text, details } = await callTool(shim, { id, tool: spec.name, input }, signal);
-        return { content: [{ type: "text", text }], details };
+      async execute(id, input, signal, _onUpdate, ctx) {
+        const answer = await callTool(shim, { id, tool: spec.name, input }, signal);
+        const text = (await confirmed(answer.questions, shim, ctx)) ?? answer.text;
+        return { content: [{ type: "text", text }], details: answer.details };
       },
     });
   }
@@ -65,7 +67,7 @@ async function callTool(
   shim: Shim,
   call: { id: string; tool: string; input: unknown },
   signal: AbortSignal | undefined,
-): Promise<{ text: string; details: unknown }> {
+): Promise<{ text: string; details: unknown; questions: unknown }> {
   if (shim.isOff()) throw new Error(OFF);
   try {
     const result = await askEngine(shim, call, signal);
@@ -73,7 +75,8 @@ async function callTool(
     shim.tasks.take(result.tasks);
     // `details` holds the engine's decision. It reads it back from the message list, so that the
     // decision follows the branch on which the call was made.
-    return { text: result.text, details: result.details ?? {} };
+    const { text, details, questions } = result;
+    return { text, details: details ?? {}, questions };
   } catch (error) {
     if (error instanceof RpcError && error.code === ErrorCode.tool) throw new Error(error.message);
     if (error instanceof AbortedError) throw error;

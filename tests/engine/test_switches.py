@@ -36,6 +36,7 @@ def left(home: Path) -> list[str]:
         ({"context": False, "search": False}, False, []),
         ({"tasks": "on"}, False, ["context", "search", "tasks"]),
         ({"tasks": "off"}, True, ["context", "search"]),
+        ({"findings": "on"}, False, ["context", "search", "findings"]),
     ],
 )
 def test_the_configuration_and_the_project_decide(
@@ -94,3 +95,16 @@ def test_the_shim_looks_where_the_engine_has_left_it(tmp_path: Path, checkout: P
         [node, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
     )
     assert json.loads(ran.stdout) == ["context", "tasks"]
+
+
+def test_findings_are_declared_once_the_project_has_data(tmp_path: Path) -> None:
+    switches(tmp_path, ToolsSection()).refresh()
+    assert "findings" not in left(tmp_path)
+    switches(tmp_path, ToolsSection()).note_data()
+    assert "findings" in left(tmp_path)
+    switches(tmp_path, ToolsSection()).choose_tasks(True)
+    assert left(tmp_path) == ["context", "search", "tasks", "findings"]
+    switches(tmp_path, ToolsSection(findings="off")).refresh()
+    assert "findings" not in left(tmp_path)
+    switches(tmp_path, ToolsSection()).choose_findings(False)
+    assert left(tmp_path) == ["context", "search", "tasks"]

@@ -26,6 +26,7 @@ test("the tools are defined in the order in which they are declared", () => {
     "search memory-search",
     "tasks task-query",
     "tasks task-mutate",
+    "findings promote-finding",
   ]);
   assert.deepEqual(
     [...TOOL_NAMES],

@@ -31,12 +31,19 @@ class ToolsSection(Section):
         "tasks, or after `/tasks on`.",
     )
 
-    def declared(self, *, tasks: bool) -> tuple[Facility, ...]:
-        """What a session of a project declares; `tasks`: whether `auto` means the task tools."""
+    findings: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="`promote-finding`: `auto` declares it where a session of the project has had "
+        "one of `memory.data_tools`, or after `/memory findings on`.",
+    )
+
+    def declared(self, *, tasks: bool, findings: bool = False) -> tuple[Facility, ...]:
+        """What a session of a project declares; `tasks`, `findings`: whether `auto` means those."""
         with_tasks = self.tasks == "on" or (self.tasks == "auto" and tasks)
         wanted: dict[Facility, bool] = {
             "context": self.context,
             "search": self.search,
             "tasks": with_tasks,
+            "findings": self.findings == "on" or (self.findings == "auto" and findings),
         }
         return tuple(facility for facility, declared in wanted.items() if declared)

@@ -14,7 +14,6 @@ from foredeck.context.status import cost_so_far
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
-from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.privacy import go_private
@@ -54,7 +53,9 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
         case "search":
             return search_command(opened, arguments)
         case "memory":
-            return memory_commands(config, session).run(arguments)
+            from foredeck.engine.memory_commands import memory_commands
+
+            return memory_commands(config, session, opened.switches).run(arguments)
         case "trace":
             return _trace(session, arguments)
     raise ToolError(f"foredeck has no command {name!r}. Commands: {COMMANDS}.")

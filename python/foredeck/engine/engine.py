@@ -21,8 +21,8 @@ from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
 from foredeck.engine.facilities import MakeFacilities, make_facilities
+from foredeck.engine.findings import propose_found, questions_of
 from foredeck.engine.garbage import without_garbage_collection
-from foredeck.engine.memory_commands import memory_commands
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
 from foredeck.engine.settings import compaction_settings
@@ -64,6 +64,7 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
     UserMessage,
 )
+from foredeck.memory.findings import PromoteFinding
 from foredeck.model.call_values import Decision
 from foredeck.model.calls import CallRecord
 from foredeck.model.own_tools import FACILITY_TOOLS
@@ -235,6 +236,8 @@ class Engine:
             if (tool := opened.facilities.tools.get(params.tool)) is not None:
                 text = tool.run(params.input, params.id)
                 answer: ToolCallResult = {"text": text, "details": {}}
+                if isinstance(tool, PromoteFinding):
+                    answer["questions"] = questions_of(self._config, opened.session, tool)
                 about_tasks = params.tool in FACILITY_TOOLS["tasks"]
                 return with_tasks(answer, opened) if about_tasks else answer
             tools = ContextTools(opened.session, max_chars=self._config.limits.activate_chars)
@@ -274,6 +277,8 @@ class Engine:
             found = observe(opened.session, event, params.id, blocks, output, to_nesting(params))
             opened.guard.observed(params.id, event, found)
         opened.watch.release(params.id)
+        if not params.is_error:
+            propose_found(self._config, opened, params.tool, params.id, params.details)
         self._current.follow()
         self._later(lambda: self._background.happened("tool"))
 
@@ -282,6 +287,7 @@ class Engine:
         with self._current.use(params.session) as opened:
             # Not at the top: an engine starts without what people ask of it now and then.
             from foredeck.engine.commands import run_command
+            from foredeck.engine.memory_commands import memory_questions
             from foredeck.engine.stretches import FLAG, compact_stretch
 
             if params.name == "compact" and params.args.strip().startswith(FLAG):
@@ -290,7 +296,7 @@ class Engine:
             self._later(lambda: self._background.happened("command"))
             answer: CommandResult = {"text": text}
             if params.name == "memory" and not params.args.strip():
-                answer["questions"] = memory_commands(self._config, opened.session).questions()
+                answer["questions"] = memory_questions(self._config, opened.session)
             return with_tasks(answer, opened) if params.name == "tasks" else answer
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:

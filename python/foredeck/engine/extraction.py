@@ -13,7 +13,7 @@ from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.memory import user_of
+from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
@@ -141,7 +141,7 @@ def extraction(config: Config, session: Session) -> Extraction | None:
     head = session.workspace.head(session_object_id(session.id))
     if head is not None and head.fields.get("started_by") is not None:
         return None
-    memory = Extracted(session.store, user, by=session.id)
+    memory = Extracted(session.store, user, caps_of(config), by=session.id)
     project = project_of(session.cwd, open_filesystems(config, session.cwd))
     return Extraction(session, memory, config.memory.accept, project.id)
 

@@ -18,6 +18,7 @@ from foredeck.context.state.session import Session
 from foredeck.context.tools.memory_search import memory_search
 from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.extraction import extraction
+from foredeck.engine.findings import promote_finding
 from foredeck.engine.memory import (
     findings_section,
     memory_of_session,
@@ -73,7 +74,7 @@ SECTIONS: Sequence[Make[HeadSection]] = (
 """In the order of the head, the stablest first: a provider's cache ends at the first byte that
 differs."""
 
-TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate)
+TOOLS: Sequence[Make[FacilityTool]] = (memory_search, task_query, task_mutate, promote_finding)
 """In any order: they are called by name."""
 
 

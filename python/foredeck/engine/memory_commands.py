@@ -7,7 +7,8 @@ from typing import cast, get_args
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine.memory import user_of
+from foredeck.engine.memory import caps_of, user_of
+from foredeck.engine.switches import Switches
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.deciding import Deciding
@@ -21,7 +22,7 @@ from foredeck.model.memory import Category
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 
-VERBS = "list, inbox, show, add, accept, replace, edit, refuse, pin, demote, delete"
+VERBS = "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, delete"
 _LISTED = 40
 
 
@@ -29,7 +30,10 @@ class MemoryCommands:
     """`/memory` for one session. Every method answers with a text for the user, or raises
     `MemoryRefused`."""
 
-    def __init__(self, config: Config, session: Session, memory: Deciding) -> None:
+    def __init__(
+        self, config: Config, session: Session, memory: Deciding, switches: Switches | None = None
+    ) -> None:
+        self._switches = switches
         self._config = config
         self._session = session
         self._memory = memory
@@ -41,6 +45,7 @@ class MemoryCommands:
             "": self._list,
             "list": self._list,
             "inbox": lambda _: inbox_text(proposals_of(self._memory)),
+            "findings": self._findings,
             "show": self._show,
             "add": self._add,
             "accept": self._accept,
@@ -55,9 +60,10 @@ class MemoryCommands:
             raise MemoryRefused(f"There is no /memory {verb}: it is {VERBS}.")
         return verbs[verb](rest.strip())
 
-    def questions(self) -> list[MemoryQuestion]:
-        """What waits for the user, for the host to ask one by one."""
-        return [_question(each) for each in proposals_of(self._memory)]
+    def questions(self, only: str | None = None) -> list[MemoryQuestion]:
+        """What waits for the user, for the host to ask one by one. `only`: the id of one."""
+        waiting = proposals_of(self._memory)
+        return [_question(each) for each in waiting if only in (None, each.entry.id)]
 
     def _list(self, _rest: str) -> str:
         memory, session = self._memory, self._session.id
@@ -75,6 +81,30 @@ class MemoryCommands:
             lines.append(f"{waiting} waiting for your word: /memory inbox")
         lines += [junk_line(memory)] * bool(lines)
         return "\n".join(lines) or "Nothing is remembered yet. /memory add TEXT keeps something."
+
+    def _findings(self, rest: str) -> str:
+        """Of this session; `rest`: only those with this tag, or `on` and `off` for the tool."""
+        if rest in ("on", "off"):
+            return self._choose_findings(wanted=rest == "on")
+        found = self._memory.of_session(self._session.id, "findings")
+        shown = [entry for entry in found if not rest or rest in entry.document.tags]
+        lines = [
+            f"  {self._memory.name(e.id)}  {e.document.fact}"
+            + "".join(f" #{tag}" for tag in e.document.tags)
+            for e in shown
+        ]
+        tagged = f" tagged {rest}" if rest else ""
+        return "\n".join(lines) or f"This session has no findings{tagged}."
+
+    def _choose_findings(self, *, wanted: bool) -> str:
+        if self._switches is None:
+            raise MemoryRefused("This session's project is not known here.")
+        try:
+            self._switches.choose_findings(wanted)
+        except OSError as error:
+            raise MemoryRefused(f"That cannot be kept: {error.strerror or error}.") from error
+        has = "has" if wanted else "does not have"
+        return f"From the next session on, the model {has} promote-finding in this project."
 
     def _line(self, entry: MemoryEntry) -> str:
         name, document = self._memory.name(entry.id), entry.document
@@ -146,12 +176,22 @@ class MemoryCommands:
         return project_of(cwd, open_filesystems(self._config, cwd)).id
 
 
-def memory_commands(config: Config, session: Session) -> MemoryCommands:
+def memory_commands(
+    config: Config, session: Session, switches: Switches | None = None
+) -> MemoryCommands:
     """`/memory` of an opened session. Raises `ToolError` where there is no user to act for."""
     user = user_of(config)
     if user is None:
         raise ToolError("Your key in the state folder cannot be read: foredeck doctor says why.")
-    return MemoryCommands(config, session, Deciding(session.store, user, by=session.id))
+    deciding = Deciding(session.store, user, caps_of(config), by=session.id)
+    return MemoryCommands(config, session, deciding, switches)
+
+
+def memory_questions(
+    config: Config, session: Session, only: str | None = None
+) -> list[MemoryQuestion]:
+    """What waits for the user's word, or only the entry with this id."""
+    return memory_commands(config, session).questions(only)
 
 
 def _category_first(text: str) -> tuple[Category, str]:

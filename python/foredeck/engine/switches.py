@@ -20,6 +20,8 @@ from foredeck.model.own_tools import Facility
 from foredeck.store.location import private_draft
 
 FOLDER = "switches"
+_SAID = ("tasks", "findings", "data")
+"""Kept from one session to the next: what the user has chosen, and that there is data."""
 
 
 class Switches:
@@ -44,7 +46,17 @@ class Switches:
 
     def choose_tasks(self, wanted: bool) -> None:
         """The user wants the task tools in this project, or does not. Raises `OSError`."""
-        self._write(wanted)
+        self._write({"tasks": wanted})
+
+    def choose_findings(self, wanted: bool) -> None:
+        """The user wants `promote-finding` in this project, or does not. Raises `OSError`."""
+        self._write({"findings": wanted})
+
+    def note_data(self) -> None:
+        """A session of the project has a data tool. Nobody waits for it."""
+        if self._read().get("data") is not True:
+            with suppress(OSError, ForedeckError):
+                self._write({"data": True})
 
     def refresh(self) -> None:
         """Leave what follows from the configuration and the project as they are now.
@@ -52,27 +64,30 @@ class Switches:
         Nobody waits for it, so neither a full disk nor a store that is away fails anything here.
         """
         with suppress(OSError, ForedeckError):
-            self._write(self.tasks_chosen)
+            self._write({})
 
-    def _write(self, chosen: bool | None) -> None:
-        wanted: dict[str, Any] = {"facilities": list(self._declared(chosen))}
-        if chosen is not None:
-            wanted["tasks"] = chosen
-        if self._read() == wanted:
+    def _write(self, said: dict[str, bool]) -> None:
+        before = self._read()
+        chosen = {name: before[name] for name in _SAID if isinstance(before.get(name), bool)} | said
+        wanted: dict[str, Any] = {"facilities": list(self._declared(chosen)), **chosen}
+        if before == wanted:
             return
         self._file.parent.mkdir(mode=0o700, exist_ok=True)
         with private_draft(self._file) as draft:
             draft.write(json.dumps(wanted).encode())
 
-    def _declared(self, chosen: bool | None) -> tuple[Facility, ...]:
+    def _declared(self, chosen: dict[str, bool]) -> tuple[Facility, ...]:
         """What is off in the configuration is off; else what the user has said here goes before
         it, and that before what the project holds."""
         tools = self._tools
-        if tools.tasks == "off":
-            return tools.declared(tasks=False)
-        if chosen is not None:
-            tools = tools.model_copy(update={"tasks": "on" if chosen else "off"})
-        return tools.declared(tasks=tools.tasks == "auto" and self.holds_tasks())
+        update: dict[str, Any] = {
+            name: "on" if chosen[name] else "off"
+            for name in ("tasks", "findings")
+            if name in chosen and getattr(tools, name) != "off"
+        }
+        tools = tools.model_copy(update=update)
+        tasks = tools.tasks == "auto" and self.holds_tasks()
+        return tools.declared(tasks=tasks, findings=chosen.get("data", False))
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -288,12 +288,23 @@ class SessionCompactResult(TypedDict):
     details: NotRequired[JsonObject]
 
 
+class MemoryQuestion(TypedDict):
+    """Something that waits for the user's word: its name, what they read of it, the text that they
+    may change, and the name of the entry in whose place it could stand."""
+
+    name: str
+    lines: list[str]
+    fact: str
+    against: NotRequired[str]
+
+
 class ToolCallResult(TypedDict):
     """The text for the model, and the details that the host keeps on the tool's result."""
 
     text: str
     details: JsonObject
     tasks: NotRequired[TaskStatus]
+    questions: NotRequired[list[MemoryQuestion]]
 
 
 class ToolPrepareResult(TypedDict):
@@ -311,16 +322,6 @@ class StretchResult(TypedDict):
     last: str
     summary: str
     time_ms: int
-
-
-class MemoryQuestion(TypedDict):
-    """Something that waits for the user's word: its name, what they read of it, the text that they
-    may change, and the name of the entry in whose place it could stand."""
-
-    name: str
-    lines: list[str]
-    fact: str
-    against: NotRequired[str]
 
 
 class CommandResult(TypedDict):

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from foredeck.errors import Conflict
+from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.keeping import ATTEMPTS, Kept
 from foredeck.memory.rules import MemoryRefused
-from foredeck.memory.user_acts import UserActs
+from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Batch
 
 
 class Deciding(UserActs):
     """The acts of one user, with those of the inbox."""
+
+    def accept(self, id: str, wording: Wording | None = None) -> Kept:
+        """As for every entry; a finding that is only confirmed stays derived."""
+        if wording is not None or self._reread(id).document.place != "findings":
+            return super().accept(id, wording)
+
+        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
+            if entry.document.state != "proposed":
+                raise MemoryRefused(f"That finding is {entry.document.state}, and not proposed.")
+            document.state, document.act = "kept", "accepted"
+            document.used_ms = self._later(document)
+
+        return self._change(id, edit, "human")
 
     def accept_instead(self, id: str, of: str) -> Kept:
         """Keep what was proposed, in place of the entry `of`: both in one transaction, so that

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Facility = Literal["context", "search", "tasks"]
+PROMOTE_FINDING = "promote-finding"
+Severity = Literal["critical", "high", "medium", "low", "info"]
+
+Facility = Literal["context", "search", "tasks", "findings"]
 """What is switched on and off as one (`[tools]`)."""
 
 FACILITY_TOOLS: Mapping[Facility, tuple[str, ...]] = {
     "context": ("activate", "deactivate", "pin", "unpin"),
     "search": ("memory-search",),
     "tasks": ("task-query", "task-mutate"),
+    "findings": (PROMOTE_FINDING,),
 }
 """In the order in which they are declared."""
 

@@ -16,7 +16,12 @@ from typing import Any
 from foredeck.model.call_values import BranchCost, Decision
 from foredeck.model.own_tools import FACILITY_TOOLS, Facility
 
-DEFINITION_CHARS: Mapping[Facility, int] = {"context": 909, "search": 322, "tasks": 1291}
+DEFINITION_CHARS: Mapping[Facility, int] = {
+    "context": 909,
+    "search": 322,
+    "tasks": 1291,
+    "findings": 347,
+}
 """Of the definitions of our tools, as a provider gets them with every prompt."""
 
 

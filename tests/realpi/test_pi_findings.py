@@ -1,0 +1,95 @@
+"""Findings through the real Pi: proposed by the model or by a data tool, confirmed by the user."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extracting import entries
+from foredeck.memory.keeping import Memory
+from foredeck.memory.user import load_user
+from foredeck_bench.scripted import ScriptedModel, call
+from harness import Pi, one_version
+from observed import notified, stored
+
+DATA_TOOL = """
+export default function (pi) {
+  pi.registerTool({
+    name: "load-data", label: "Load", description: "Loads a table.",
+    parameters: { type: "object", properties: {} },
+    async execute() {
+      const found = { content: "Osaka sold 1850 units on one day", severity: "high", tags: ["q1"] };
+      const findings = [found, { content: "" }, 7, "Tokyo sold 130 units in each week"];
+      return { content: [{ type: "text", text: "3 rows" }], details: { findings } };
+    },
+  });
+}
+"""
+WITH_TOOL = {"FOREDECK_TOOLS__FINDINGS": "on"}
+PROMOTED = "Returns doubled in March, from 40 to 81"
+promote = call("promote-finding", content=PROMOTED, severity="critical", tags="q1, returns")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[Path]:
+    file = tmp_path / "data.ts"
+    file.write_text(DATA_TOOL)
+    return [file]
+
+
+def told(model: ScriptedModel) -> list[str]:
+    """What the model has read of its tools."""
+    return list(model.requests[-1].request.results.values())
+
+
+@one_version
+def test_the_model_proposes_and_the_user_confirms(pi: Pi, data: list[Path]) -> None:
+    # What a session declares the one before has left.
+    pi.serve(["hello"])
+    pi.print("go", foredeck=True, environment=WITH_TOOL)
+    again = call("promote-finding", content="Returns doubled in March, from 40 to 81.")
+    model = pi.serve([promote, call("load-data"), promote, again, "done"])
+    rpc = pi.rpc(foredeck=True, extensions=data, environment=WITH_TOOL)
+    shown: list[str] = []
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        shown.append(asked["message"])
+        return {"confirmed": True}
+
+    rpc.dialogs = answer
+    rpc.prompt("Look at the data.")
+    refused, loaded, kept, twice = told(model)
+    assert refused == "No data is loaded in this session: load or query some first."
+    assert loaded == "3 rows"
+    assert kept == "Kept: the user has confirmed it."
+    assert twice == "That finding is there already, or the user did not want it."
+    assert shown[0].startswith(f"{PROMOTED}\nfinding; from a tool's output")
+    assert model.violations == []
+    assert sorted(entries(pi)) == [
+        ("findings", "kept", PROMOTED),
+        ("findings", "proposed", "Osaka sold 1850 units on one day"),
+        ("findings", "proposed", "Tokyo sold 130 units in each week"),
+    ]
+    assert "2 findings wait for your word: /memory" in notified(rpc)
+    rpc.command("/memory findings critical")
+    assert notified(rpc)[-1].endswith(f"{PROMOTED} #critical #q1 #returns")
+    with stored(pi) as store:
+        [finding] = Memory(store, load_user(pi.config().home)).all("findings", "kept")
+        assert finding.trust == "derived", "the user has confirmed it, and not said it"
+
+
+@one_version
+def test_without_a_user_it_waits_and_the_next_session_has_the_tool(
+    pi: Pi, data: list[Path]
+) -> None:
+    model = pi.serve([call("load-data"), "done"])
+    pi.print("Look at the data.", foredeck=True, extensions=data)
+    first = {tool["name"] for tool in model.requests[-1].request.body["tools"]}
+    model = pi.serve([call("load-data"), promote, "done"])
+    pi.print("Look again.", foredeck=True, extensions=data)
+    tools = {tool["name"] for tool in model.requests[0].request.body["tools"]}
+    assert tools - first == {"promote-finding"}
+    assert told(model)[-1] == "Proposed. The user decides whether it is kept; go on meanwhile."
+    assert ("findings", "proposed", PROMOTED) in entries(pi)
