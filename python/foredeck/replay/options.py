@@ -80,4 +80,5 @@ class ReplayOptions:
     def _tools(self) -> Iterable[str]:
         for facility in FACILITY_TOOLS:
             on = facility in self.tools
-            yield f"tools.{facility}={('on' if on else 'off') if facility == 'tasks' else on}"
+            by_project = facility in ("tasks", "findings")
+            yield f"tools.{facility}={('on' if on else 'off') if by_project else on}"
