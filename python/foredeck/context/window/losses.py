@@ -60,7 +60,8 @@ def losses_of(turns: Sequence[ChatTurn], names: TranscriptNames, summary: str) -
     found = Losses()
     seen: set[str] = set()
     for turn in turns:
-        if "?" in turn.asked and not turn.answered and not _names(summary, turn.asked):
+        # Also where the summary has the question: that nobody has answered it is not to be seen.
+        if "?" in turn.asked and not turn.answered:
             found.questions.append(_line(turn.number, None, _short(turn.asked)))
         for item in turn.items:
             if item.kind == "result" and item.tool not in OWN_TOOLS:
