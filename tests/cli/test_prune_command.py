@@ -19,6 +19,7 @@ from foredeck.config import Config
 from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.messages import load_message
 from foredeck.model.tasks import TaskDocument, TaskLink
+from foredeck.store.archives import stored_messages
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch
 from foredeck.xtdb.opening import open_copy, open_database
@@ -117,6 +118,10 @@ def test_the_text_is_gone_from_the_file(home: Path, capsys: pytest.CaptureFixtur
         record = store.get(archived_id("first"), ArchivedDocument)
         assert record is not None
         assert address in record.messages
+        # Which calls a message has asked for can still be told: rewinding goes by it.
+        left = stored_messages(store, record.messages)
+        assert left.keys() == record.messages.keys()
+        assert any(b'"first-r"' in message for message in left.values())
     assert data not in bytes_in(home)
 
 

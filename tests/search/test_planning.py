@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.search import index as searching
 from foredeck.search import planning
 from foredeck.search.index import Filters, SearchPlan
 from foredeck.search.planning import plan_query, plans_for
@@ -91,3 +92,30 @@ def test_an_index_that_is_searched_knows_how_common_words_are(stored: Searched) 
     with stored.index() as index:
         estimates = [index.estimate(term) for term in parse_query("apple pear nowhere")]
     assert estimates == [60, 20, 0]
+
+
+def test_a_phrase_is_counted_among_the_newest(
+    stored: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = parse_query('"apple pear" "apple plum" "plum apple"')
+    with stored.index() as index:
+        whole = [index.estimate(term) for term in terms]
+        monkeypatch.setattr(searching, "_NEWEST", 12)
+        newest = [index.estimate(term) for term in terms]
+    # Every third has the first, and every fifth of the others the second; of the newest twelve
+    # four have the first and two the second.
+    assert whole == [20, 8, 0]
+    assert newest == [20, 10, 0]
+
+
+def test_what_was_found_in_full_is_not_counted_again(stored: Searched) -> None:
+    asked: list[str] = []
+    with stored.index() as index:
+        plan = plan_query(index, parse_query("pear"), Filters())
+        assert plan is not None
+        found = index.candidates(plan, Filters())
+        index._db.set_trace_callback(asked.append)
+        assert index.count(plan, Filters()) == len(found)
+        assert asked == []
+        assert index.count(plan, Filters(type="toolcall")) == 0
+        assert asked != []

@@ -10,7 +10,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
-from foredeck.store.archives import Archives
+from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message
 
@@ -40,9 +40,7 @@ class Fetched:
                 wanted.add(fields["text_hash"])
             if head.type == "toolcall":
                 wanted.update(marked([fields.get("args"), fields.get("details")]))
-        self._blobs = store.blobs(messages | wanted)
-        if absent := messages - self._blobs.keys():
-            self._blobs |= Archives(store).left_of(absent)
+        self._blobs = stored_messages(store, messages | wanted)
         inner = set[str]().union(*(in_message(self._blobs.get(address)) for address in messages))
         self._blobs |= store.blobs(inner - self._blobs.keys())
 

@@ -18,6 +18,10 @@ COUNTED = 1_000
 _SAMPLED = 4000
 """Up to which number entries with a term are counted."""
 
+_NEWEST = 40_000
+"""Among how many of the newest entries those with a phrase are counted: to find a rare phrase of
+common words FTS5 passes over all entries that hold these."""
+
 _SCORE = f"-bm25(content, {', '.join(map(str, COLUMN_WEIGHTS))})"
 _CANDIDATES = """
 SELECT m.id, m.score, e.type, e.role, e.newest, e.session, e.time_ms FROM (
@@ -125,9 +129,12 @@ class SearchIndex:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._names: dict[int, str] = {}
+        self._all_found: tuple[SearchPlan, Filters, int] | None = None
 
     def count(self, plan: SearchPlan, filters: Filters) -> int:
         """How many entries match, `COUNTED` where there are more."""
+        if self._all_found is not None and self._all_found[:2] == (plan, filters):
+            return self._all_found[2]
         where = _where(filters, plan)
         statement = f"SELECT 1 {where.tables} WHERE content MATCH ? {where.sql} LIMIT {COUNTED}"
         return self._number(f"SELECT count(*) FROM ({statement})", plan.match, *where.values)
@@ -141,7 +148,9 @@ class SearchIndex:
         rows = self._db.execute(
             _CANDIDATES.format(score=score, tables=where.tables, where=where.sql, order=order),
             (plan.match, *where.values, CANDIDATES),
-        )
+        ).fetchall()
+        # Where these are all, nothing is passed over once more to count them.
+        self._all_found = (plan, filters, len(rows)) if len(rows) < CANDIDATES else None
         return [
             Candidate(id, score, self._kind(type, role, newest), session, time_ms)
             for id, score, type, role, newest, session, time_ms in rows
@@ -171,15 +180,16 @@ class SearchIndex:
 
     def estimate(self, term: Term) -> int:
         """How many entries hold a term: counted up to some thousand of the newest, from there on
-        by how close those follow each other."""
-        statement = "SELECT rowid AS id FROM content WHERE content MATCH ? ORDER BY rowid DESC"
-        count, oldest = self._db.execute(
-            f"SELECT count(*), min(id) FROM ({statement} LIMIT {_SAMPLED})", (term.match,)
-        ).fetchone()
-        if count < _SAMPLED:
-            return int(count)
+        by how close those follow each other; a phrase among the newest entries alone."""
         size = self.size()
-        return round(int(count) * size / (size - int(oldest) + 1))
+        first = max(1, size - _NEWEST + 1) if len(term.words) > 1 else 1
+        statement = "SELECT rowid AS id FROM content WHERE content MATCH ? AND rowid >= ?"
+        count, oldest = self._db.execute(
+            f"SELECT count(*), min(id) FROM ({statement} ORDER BY rowid DESC LIMIT {_SAMPLED})",
+            (term.match, first),
+        ).fetchone()
+        looked_through = size - (first if count < _SAMPLED else int(oldest)) + 1
+        return round(int(count) * size / looked_through) if looked_through > 0 else 0
 
     def entries(self, ids: Iterable[int]) -> dict[int, IndexedText]:
         """Entries by id."""

@@ -59,3 +59,12 @@ class Archives:
             for address, mark in (head.fields.get("messages") or {}).items():
                 self._left[address] = mark.get("$json")
         self._read_at = latest
+
+
+def stored_messages(store: Store, addresses: Iterable[str]) -> dict[str, bytes]:
+    """Many stored messages at once, in their packed form, by address; of those that were pruned
+    what is left. Those that are missing are left out."""
+    wanted = set(addresses)
+    found = store.blobs(wanted)
+    absent = wanted - found.keys()
+    return found | Archives(store).left_of(absent) if absent else found

@@ -9,6 +9,7 @@ from itertools import pairwise
 from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import hash_text
 from foredeck.model.records import call_id
+from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
 
 _SUMMARY = b'"compactionSummary"'
@@ -76,7 +77,7 @@ def _still_there(
     store: Store, record: CallRecord, following: CallRecord, made: Sequence[Head]
 ) -> set[str]:
     if following.kept < record.length:
-        messages = store.blobs(following.addresses).values()
+        messages = stored_messages(store, following.addresses).values()
         if any(_SUMMARY in message for message in messages):
             return {head.id for head in made}  # put away, not given up
     return _named(store, following, made)
@@ -84,7 +85,7 @@ def _still_there(
 
 def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
     """The changes whose tool calls a call's new messages name."""
-    messages = list(store.blobs(record.addresses).values())
+    messages = list(stored_messages(store, record.addresses).values())
     return {head.id for head in made if any(_name(head) in message for message in messages)}
 
 
