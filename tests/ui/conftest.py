@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from foredeck.config import Config
+from foredeck.store.opening import open_store
 from foredeck_bench.file_agent import FileAgent
 
 HOSTILE = '<script>fetch("//evil.example")</script><img src=x onerror=alert(1)>\x1b[31m"\'{{ 7*7 }}'
@@ -92,7 +94,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The inspector over a store with a tidy session and a hostile one."""
     home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
     _fill(home, folder)
-    process, address = _started(home)
+    yield from _serving(home)
+
+
+@pytest.fixture
+def editable(tmp_path: Path) -> Iterator[Served]:
+    """The inspector with `--edit`, over a store that holds nothing yet."""
+    home = tmp_path / "home"
+    home.mkdir()
+    open_store(Config(home=home)).close()
+    yield from _serving(home, "--edit")
+
+
+def _serving(home: Path, *arguments: str) -> Iterator[Served]:
+    process, address = _started(home, *arguments)
     parts = urlsplit(address)
     with httpx.Client(
         base_url=f"{parts.scheme}://{parts.netloc}", follow_redirects=True, timeout=60

@@ -65,6 +65,8 @@ def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, chec
         f"/objects/{note}/graph",
         "/notes",
         "/tasks",
+        "/memory",
+        f"/sessions/{TIDY}/observations",
         "/search?q=spring_tide",
         "/nothing-here",
     ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -17,10 +19,12 @@ from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import REPORTS
-from foredeck.ui.pages import WebPage, respond
+from foredeck.ui.pages import WebPage, link, respond
 from foredeck.ui.reading import Reader
+from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_page, memory_page
 from foredeck.ui.views.notes import graph_page, notes_page
 from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page
+from foredeck.ui.views.observations import observations_page
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.search import search_page
 from foredeck.ui.views.session import session_page
@@ -30,6 +34,8 @@ from foredeck.ui.views.traces import trace_page
 
 STATIC = Path(__file__).parent / "static"
 MOST_REPORTS = 100
+MOST_FIELDS = 2_000
+MOST_SAID = 200
 
 View = Callable[[Request, Reader, LocalStore], WebPage]
 
@@ -39,7 +45,7 @@ class BadRequest(ForedeckError):
 
 
 def make_app(reader: Reader) -> Starlette:
-    """The application. Its pages read; nothing that they answer to changes the store."""
+    """The application. Its pages read; only what is posted changes the store, with `edits`."""
     return Starlette(routes=_routes(reader, _PolicyReports()))
 
 
@@ -50,6 +56,7 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
         "/sessions/{session}/calls/{call:int}": _prompt,
         "/sessions/{session}/calls/{call:int}/changes": _prompt_diff,
         "/sessions/{session}/trace": _trace,
+        "/sessions/{session}/observations": _observations,
         "/objects": _objects,
         "/objects/{object}": _object,
         "/objects/{object}/changes": _object_diff,
@@ -58,12 +65,15 @@ def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
         "/notes": _notes,
         "/tasks": _tasks,
         "/tasks/{task}": _task,
+        "/memory": _memory,
+        "/memory/{entry}": _memory_entry,
         "/search": _search,
     }
     routes: list[Route | Mount] = [
         Route("/", lambda _: RedirectResponse("/sessions", 303)),
         Route(REPORTS, reports.take, methods=["POST"]),
         Route(f"{REPORTS}.json", reports.show),
+        Route("/memory", _changing(reader), methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     for path, view in views.items():
@@ -91,6 +101,31 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
         return respond(request, page)
 
     return answer
+
+
+def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
+    """What the user does to memory. The browser is theirs: `OnlyThisUser` has seen to that."""
+
+    async def change(request: Request) -> Response:
+        body = await request.body()
+        form = parse_qs(body.decode(errors="replace"), max_num_fields=MOST_FIELDS)
+        act, ids = form.get("act", [""])[0], form.get("id", [])
+        return await run_in_threadpool(_change, request, reader, act, ids)
+
+    return change
+
+
+def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Response:
+    if not reader.edits:
+        said = "These pages only read: start `foredeck ui --edit` to change memory here."
+        return respond(request, _refusal("Not allowed", said, 403))
+    try:
+        with reader.store() as store:
+            count = change_memory(memory_desk(store, reader.config), act, ids)
+    except ForedeckError as error:
+        return respond(request, _refusal("Not done", str(error), 400))
+    said = f"{act}: {count}" if count else "Nothing was selected."
+    return RedirectResponse(link("memory", said=said), 303)
 
 
 def _unknown(request: Request) -> Response:
@@ -174,6 +209,21 @@ def _tasks(request: Request, reader: Reader, store: LocalStore) -> WebPage:
 
 def _task(request: Request, _: Reader, store: LocalStore) -> WebPage:
     return task_page(store, request.path_params["task"])
+
+
+def _observations(request: Request, _: Reader, store: LocalStore) -> WebPage:
+    return observations_page(store, request.path_params["session"])
+
+
+def _memory(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    asked, desk = request.query_params, memory_desk(store, reader.config)
+    page = memory_page(desk, asked.get("place"), asked.get("contains", ""), edits=reader.edits)
+    return replace(page, data={**page.data, "said": asked.get("said", "")[:MOST_SAID]})
+
+
+def _memory_entry(request: Request, reader: Reader, store: LocalStore) -> WebPage:
+    desk = memory_desk(store, reader.config)
+    return memory_entry_page(desk, request.path_params["entry"], edits=reader.edits)
 
 
 def _search(request: Request, reader: Reader, store: LocalStore) -> WebPage:

@@ -26,7 +26,7 @@ def _run(args: Namespace) -> int:
         )
     from foredeck.ui.server import serve
 
-    return serve(resolve_config(args).config, args.port, opens=not args.no_open)
+    return serve(resolve_config(args).config, args.port, opens=not args.no_open, edits=args.edit)
 
 
 def _port(text: str) -> int:
@@ -48,6 +48,11 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--no-open", action="store_true", help="print the address, and open no browser"
     )
+    parser.add_argument(
+        "--edit",
+        action="store_true",
+        help="let memory be changed there: accept, refuse, pin, demote, delete",
+    )
     add_config_flags(parser)
 
 
@@ -55,10 +60,11 @@ COMMAND = Command(
     description=(
         "Serve pages on loopback that show what is stored: sessions as timelines of prompts, any\n"
         "prompt as the model saw it and what changed in it, where a text stood, objects with\n"
-        "their versions and who wrote which line, notes and references, tasks, search. The first\n"
-        "line printed is the address with its token; without the token nobody reads anything.\n"
-        "Nothing is fetched from anywhere else, and nothing in the store is changed. Each address\n"
-        "can be kept, and has a twin for programs: the same path with .json. Ctrl-C ends it."
+        "their versions and who wrote which line, notes and references, tasks, memory, search.\n"
+        "The first line printed is the address with its token; without the token nobody reads\n"
+        "anything. Nothing is fetched from anywhere else, and without --edit nothing is changed.\n"
+        "Each address can be kept, and has a twin for programs: the same path with .json. Ctrl-C\n"
+        "ends it."
     ),
     example="foredeck ui",
     configure=_configure,

@@ -40,10 +40,14 @@ class UpToDate:
 
 
 class Reader:
-    """Opens the configured store again for each request: SQLite's connections keep to a thread."""
+    """Opens the configured store again for each request: SQLite's connections keep to a thread.
 
-    def __init__(self, config: Config) -> None:
+    `edits`: whether the user may change memory on the pages.
+    """
+
+    def __init__(self, config: Config, *, edits: bool = False) -> None:
         self.config = config
+        self.edits = edits
 
     @contextmanager
     def store(self) -> Iterator[LocalStore]:

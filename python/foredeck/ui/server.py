@@ -25,7 +25,7 @@ class PortTaken(ForedeckError):
     """Another program listens there."""
 
 
-def serve(config: Config, port: int | None, *, opens: bool) -> int:
+def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
     """Print the address, open it, and answer until Ctrl-C or SIGTERM.
 
     Raises `NotFound` where nothing is stored, `PortTaken` for a `port` that is asked for.
@@ -36,7 +36,7 @@ def serve(config: Config, port: int | None, *, opens: bool) -> int:
             f"nothing is stored yet: {kind.file(config)} does not exist. It is made when Pi runs "
             "with foredeck; --home or FOREDECK_HOME name another state folder."
         )
-    reader = Reader(config)
+    reader = Reader(config, edits=edits)
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         token = kept_token(config.home)

@@ -1,5 +1,5 @@
 // Keys only: every page works without this file.
-const GOES = { s: "/sessions", o: "/objects", n: "/notes", t: "/tasks" };
+const GOES = { s: "/sessions", o: "/objects", n: "/notes", t: "/tasks", m: "/memory" };
 let waits = false;
 
 function follow(relation) {

@@ -1,0 +1,95 @@
+"""What is remembered: the inbox, what holds everywhere and in projects, in sessions, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foredeck.cli.stored import NotFound
+from foredeck.config import Config
+from foredeck.engine.memory import caps_of
+from foredeck.memory.describing import Audit, Describer
+from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.ground import GroundReader
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
+from foredeck.sources.opening import open_filesystems
+from foredeck.store.protocol import Store
+from foredeck.ui.pages import WebPage
+
+PLACES = ("global", "session", "findings")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDesk:
+    """The memory of the user at this machine."""
+
+    acts: UserActs
+    describe: Describer
+
+
+def memory_desk(store: Store, config: Config) -> MemoryDesk:
+    """What a page about memory works with."""
+    acts = UserActs(store, load_user(config.home), caps_of(config))
+    ground = GroundReader(store, open_filesystems(config, str(Path.home())))
+    return MemoryDesk(acts, Describer(acts, ground, acts.now_ms()))
+
+
+def memory_page(desk: MemoryDesk, place: str | None, contains: str, *, edits: bool) -> WebPage:
+    """All entries; `place` and `contains` choose among them. `edits`: whether they can be changed
+    here."""
+    entries = [entry for entry in desk.acts.all() if entry.document.state != "deleted"]
+    shown = [entry for entry in entries if _is_asked(entry, place, contains)]
+    described = [desk.describe.json(entry) for entry in shown]
+    waiting = [entry for entry in described if entry["state"] == "proposed"]
+    counts = {name: sum(e.document.place == name for e in entries) for name in PLACES}
+    data = {
+        "place": place,
+        "places": [{"place": name, "count": counts[name]} for name in PLACES],
+        "contains": contains,
+        "total": len(entries),
+        "inbox": waiting,
+        "entries": [entry for entry in described if entry["state"] != "proposed"],
+        "edits": edits,
+    }
+    return WebPage("memory.html", "Memory", data, "memory")
+
+
+def memory_entry_page(desk: MemoryDesk, name: str, *, edits: bool) -> WebPage:
+    """One entry, with all that it came from. Raises `NotFound` or `ForedeckError`."""
+    entry = desk.acts.find(name)
+    data = {
+        "entry": desk.describe.json(entry),
+        "details": desk.describe.details(entry),
+        "steps": Audit(desk.acts).steps(entry),
+        "descendants": [desk.describe.json(each) for each in desk.acts.descendants(entry.id)],
+        "edits": edits,
+    }
+    return WebPage("memory_entry.html", entry.document.fact[:80], data, "memory")
+
+
+def change_memory(desk: MemoryDesk, act: str, ids: Sequence[str]) -> int:
+    """Do the same to several entries, as their user; how many. Raises `NotFound`, and what the
+    acts raise: those before it are done."""
+    acts: Mapping[str, Callable[[str], object]] = {
+        "accept": desk.acts.accept,
+        "refuse": desk.acts.refuse,
+        "demote": desk.acts.demote,
+        "delete": desk.acts.delete,
+        "pin-preference": lambda id: desk.acts.pin(id, "preference"),
+        "pin-decision": lambda id: desk.acts.pin(id, "decision"),
+    }
+    if act not in acts:
+        raise NotFound(f"there is no act {act!r}: {', '.join(acts)}.")
+    for id in ids:
+        acts[act](desk.acts.find(id).id)
+    return len(ids)
+
+
+def _is_asked(entry: MemoryEntry, place: str | None, contains: str) -> bool:
+    document = entry.document
+    if place and document.place != place:
+        return False
+    words = f"{document.fact} {document.native} {document.category}".casefold()
+    return contains.casefold() in words

@@ -1,0 +1,54 @@
+"""What was noted of a session's chat, with the messages that it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foredeck.observations.recall import Observation, Reflection, observations_of, reflections_of
+from foredeck.store.protocol import Store
+from foredeck.ui.pages import WebPage
+from foredeck.ui.views.session import found_session
+
+_FIELDS = (
+    *("mode", "priority", "category", "first_turn", "last_turn", "files", "remark_count"),
+    *("current_task", "suggestion", "observed_by", "model", "is_edited", "dropped"),
+)
+
+
+def observations_page(store: Store, name: str) -> WebPage:
+    """Reflections and observations of a session, oldest first. Raises `NotFound`."""
+    session, _ = found_session(store, name)
+    reflections = sorted(reflections_of(store, [session]), key=lambda one: one.generation)
+    observations = observations_of(store, [session])
+    data = {
+        "session": session,
+        "reflections": [_reflection(one) for one in reflections],
+        "observations": [_observation(one) for one in observations],
+        "covered_tokens": sum(one.covered_tokens for one in observations),
+        "tokens": sum(one.tokens for one in observations),
+    }
+    return WebPage("observations.html", "Observations", data, "sessions")
+
+
+def _observation(one: Observation) -> dict[str, Any]:
+    return {
+        **_common(one),
+        "covered_tokens": one.covered_tokens,
+        "unfounded": sorted({name for remark in one.remarks for name in remark.unfounded}),
+    }
+
+
+def _reflection(one: Reflection) -> dict[str, Any]:
+    return {
+        **_common(one),
+        "level": one.level,
+        "generation": one.generation,
+        "observations": list(one.observations),
+        "input_tokens": one.fields.get("input_tokens"),
+    }
+
+
+def _common(one: Observation | Reflection) -> dict[str, Any]:
+    fields = {name: one.fields.get(name) for name in _FIELDS}
+    text = None if one.is_deleted else one.text
+    return {"object": one.id, "text": text, "tokens": one.tokens, **fields}

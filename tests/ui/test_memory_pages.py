@@ -1,0 +1,96 @@
+"""Memory in the browser: what is remembered, where it comes from, and the user's acts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import httpx
+
+from foredeck.config import Config
+from foredeck.engine.memory import caps_of
+from foredeck.memory.keeping import NewMemory
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
+from foredeck.store.opening import open_store
+
+from .conftest import HOSTILE, Served
+
+
+@contextmanager
+def _memory(served: Served) -> Iterator[UserActs]:
+    config = Config(home=served.home)
+    with closing(open_store(config)) as store:
+        yield UserActs(store, load_user(config.home), caps_of(config))
+
+
+def _propose(served: Served, fact: str) -> str:
+    new = NewMemory("decision", fact, session="0199", learned_from="model")
+    with _memory(served) as memory:
+        return memory.propose(new).entry.id
+
+
+def _post(served: Served, act: str, *ids: str, origin: str | None = None) -> httpx.Response:
+    headers = {"origin": served.base if origin is None else origin}
+    return served.client.post("/memory", data={"act": act, "id": list(ids)}, headers=headers)
+
+
+def _states(served: Served) -> dict[str, str]:
+    value: Any = served.value("/memory.json")
+    return {entry["fact"]: entry["state"] for entry in (*value["inbox"], *value["entries"])}
+
+
+def test_the_inbox_is_emptied_in_bulk(editable: Served) -> None:
+    ids = [_propose(editable, f"Fact {number}") for number in range(3)]
+    assert set(_states(editable).values()) == {"proposed"}
+    answer = _post(editable, "accept", *ids[:2])
+    assert answer.status_code == 200
+    assert "accept: 2" in answer.text
+    assert _post(editable, "refuse", ids[2]).status_code == 200
+    assert _states(editable) == {"Fact 0": "kept", "Fact 1": "kept", "Fact 2": "refused"}
+    assert _post(editable, "delete", ids[0]).status_code == 200
+    assert "Fact 0" not in _states(editable)
+
+
+def test_an_entry_shows_where_it_comes_from(editable: Served) -> None:
+    id = _propose(editable, HOSTILE)
+    value: Any = editable.value(f"/memory/{id}.json")
+    assert [step["act"] for step in value["steps"]][:1] == ["proposed"]
+    html = editable.page(f"/memory/{id}")
+    assert "<script>fetch" not in html
+    assert "\x1b" not in html
+
+
+def test_other_sites_change_nothing(editable: Served) -> None:
+    id = _propose(editable, "Fact")
+    assert _post(editable, "accept", id, origin="https://evil.example").status_code == 403
+    assert editable.client.post("/memory", data={"act": "accept", "id": id}).status_code == 403
+    stranger = httpx.post(
+        f"{editable.base}/memory",
+        data={"act": "accept", "id": id},
+        headers={"origin": editable.base},
+    )
+    assert stranger.status_code == 403
+    assert _states(editable) == {"Fact": "proposed"}
+
+
+def test_what_cannot_be_done_is_said(editable: Served) -> None:
+    id = _propose(editable, "Fact")
+    assert _post(editable, "explode", id).status_code == 400
+    assert _post(editable, "accept", "m-none").status_code == 400
+    _post(editable, "accept", id)
+    assert "not proposed" in _post(editable, "accept", id).text
+
+
+def test_without_edit_nothing_is_changed(served: Served) -> None:
+    answer = _post(served, "accept", "x")
+    assert answer.status_code == 403
+    assert "foredeck ui --edit" in answer.text
+    assert "Nothing is remembered" in served.page("/memory")
+
+
+def test_what_was_noted_of_a_session(served: Served) -> None:
+    value: Any = served.value("/sessions/0199aaaa-tidy/observations.json")
+    assert value["observations"] == []
+    assert "Nothing was noted" in served.page("/sessions/0199aaaa-tidy/observations")
