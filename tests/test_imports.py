@@ -51,7 +51,7 @@ STORE = (
         "archives",
     ),
     *("kind", "registry", "sqlite", "session_cache", "quarantine", "opening", "copying"),
-    *("portable", "forgetting"),
+    *("portable", "forgetting", "redaction", "purging"),
 )
 
 #: The same within `xtdb`.

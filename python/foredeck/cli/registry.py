@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "export": "write a session with all its objects to a file",
     "import": "read a session that was exported",
     "ingest": "read the histories that coding agents have kept into the store",
+    "purge": "put a text, or an object with all that came from it, out of everything stored",
     "forget": "erase a session and what belongs to it alone",
     "prune": "take the text of old messages away that summaries stand for",
     "vacuum": "give the space of what was erased back to the disk",

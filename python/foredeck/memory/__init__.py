@@ -5,5 +5,11 @@ trust      user-stated or derived, of any document
 entry      one entry as it is worked with, and what it is called
 rules      what each place takes, and who leaves it when it is full
 reading    entries in the store
-keeping    every act on them: added, proposed, accepted, pinned, deleted, ...
+keeping    what foredeck and models may do: keep, propose, reword, confirm
+user_acts  what only the user does: add, accept, edit, pin, demote, delete
+ground     whether the files and commits that entries rest on are as they were
+rendering  entries as the model reads them; sections: where they stand in the head
+session    memory as one session sees it; using: whether an answer has used an entry
+describing entries for the user, and the walk from one to its source
+purging    entries out of everything that is stored
 """

@@ -3,13 +3,20 @@ way in which anything comes to be trusted more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry, mint_id
-from foredeck.memory.keeping import ATTEMPTS, BUSY, Kept, Memory, NewMemory, check_kept
-from foredeck.memory.rules import MemoryRefused, check_category, one_line, place_of, said_text
+from foredeck.memory.keeping import ATTEMPTS, BUSY, Edit, Kept, Memory, NewMemory, check_kept
+from foredeck.memory.rules import (
+    MemoryRefused,
+    check_category,
+    keeping_order,
+    one_line,
+    place_of,
+    said_text,
+)
 from foredeck.memory.trust import Trust
 from foredeck.model.documents import Generator
 from foredeck.model.memory import CATEGORIES, Category, MemoryDocument, Place
@@ -141,6 +148,47 @@ class UserActs(Memory):
                 continue
             return [self._reread(entry.id) for entry in going]
         raise MemoryRefused(BUSY)
+
+    def restore_without(self, gone: Collection[str]) -> list[MemoryEntry]:
+        """Bring back what had left memory for these entries alone, which are about to be purged:
+        what they took the place of, and what had to make room for them."""
+        entries = [entry for entry in self.all() if entry.id not in gone]
+        back = [entry for entry in entries if entry.document.superseded_by in gone]
+        places = {
+            (entry.document.place, entry.document.session)
+            for id in gone
+            if (entry := self.get(id)) is not None
+        }
+        for place, session in sorted(places, key=str):
+            back += self._refill(entries, place, session)
+
+        def edit(document: MemoryDocument, _entry: MemoryEntry) -> None:
+            document.state, document.act, document.superseded_by = "kept", "restored", None
+
+        return [self._set_back(entry, edit) for entry in back]
+
+    def _refill(
+        self, entries: Sequence[MemoryEntry], place: Place, session: str | None
+    ) -> list[MemoryEntry]:
+        """Those of a place that had to make room, as many as there is room for again."""
+        here = [
+            entry
+            for entry in entries
+            if entry.document.place == place
+            and (place == "global" or entry.document.session == session)
+        ]
+        kept = [entry for entry in here if entry.document.state == "kept"]
+        evicted = [entry for entry in here if entry.document.state == "evicted"]
+        room = max(0, self.caps.of(place) - len(kept))
+        return sorted(evicted, key=keeping_order, reverse=True)[:room]
+
+    def _set_back(self, entry: MemoryEntry, edit: Edit) -> MemoryEntry:
+        """As `_change`, without making room: it was there before."""
+        document = entry.document.model_copy(deep=True)
+        document.updated_ms = self._later(document)
+        edit(document, entry)
+        self.store.commit(Batch([document.seal()], expect={entry.id: entry.token}))
+        return self._reread(entry.id)
 
     def _words_of(self, new: NewMemory) -> Trust:
         del new  # whatever it was made from: they have typed it

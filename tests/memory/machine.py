@@ -1,0 +1,242 @@
+"""All operations on memory, in any order, against what must hold whatever happens."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from foredeck.memory.keeping import Kept, Memory
+from foredeck.memory.purging import family_of, ids_of
+from foredeck.memory.rendering import section_text
+from foredeck.memory.rules import MemoryCaps, MemoryRefused
+from foredeck.memory.user_acts import Wording
+from foredeck.model.memory import CATEGORIES
+from foredeck.store.protocol import Store
+from memory.desk import IMPORTED, ME, OWN, PRIVATE, SOMEBODY, SUBAGENT, Table, literal, new
+
+CAPS = MemoryCaps(session=3, everywhere=3, findings=2)
+SESSIONS = (OWN, PRIVATE, SUBAGENT, IMPORTED)
+WORDS = st.sampled_from(["tabs", "spaces", "duckdb", "osaka"])
+BY_USER = frozenset({"added", "accepted", "edited", "pinned"})
+"""Acts that make an entry the user's word; with `human` as their generator."""
+
+
+class LifeOfMemory(RuleBasedStateMachine):
+    """The user, a model, and another user of the same store do what they like."""
+
+    entries = Bundle("entries")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self.store = self.open_store(Path(self._folder.name))
+        self.table = Table(self.store, CAPS)
+        self.other_model = Memory(self.store, SOMEBODY, CAPS, self.table.clock)
+
+    def open_store(self, folder: Path) -> Store:
+        """The store to work on."""
+        raise NotImplementedError
+
+    def teardown(self) -> None:
+        """Let go of it."""
+        self.store.close()
+        self._folder.cleanup()
+
+    def made(self, act: Callable[[], Kept]) -> str:
+        """The id of what an act has made; empty where it was refused."""
+        try:
+            return act().entry.id
+        except MemoryRefused:
+            return ""
+
+    def tried(self, act: Callable[[], Any]) -> None:
+        """Do it, if it can be done."""
+        with suppress(MemoryRefused):
+            act()
+
+    # What comes in
+
+    @rule(
+        target=entries,
+        word=WORDS,
+        session=st.sampled_from(SESSIONS),
+        category=st.sampled_from(["fact", "context", "preference", "decision", "finding"]),
+        said=st.sampled_from(["user_turn", "assistant_turn", "observation", "import"]),
+        tool=st.booleans(),
+        propose=st.booleans(),
+        parent=st.none() | entries,
+    )
+    def learn(
+        self,
+        word: str,
+        session: str,
+        category: Any,
+        said: Any,
+        tool: bool,
+        propose: bool,
+        parent: str | None,
+    ) -> str:
+        """A model has read something out of a turn, or out of another entry."""
+        parents = (parent,) if parent else ()
+        fields: dict[str, Any] = {"category": category, "learned_from": said, "parents": parents}
+        found = literal(word, session, tool_originated=tool, project="p", **fields)
+        act = self.table.model.propose if propose else self.table.model.add
+        return self.made(lambda: act(found))
+
+    @rule(target=entries, word=WORDS, category=st.sampled_from(["preference", "context"]))
+    def type(self, word: str, category: Any) -> str:
+        """The user has typed it."""
+        return self.made(lambda: self.table.user.add(new(word, category=category)))
+
+    @rule(target=entries, word=WORDS)
+    def another_user(self, word: str) -> str:
+        """Somebody else on the same database has an entry of their own."""
+        return self.made(lambda: self.table.other.add(new(word, category="preference")))
+
+    # What models do
+
+    @rule(id=entries, word=WORDS)
+    def reword(self, id: str, word: str) -> None:
+        self.tried(lambda: self.table.model.reword(id, f"{word}, or so"))
+
+    @rule(id=entries, by=entries)
+    def supersede(self, id: str, by: str) -> None:
+        self.tried(lambda: self.table.model.supersede(id, by))
+
+    @rule(id=entries)
+    def use(self, id: str) -> None:
+        self.tried(lambda: self.table.model.note_use([id] if id else []))
+
+    @rule(id=entries)
+    def confirm(self, id: str) -> None:
+        self.tried(lambda: self.table.model.confirm(id, []))
+
+    @rule(days=st.sampled_from([1, 31, 100]))
+    def pass_time(self, days: int) -> None:
+        self.table.clock.pass_days(days)
+        self.table.model.tidy()
+
+    # What the user does
+
+    @rule(id=entries)
+    def accept(self, id: str) -> None:
+        self.tried(lambda: self.table.user.accept(id))
+
+    @rule(id=entries)
+    def refuse(self, id: str) -> None:
+        self.tried(lambda: self.table.user.refuse(id))
+
+    @rule(id=entries, word=WORDS)
+    def edit(self, id: str, word: str) -> None:
+        self.tried(lambda: self.table.user.edit(id, Wording(fact=f"{word}!")))
+
+    @rule(target=entries, id=entries, category=st.sampled_from(["preference", "decision"]))
+    def pin(self, id: str, category: Any) -> str:
+        return self.made(lambda: self.table.user.pin(id, category, "p"))
+
+    @rule(id=entries)
+    def demote(self, id: str) -> None:
+        self.tried(lambda: self.table.user.demote(id))
+
+    @rule(id=entries, project=st.sampled_from([None, "p", "q"]))
+    def set_scope(self, id: str, project: str | None) -> None:
+        self.tried(lambda: self.table.user.set_scope(id, project))
+
+    @rule(id=entries)
+    def delete(self, id: str) -> None:
+        self.tried(lambda: self.table.user.delete(id))
+
+    # What must hold
+
+    @invariant()
+    def trust_rests_on_the_users_word(self) -> None:
+        """Each version is the user's word by an act of theirs, or by their literal words alone; a
+        later version keeps that only as long as it says the same."""
+        for head in self.store.query("memory"):
+            stated = False
+            for version in self.store.history(head.id):
+                entry = self.table.user.entry_of(version)
+                document = entry.document
+                human = document.provenance.generator == "human"
+                if entry.trust == "user-stated":
+                    direct = self._is_direct(entry.parents, document)
+                    assert stated or (human and document.act in BY_USER) or direct
+                    assert document.owner == ME.id
+                stated = entry.trust == "user-stated"
+
+    def _is_direct(self, parents: tuple[str, ...], document: Any) -> bool:
+        said = document.learned_from == "user_turn" and not document.tool_originated
+        of_parents = [self.table.user.trust.document(id) for id in parents if id != document.turn]
+        return said and document.session in (OWN, PRIVATE) and "derived" not in of_parents
+
+    @invariant()
+    def caps_hold(self) -> None:
+        for place in CATEGORIES:
+            kept = [e for e in self.table.user.all(place) if e.document.state == "kept"]
+            if place == "global":
+                assert len(kept) <= CAPS.of(place)
+            for session in SESSIONS:
+                own = [e for e in kept if e.document.session == session]
+                assert place == "global" or len(own) <= CAPS.of(place)
+
+    @invariant()
+    def nothing_derived_or_private_is_global(self) -> None:
+        for entry in self.table.user.all("global", "kept"):
+            assert entry.trust == "user-stated"
+            assert entry.document.session != PRIVATE
+        for entry in self.table.user.of_user():
+            assert entry.document.owner == ME.id
+
+    def shown(self) -> str:
+        """All that models can be shown, byte for byte."""
+        user = self.table.user
+        places = [user.of_user(), user.of_user("p")]
+        for session in SESSIONS:
+            places += [user.of_session(session, "session"), user.of_session(session, "findings")]
+        return json.dumps([section_text(place, 0, 10**6) for place in places])
+
+    def erase(self, ids: Any) -> None:
+        """Take documents out of the store for good."""
+        raise NotImplementedError
+
+    def purge(self, id: str) -> None:
+        """As `foredeck purge ENTRY` does."""
+        gone = ids_of(family_of(self.table.user, id))
+        if gone:
+            self.table.user.restore_without(gone)
+            self.erase(gone)
+
+    @rule(id=entries)
+    def purge_entry(self, id: str) -> None:
+        """Nothing of it, or of what came from it, can be had again."""
+        gone = ids_of(family_of(self.table.user, id)) if id else set()
+        self.purge(id)
+        assert not self.store.heads(sorted(gone))
+
+    @rule(
+        word=WORDS,
+        session=st.sampled_from([OWN, IMPORTED]),
+        category=st.sampled_from(["fact", "context", "finding"]),
+        pinned=st.booleans(),
+    )
+    def a_tainted_source_as_if_it_had_never_been(
+        self, word: str, session: str, category: Any, pinned: bool
+    ) -> None:
+        """Learned, pinned, taken the place of another, and purged: the same bytes as before."""
+        before = self.shown()
+        tainted = new(f"tainted {word}", category=category, session=session, turn=None)
+        id = self.made(lambda: self.table.model.add(tainted))
+        if id and pinned:
+            self.tried(lambda: self.table.user.pin(id, "decision", "p"))
+        older = self.table.user.of_session(session, "session")
+        if id and older:
+            self.tried(lambda: self.table.model.supersede(older[-1].id, id))
+        self.purge(id)
+        assert self.shown() == before

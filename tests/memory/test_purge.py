@@ -1,0 +1,241 @@
+"""A text put out of everything: versions, messages, prompts, index and memory; and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, finish, use
+from foredeck.cli.main import main
+from foredeck.config import Config
+from foredeck.memory.keeping import Memory, NewMemory
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
+from foredeck.model.kinds import kind_of
+from foredeck.store import purging
+from foredeck.store.portable.export import export_session
+from foredeck.store.portable.scope import documents_of
+from foredeck.store.protocol import Store
+from foredeck.store.purging import PENDING_FILE, finish_pending
+from foredeck.store.references import in_message, references
+from foredeck.store.sqlite.adapter import open_sqlite
+
+SECRET = "sk-live-51H8xQ"
+
+Purged = Callable[..., Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("FOREDECK_HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+@pytest.fixture
+def host(home: Path) -> Host:
+    """A session in which the secret stands wherever it can, and another without it."""
+    other = Host(home, session="other")
+    ask(other)
+    bash(other, "o1")
+    other.close()
+    host = Host(home, session="s")
+    ask(host, f"My key is {SECRET}, keep it.")
+    bash(host, "b1", lines(40, f"key={SECRET}"))
+    use(host, "w1", "write", "ok", path="/repo/key.txt", content=lines(30, SECRET))
+    use(host, "b2", "bash", f'{{"token": "{SECRET}"}}', command=f"curl -H '{SECRET}'")
+    for number in range(4):
+        finish(host, f"Done with {SECRET}.")
+        ask(host, f"Turn {number}")
+    host.close()
+    return host
+
+
+@pytest.fixture
+def purge(home: Path, capsys: pytest.CaptureFixture[str]) -> Purged:
+    """Runs the command; what it has printed as JSON."""
+    del home
+
+    def run(*arguments: str) -> Any:
+        capsys.readouterr()
+        assert main(["purge", *arguments, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def store(home: Path, host: Host) -> Iterator[Store]:
+    del host
+    with closing(open_sqlite(home / "foredeck.db")) as opened:
+        yield opened
+
+
+def everything(store: Store) -> dict[str, Any]:
+    """All versions and all blobs that they name, each of which fits its hash."""
+    found: dict[str, Any] = {}
+    for change in store.changes_since(None, limit=10**6):
+        document = store.get(change.id, kind_of(change.type), change.token)
+        assert document is not None
+        body = document.model_dump()
+        found[f"{change.id} {change.token}"] = json.dumps(body, sort_keys=True)
+        named = references(change.type, {**body, "content": None})
+        messages = store.blobs(named.messages)
+        assert messages.keys() == named.messages
+        inner = {digest for data in messages.values() for digest in in_message(data)}
+        leaves = store.blobs(named.needed | inner)
+        assert leaves.keys() == named.needed | inner
+        found |= messages | leaves | store.blobs(named.possible)
+    return found
+
+
+def holds(found: dict[str, Any], text: str) -> list[str]:
+    """What of it holds a text."""
+    return [
+        key
+        for key, value in found.items()
+        if text in key or (text.encode() in value if isinstance(value, bytes) else text in value)
+    ]
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(store: Store, purge: Purged) -> None:
+    before = everything(store)
+    told = purge("--text", SECRET, "--dry-run")
+
+    assert told["purged"] is False
+    assert told["sessions"] == ["s"]
+    assert {"call", "toolcall", "turn", "file"} <= told["versions"].keys()
+    assert everything(store) == before
+
+
+def test_it_is_gone_from_everything_and_all_else_is_as_it_was(
+    home: Path, store: Store, purge: Purged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = everything(store)
+    assert holds(before, SECRET)
+    assert main(["search", SECRET]) == 0
+    assert SECRET in capsys.readouterr().out
+    assert purge("--text", SECRET, "--yes")["purged"]
+
+    after = everything(store)
+    assert holds(after, SECRET) == []
+    assert holds(after, "[purged]")
+    assert len([key for key in after if " " in key]) == len([key for key in before if " " in key])
+    ours = set(documents_of(store, "other"))
+    same = {key: value for key, value in before.items() if key.partition(" ")[0] in ours}
+    assert same.items() <= after.items()
+    for file in home.rglob("*"):
+        assert not file.is_file() or SECRET.encode() not in file.read_bytes()
+    assert main(["search", SECRET]) == 0
+    assert SECRET not in capsys.readouterr().out
+    assert main(["show", "s", "--call", "3"]) == 0
+    assert "[purged]" in capsys.readouterr().out
+
+
+def test_what_is_left_can_be_exported_and_gone_on_with(
+    home: Path, host: Host, store: Store, purge: Purged
+) -> None:
+    purge("--text", SECRET, "--yes")
+    written: list[str] = []
+    export_session(store, "s", written.append)
+    assert SECRET not in "".join(written)
+
+    again = Host(home, session="s", checked=False)
+    again.messages, again.entries = list(host.messages), list(host.entries)
+    again.book = host.book
+    assert ask(again, "Are you there?").call is not None
+    again.close()
+
+
+def test_again_there_is_nothing_to_do(store: Store, purge: Purged) -> None:
+    purge("--text", SECRET, "--yes")
+    before = everything(store)
+    assert purge("--regex", "sk-live-[0-9A-Za-z]+", "--yes")["documents"] == 0
+    assert everything(store) == before
+
+
+def test_an_object_goes_with_its_text_wherever_that_stands(store: Store, purge: Purged) -> None:
+    purge("b1", "--yes")
+    after = everything(store)
+    document = store.get("b1", kind_of("toolcall"))
+
+    assert document is not None
+    assert document.content == "[purged]"
+    assert holds(after, f"key={SECRET}") == []
+    assert holds(after, f"My key is {SECRET}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what is to go"),
+        (["--text", "x"], "too short"),
+        (["--text", "assistant"], "put out every 'assistant'"),
+        (["--regex", "("], "no regular expression"),
+        (["--text", SECRET], "say --yes"),
+        (["m-none"], "no entry"),
+    ],
+)
+def test_refusals(
+    store: Store, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = everything(store)
+    assert main(["purge", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("step", ["erase", "commit"])
+def test_an_interrupted_purge_is_finished_by_the_next(
+    home: Path, store: Store, purge: Purged, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As if the process were killed before, and after, what holds the text is taken out."""
+
+    class KilledError(Exception):
+        pass
+
+    def killed(*_arguments: object, **_more: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        where = "_finish" if step == "erase" else "_commit_again"
+        patched.setattr(purging, where, killed)
+        assert main(["purge", "--text", SECRET, "--yes"]) != 0
+    assert (home / PENDING_FILE).exists()
+    assert finish_pending(Config(home=home))
+    assert not finish_pending(Config(home=home))
+    assert holds(everything(store), SECRET) == []
+    assert purge("--text", SECRET, "--yes")["documents"] == 0
+
+
+def test_an_entry_goes_with_all_that_came_from_it(home: Path, store: Store, purge: Purged) -> None:
+    user = load_user(home)
+    model, acts = Memory(store, user), UserActs(store, user)
+    local = model.add(NewMemory("fact", f"The key is {SECRET}", session="s")).entry
+    acts.pin(local.id, "decision")
+    other = model.add(NewMemory("fact", "Something else", session="s")).entry
+
+    told = purge(acts.name(local.id), "--yes")
+    assert told["documents"] == 2
+    assert [entry.id for entry in acts.all()] == [other.id]
+    assert holds(everything(store), f"The key is {SECRET}") == []
+
+
+def test_an_entry_that_loses_a_text_stays_its_users_word(
+    home: Path, store: Store, purge: Purged
+) -> None:
+    acts = UserActs(store, load_user(home))
+    acts.add(NewMemory("preference", f"Use {SECRET} for tests"))
+    purge("--text", SECRET, "--yes")
+
+    (kept,) = acts.of_user()
+    assert (kept.trust, kept.document.fact) == ("user-stated", "Use [purged] for tests")
