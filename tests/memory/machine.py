@@ -17,8 +17,11 @@ from foredeck.memory.purging import family_of, ids_of
 from foredeck.memory.rendering import section_text
 from foredeck.memory.rules import MemoryCaps, MemoryRefused
 from foredeck.memory.user_acts import Wording
+from foredeck.model.documents import Provenance, ToolcallDocument, chat_id
 from foredeck.model.memory import CATEGORIES
-from foredeck.store.protocol import Store
+from foredeck.model.tasks import TaskDocument
+from foredeck.model.working import WorkingDocument, working_id
+from foredeck.store.protocol import Batch, Store
 from memory.desk import IMPORTED, ME, OWN, PRIVATE, SOMEBODY, SUBAGENT, Table, literal, new
 
 CAPS = MemoryCaps(session=3, everywhere=3, findings=2)
@@ -26,6 +29,21 @@ SESSIONS = (OWN, PRIVATE, SUBAGENT, IMPORTED)
 WORDS = st.sampled_from(["tabs", "spaces", "duckdb", "osaka"])
 BY_USER = frozenset({"added", "accepted", "edited", "pinned"})
 """Acts that make an entry the user's word; with `human` as their generator."""
+
+
+OTHER_MEMORY = ("a task", "a page", "a result")
+"""Of which an entry may be made too: none of it is the user's word, whatever it says of itself."""
+
+
+def other_memory(store: Store) -> dict[str, str]:
+    """One of each; their ids."""
+    by = Provenance(origin="user", generator="human")
+    task = TaskDocument(id="t", project="p", title="x", created_ms=1, updated_ms=1, provenance=by)
+    page = WorkingDocument(id=working_id("thread", OWN), scope="thread", session=OWN, provenance=by)
+    result = ToolcallDocument(id="c", tool="bash", chat_ref=chat_id(OWN), provenance=by)
+    documents = (task, page, result)
+    store.commit(Batch([document.seal() for document in documents]))
+    return dict(zip(OTHER_MEMORY, (document.id for document in documents), strict=True))
 
 
 class LifeOfMemory(RuleBasedStateMachine):
@@ -38,6 +56,7 @@ class LifeOfMemory(RuleBasedStateMachine):
         self._folder = tempfile.TemporaryDirectory()
         self.store = self.open_store(Path(self._folder.name))
         self.table = Table(self.store, CAPS)
+        self.foreign = other_memory(self.store)
         self.other_model = Memory(self.store, SOMEBODY, CAPS, self.table.clock)
 
     def open_store(self, folder: Path) -> Store:
@@ -71,7 +90,7 @@ class LifeOfMemory(RuleBasedStateMachine):
         said=st.sampled_from(["user_turn", "assistant_turn", "observation", "import"]),
         tool=st.booleans(),
         propose=st.booleans(),
-        parent=st.none() | entries,
+        parent=st.none() | entries | st.sampled_from(OTHER_MEMORY),
     )
     def learn(
         self,
@@ -84,7 +103,8 @@ class LifeOfMemory(RuleBasedStateMachine):
         parent: str | None,
     ) -> str:
         """A model has read something out of a turn, or out of another entry."""
-        parents = (parent,) if parent else ()
+        named = self.foreign.get(parent, parent) if parent else None
+        parents = (named,) if named else ()
         fields: dict[str, Any] = {"category": category, "learned_from": said, "parents": parents}
         found = literal(word, session, tool_originated=tool, project="p", **fields)
         act = self.table.model.propose if propose else self.table.model.add

@@ -15,15 +15,17 @@ from context.messages import lines
 from context.scenes import ask, bash, finish, use
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.errors import StoreUnavailable
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.kinds import kind_of
 from foredeck.store import purging
+from foredeck.store.opening import PENDING_PURGE, open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Store
-from foredeck.store.purging import PENDING_FILE, finish_pending
+from foredeck.store.purging import finish_pending
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -210,8 +212,10 @@ def test_an_interrupted_purge_is_finished_by_the_next(
         where = "_finish" if step == "erase" else "_commit_again"
         patched.setattr(purging, where, killed)
         assert main(["purge", "--text", SECRET, "--yes"]) != 0
-    assert (home / PENDING_FILE).exists()
-    assert finish_pending(Config(home=home))
+    assert (home / PENDING_PURGE).exists()
+    with pytest.raises(StoreUnavailable, match="foredeck purge"):
+        open_store(Config(home=home))
+    assert main(["purge"]) == 0
     assert not finish_pending(Config(home=home))
     assert holds(everything(store), SECRET) == []
     assert purge("--text", SECRET, "--yes")["documents"] == 0

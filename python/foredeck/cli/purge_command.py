@@ -55,6 +55,8 @@ def _run(args: Namespace) -> int:
         check_alone(config)
         if finish_pending(config):
             print("foredeck: a purge that was interrupted is finished now", file=sys.stderr)
+            if not (args.source or args.text or args.regex):
+                return 0
     with opened_store(args) as store, Progress("looking through the store") as progress:
         memory = _memory(config, store)
         wanted = _wanted(args, store, memory)

@@ -137,14 +137,17 @@ class Memory(MemoryReader):
 
         for id in ids:
             entry = self.get(id)
-            if entry is not None and self.now_ms() - entry.document.used_ms >= USE_NOTED_MS:
+            if entry is None or entry.document.owner != self.user.id:
+                continue
+            if self.now_ms() - entry.document.used_ms >= USE_NOTED_MS:
                 self._change(id, edit, "system")
 
     def supersede(self, id: str, by: str) -> Kept:
         """Another entry, `by`, says it better, or says the contrary. What the user stated gives way
         only to what they stated."""
         newer = self.get(by)
-        if newer is None or newer.document.state != "kept":
+        own = newer is not None and newer.document.owner == self.user.id
+        if newer is None or not own or newer.document.state != "kept":
             raise MemoryRefused("Only an entry that is kept can take the place of another.")
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
@@ -288,6 +291,8 @@ class Memory(MemoryReader):
         entry = self.get(id)
         if entry is None:
             raise MemoryRefused("There is no such entry any more: it has been erased.")
+        if entry.document.owner != self.user.id:
+            raise MemoryRefused("That entry is somebody else's.")
         return entry
 
     def _later(self, document: MemoryDocument) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from foredeck.config import Config
-from foredeck.errors import StoreDamaged
+from foredeck.errors import StoreDamaged, StoreUnavailable
 from foredeck.store.protocol import LocalStore, Notify, silent
 from foredeck.store.quarantine import quarantine
 from foredeck.store.registry import store_kind
+
+PENDING_PURGE = "purge.jsonl"
+"""In the state folder: what an interrupted purge still has to write."""
 
 
 def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -> LocalStore:
@@ -17,7 +20,11 @@ def open_store(config: Config, *, notify: Notify = silent, lazy: bool = False) -
     A database is behind a local copy, so that no model call waits for it: `notify` tells the user
     when it is away and when it is back. `lazy`, for commands: the database is not started before
     something is needed from it, and then waited for.
+
+    While a purge has been interrupted nobody works on what is left: sessions would begin anew.
     """
+    if (config.home / PENDING_PURGE).exists():
+        raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
     return store_kind(config.store).open(config, notify=notify, lazy=lazy)
 
 

@@ -23,16 +23,24 @@ from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
 from foredeck.model.user_objects import user_object_id
 from foredeck.store.location import holders, private_draft
-from foredeck.store.opening import open_store
+from foredeck.store.opening import PENDING_PURGE
 from foredeck.store.portable.lines import blob_line, blob_of_line
 from foredeck.store.portable.scope import RANK
-from foredeck.store.protocol import Advance, Batch, LocalStore, Looked, Origin, Store, Token
+from foredeck.store.protocol import (
+    Advance,
+    Batch,
+    LocalStore,
+    Looked,
+    Origin,
+    Store,
+    Token,
+    silent,
+)
 from foredeck.store.redaction import OWN_WORDS, Redaction, Renaming
 from foredeck.store.references import in_message, references
 from foredeck.store.registry import store_kind
 from foredeck.store.session_cache import drop_cached
 
-PENDING_FILE = "purge.jsonl"
 _CHUNK = 500
 
 Amend = Callable[[Document, Document], None]
@@ -214,23 +222,23 @@ def _load(store: Store, type: str, id: str, token: Token) -> Document:
 
 
 def check_alone(config: Config) -> None:
-    """Raise `PurgeRefused` while a Pi is at work on the store, which would write the text again."""
+    """Raise `PurgeRefused` while an engine works on the store: it would write the text again."""
     if others := holders(store_kind(config.store).file(config)):
         pids = ", ".join(map(str, others))
-        raise PurgeRefused(f"the store is in use (process {pids}): end Pi everywhere first")
+        raise PurgeRefused(f"the store is in use (process {pids}): end what uses it first")
 
 
 def carry_out(config: Config, purge: Purge) -> None:
     """Do what was planned. Raises `Conflict` where somebody has written to the store since: then
     nothing has changed."""
     store_kind(config.store).check_settled(config)
-    _write_pending(config.home / PENDING_FILE, purge)
+    _write_pending(config.home / PENDING_PURGE, purge)
     _finish(config, purge.looked)
 
 
 def finish_pending(config: Config) -> bool:
     """Finish a purge that was interrupted; whether there was one."""
-    if not (config.home / PENDING_FILE).exists():
+    if not (config.home / PENDING_PURGE).exists():
         return False
     _finish(config, None)
     return True
@@ -253,21 +261,21 @@ def _write_pending(path: Path, purge: Purge) -> None:
 
 def _finish(config: Config, looked: Looked | None) -> None:
     """Take out what is named, and commit what takes its place. May be done again and again."""
-    path = config.home / PENDING_FILE
+    path = config.home / PENDING_PURGE
     with path.open("rb") as file:
         first = json.loads(file.readline())
-        with closing(open_store(config)) as store:
+        kind = store_kind(config.store)
+        with closing(kind.open(config, notify=silent, lazy=True)) as store:
             if looked is None:
                 _, looked = store.needed(first["blobs"], first["ids"])
             sessions = [str(head.fields["session_id"]) for head in store.query("session")]
-        kind = store_kind(config.store)
         try:
             kind.erase(config, first["ids"], first["blobs"], looked)
         except Conflict:
             if kind.is_one_file:  # nothing was taken out, and what is planned is out of date
                 path.unlink()
             raise
-        with closing(open_store(config)) as store:
+        with closing(kind.open(config, notify=silent, lazy=True)) as store:
             _commit_again(store, map(json.loads, file))
     for session in sessions:
         drop_cached(config.home, session)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from foredeck.cli.common import resolve_config
 from foredeck.config import Config, looser_than_private
-from foredeck.errors import ConfigError
+from foredeck.errors import ConfigError, ForedeckError
 from foredeck.finding import Finding, ok, problem
 from foredeck.store.location import is_network_filesystem
 from foredeck.store.registry import store_kind
@@ -45,7 +45,24 @@ def check_state(config: Config) -> Iterator[Finding]:
         yield _writable(home)
     yield _space(home)
     yield _file_system(home)
+    if home.is_dir():
+        yield from _user_key(home)
     yield from store_kind(config.store).findings(config)
+
+
+def _user_key(home: Path) -> Iterator[Finding]:
+    """The key by which the user's word is told; it is made when the first session begins."""
+    from foredeck.memory.user import KEY_FILE, load_user
+
+    if not (home / KEY_FILE).exists():
+        return
+    try:
+        load_user(home)
+    except (OSError, ForedeckError) as error:
+        advice = "Bring it back from a backup. Nothing that you said is lost, only that you did."
+        yield problem("user key", str(error), advice)
+    else:
+        yield ok("user key", f"{home / KEY_FILE}: keep it with your backups")
 
 
 def _home_to_be(home: Path) -> Finding:
