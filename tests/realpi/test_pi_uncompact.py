@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from foredeck_bench.scripted.steps import Step
 from harness import Pi
 from observed import answered, assert_stable, messages, notified, results
 from test_pi_compaction import SMALL, TALK, compactions, handle
+from test_pi_interactive import ask
 
 BIG = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 5000}}
 """What one more answer adds to a compacted chat is less than this."""
@@ -163,3 +165,29 @@ def test_calls_that_cannot_be_put_away_are_refused_in_words(worked: tuple[Any, A
     ):
         rpc.command(f"/foredeck compact {arguments}")
         assert answer in notified(rpc)[-1]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_a_person_takes_compactions_back_at_the_terminal(pi: Pi) -> None:
+    script = [*(f"{TALK} the end of {n}" for n in range(4)), "in between", "and after", "at last"]
+    model = pi.serve(script, settings=BIG)
+    with pi.terminal(foredeck=True, environment=MANUAL) as typed:
+        typed.wait_until(lambda screen: "\nforedeck\n" in f"{screen}\n", "foredeck")
+        for number in range(4):
+            ask(typed, f"Question {number}", f"the end of {number}")
+        typed.submit("/compact")
+        typed.wait_for("[compaction]")
+        typed.submit("/foredeck uncompact")
+        typed.wait_for("is taken back")
+        ask(typed, "Question between", "in between")
+        typed.submit("/compact")
+        typed.wait_for("[compaction]")
+        ask(typed, "Question after", "and after")
+        typed.submit("/foredeck uncompact")
+        typed.wait_for("brings the messages")
+        ask(typed, "Question at the end", "at last")
+        assert typed.quit() == 0
+    assert model.violations == []
+    fourth, between, *_, last = answered(model)[3:]
+    assert messages(between)[: len(messages(fourth))] == messages(fourth)
+    assert messages(last)[: len(messages(between))] == messages(between)
