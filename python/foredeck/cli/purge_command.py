@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from argparse import ArgumentParser, Namespace
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,8 @@ from foredeck.cli.find import find_object
 from foredeck.cli.output import counted, print_json, printable
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
-from foredeck.errors import ForedeckError
+from foredeck.cli.stored import opened_store, warn_of_others
+from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from foredeck.store.protocol import Head, LocalStore
     from foredeck.store.purging import Purge
     from foredeck.store.redaction import Redaction
+
+
+PATIENCE_S = 20.0
+"""For a database that is told what was last written."""
 
 
 class NotPurged(ForedeckError):
@@ -58,6 +64,8 @@ def _run(args: Namespace) -> int:
             if not (args.source or args.text or args.regex):
                 return 0
     with opened_store(args) as store, Progress("looking through the store") as progress:
+        if not store.fetch_all(progress.advance):
+            warn_of_others()
         memory = _memory(config, store)
         wanted = _wanted(args, store, memory)
         purge = _planned(store, memory, wanted, progress)
@@ -65,10 +73,27 @@ def _run(args: Namespace) -> int:
             _confirm(args, purge)
             if wanted.entries and memory.restore_without(wanted.entries):
                 purge = _planned(store, memory, wanted, progress)
+            _settle(config)
             with layers_emptied(config.home, store):
                 carry_out(config, purge)
         files = _host_files(store, wanted)
     return _report(args, purge, files)
+
+
+def _settle(config: Config) -> None:
+    """Wait for what the database was not told yet. Raises `StoreUnavailable`."""
+    from foredeck.store.opening import open_store
+    from foredeck.store.registry import store_kind
+
+    kind, end = store_kind(config.store), time.monotonic() + PATIENCE_S
+    with closing(open_store(config)):  # which delivers while it is open
+        while True:
+            try:
+                return kind.check_settled(config)
+            except StoreUnavailable:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
 
 
 def _memory(config: Config, store: LocalStore) -> UserActs:
