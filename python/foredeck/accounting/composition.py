@@ -94,18 +94,36 @@ class _Measuring:
     log: CallLog
     _state: BranchState = field(default_factory=BranchState)
     _at: str | None = None
-    _measured: dict[int, _Measured] = field(default_factory=dict)
+    _counted: dict[int, _Measured] = field(default_factory=dict)
+    """The messages of the prompt that `_totals` is of, by index."""
+    _totals: Counter[Kind] = field(default_factory=Counter)
+    _touched: set[int] | None = None
+    """Messages that may go out otherwise than they are counted; None: any of them."""
     _around: dict[str, int] = field(default_factory=dict)
     """Characters of system prompts with tools, by content hash."""
+    _fetched: dict[str, bytes] = field(default_factory=dict)
 
     def go_to(self, id: str) -> None:
         """Apply a call, which need not continue the one before."""
-        record = self.log.records[id]
-        if record.parent == self._at and self._at is not None:
-            self._state.apply(record)
+        record, state = self.log.records[id], self._state
+        if record.parent is None or record.parent != self._at:
+            self._state, self._touched = self.log.replay(id, self._load), None
         else:
-            self._state = self.log.replay(id, self._load)
+            length, drops = (
+                len(state.keys),
+                set(state.drops) if self._touched is not None else set(),
+            )
+            state.apply(record)
+            if self._touched is not None:
+                self._touched |= self._changed(record, length) | (drops ^ state.drops)
         self._at = id
+
+    def _changed(self, record: CallRecord, length: int) -> set[int]:
+        """What a call has changed of a list that had `length` messages, but for drops."""
+        changed = {*range(record.kept, max(length, record.length)), *record.stored_rows}
+        if record.is_host:
+            changed.update(range(record.decision.edited or 0, record.length))
+        return changed
 
     def _load(self, id: str) -> CallRecord | None:
         head = self.store.head(id)
@@ -113,26 +131,38 @@ class _Measuring:
 
     def chars(self, head: Head) -> dict[Kind, int]:
         """Of the prompt of the call that was gone to."""
-        found: Counter[Kind] = Counter(dict.fromkeys(Kind, 0))
-        found[Kind.SYSTEM] = self._system(head)
         state = self._state
-        for index, key in enumerate(state.keys):
-            if index not in state.drops:
-                one = self._message(index, key, state.stored_rows.get(index))
-                found[one.kind] += one.chars
-        for index, ours in state.inserts.items():
-            messages = to_messages(unpack(ours, self.store.blob), (), index)
-            found[Kind.OURS] += sum(map(chars_of, messages))
-        return dict(found)
+        if self._touched is None:
+            self._fetched = self.store.blobs(key.address for key in state.keys)
+        touched = self._touched
+        for index in {*self._counted, *range(len(state.keys))} if touched is None else touched:
+            self._count(index)
+        self._touched, self._fetched = set(), {}
+        ours = [
+            message
+            for index, inserts in state.inserts.items()
+            for message in to_messages(unpack(inserts, self.store.blob), (), index)
+        ]
+        found = {kind: self._totals[kind] for kind in Kind}
+        return found | {Kind.SYSTEM: self._system(head), Kind.OURS: sum(map(chars_of, ours))}
 
-    def _message(self, index: int, key: MessageKey, row: Sequence[Any] | None) -> _Measured:
-        known = self._measured.get(index)
+    def _count(self, index: int) -> None:
+        state, known = self._state, self._counted.pop(index, None)
+        if known is not None:
+            self._totals[known.kind] -= known.chars
+        if index >= len(state.keys) or index in state.drops:
+            return
+        key, row = state.keys[index], state.stored_rows.get(index)
         if known is None or known.key != key or known.row is not row:
-            known = self._measured[index] = self._measure(key, row)
-        return known
+            known = self._measure(key, row)
+        self._counted[index] = known
+        self._totals[known.kind] += known.chars
+
+    def _blob(self, digest: str) -> bytes:
+        return self._fetched.get(digest) or self.store.blob(digest)
 
     def _measure(self, key: MessageKey, row: Sequence[Any] | None) -> _Measured:
-        message = load_message(key.address, self.store.blob)
+        message = load_message(key.address, self._blob)
         kind = Kind.RESULTS if _is_result(message) else Kind.CHAT
         if not is_sent(message):
             return _Measured(key, row, kind, 0)

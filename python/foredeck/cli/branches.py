@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey, load_message
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Head, Store
 
 _ASKED_CHARS = 60
 
@@ -51,9 +52,10 @@ class Branches:
         return self.of_call(len(self.times))
 
 
-def branches_of(store: Store, session: str) -> Branches:
-    """The branches of a session; none where it has made no call."""
-    heads = store.query("call", {"session": session})
+def branches_of(store: Store, session: str, calls: Sequence[Head] | None = None) -> Branches:
+    """The branches of a session; none where it has made no call. `calls`: the documents of all its
+    calls, where they were read already."""
+    heads = store.query("call", {"session": session}) if calls is None else calls
     stored_ms = {head.id: head.time_ms for head in heads}
     records = in_order(head.fields for head in heads)
     tracer = _Tracer(store)

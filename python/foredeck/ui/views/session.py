@@ -39,7 +39,7 @@ def session_page(store: Store, name: str, first: int | None) -> WebPage:
         "per_page": PER_PAGE,
         "calls_shown": [_call(one) for one in made],
         "kinds": [str(kind) for kind in Kind],
-        "branches": _branches(store, session) if records else [],
+        "branches": _branches(store, session, heads) if records else [],
         "chart": bars(session, made),
         "outline": outline(session, records, start, PER_PAGE),
     }
@@ -120,8 +120,8 @@ def _call(one: Composition) -> dict[str, Any]:
     }
 
 
-def _branches(store: Store, session: str) -> list[dict[str, Any]]:
-    found = branches_of(store, session)
+def _branches(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:
+    found = branches_of(store, session, heads)
     if len(found.all) < 2:
         return []
     return [{**asdict(b), "current": b is found.current} for b in found.all]
