@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+import re
+import subprocess
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,3 +46,32 @@ def test_an_example() -> None:
     assert line_origins(["a"]) == [0]
     assert line_origins(["a\nb", "a\nb\n"]) == [0, 0]
     assert line_origins([]) == []
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def test_git_blames_the_same_versions(tmp_path: Path) -> None:
+    """Each version is a commit; no line stands twice, so only one answer is right."""
+    chosen = random.Random(5)
+    lines = [f"line {number}" for number in range(60)]
+    texts, commits = [], {}
+    git(tmp_path, "init", "-q")
+    for version in range(12):
+        at = chosen.randrange(len(lines))
+        lines[at : at + chosen.randrange(4)] = [
+            f"{version}: {n}" for n in range(chosen.randrange(4))
+        ]
+        texts.append("".join(f"{line}\n" for line in lines))
+        (tmp_path / "f").write_text(texts[-1])
+        git(tmp_path, "add", "f")
+        git(tmp_path, "commit", "-q", "--allow-empty", "-m", str(version))
+        commits[git(tmp_path, "rev-parse", "HEAD").strip()] = version
+    said = git(tmp_path, "blame", "--porcelain", "f")
+    named = re.findall(r"^([0-9a-f]{40}) \d+ \d+", said, re.MULTILINE)
+    assert line_origins(texts) == [commits[commit] for commit in named]

@@ -129,27 +129,29 @@ export class PutAway {
   apply(list: HostMessage[], ctx: Pick<ExtensionContext, "sessionManager">): HostMessage[] {
     const source = ctx.sessionManager as { getBranch?(): unknown[] };
     const branch = (source.getBranch?.() ?? []) as Entry[];
-    const changed = this.withBack(list, branch);
-    return standing(branch)
+    // Few entries say something of it, and this runs before every call.
+    const marks = branch.filter(({ type }) => type === "compaction" || type === "custom");
+    const changed = this.withBack(list, branch, marks);
+    return standing(marks)
       .map(stretchOf)
       .filter((stretch) => stretch !== null)
       .reduce(withStretch, changed);
   }
 
   /** In place of the summary that begins Pi's list: what stood there before that compaction. */
-  private withBack(list: HostMessage[], branch: Entry[]): HostMessage[] {
+  private withBack(list: HostMessage[], branch: Entry[], marks: Entry[]): HostMessage[] {
     const at = list.findIndex((message) => !isSystem(message));
     if (list[at]?.role !== "compactionSummary") return list;
-    const messages = this.messagesBack(branch);
+    const messages = this.messagesBack(branch, marks);
     if (messages === null) return list;
     // Copies: edits set a new `content` on what goes out.
     const back = messages.map((message) => ({ ...message }));
     return [...list.slice(0, at), ...back, ...list.slice(at + 1)];
   }
 
-  private messagesBack(branch: Entry[]): HostMessage[] | null {
-    const newest = branch.findLast((entry) => entry.type === "compaction");
-    const gone = takenBack(branch);
+  private messagesBack(branch: Entry[], marks: Entry[]): HostMessage[] | null {
+    const newest = marks.findLast((entry) => entry.type === "compaction");
+    const gone = takenBack(marks);
     if (!newest || !this.project || !(gone.has(newest.id) || takes(newest) !== null)) return null;
     const key = `${newest.id} ${[...gone].join(" ")}`;
     if (this.known?.key !== key) {
