@@ -11,6 +11,8 @@ from foredeck.search.tokens import Vocabulary, humps
 def test_humps() -> None:
     assert humps("readHTTPBody2") == ["read", "http", "body", "2"]
     assert humps("plain") == ["plain"]
+    assert humps("userIDs") == ["user", "ids"]
+    assert humps("APIs") == ["apis"]
 
 
 def test_identifiers_of_a_text_come_once_and_in_order() -> None:

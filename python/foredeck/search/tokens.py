@@ -17,7 +17,9 @@ from foredeck.search.secrets import signs_of_word
 WORD = re.compile(r"[^\W_]+")
 """What is one word to FTS5's tokenizer."""
 
-_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_HUMP = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+"""A part of a word in camelCase; an abbreviation with its plural (`userIDs`) is one part."""
+
 _BINDING = re.compile(r"[A-Za-z0-9][_./-][A-Za-z0-9]")
 _NAME_BYTES = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-"
 _SEPARATE = bytes(byte if byte in _NAME_BYTES or byte > 127 else 32 for byte in range(256))
