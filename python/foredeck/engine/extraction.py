@@ -6,7 +6,6 @@ outlive the session and is not the user's own sentence waits for their word.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from foredeck.config import Config
@@ -16,8 +15,7 @@ from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
-from foredeck.memory.extracting.lines import LASTING
+from foredeck.memory.extracting.judging import Accept
 from foredeck.memory.extracting.question import (
     EXPECTED_TOKENS,
     MAX_ANSWER_TOKENS,
@@ -27,15 +25,12 @@ from foredeck.memory.extracting.question import (
     question,
     within_bounds,
 )
-from foredeck.memory.keeping import NewMemory
-from foredeck.memory.known import known_facts
-from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
-from foredeck.memory.turns import TurnTexts, texts_of_turns
+from foredeck.memory.reading_out import AskedTurns, read_out
+from foredeck.memory.taking import Extracted, TakenIn
+from foredeck.memory.turns import texts_of_turns
 from foredeck.model.documents import session_object_id
-from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.store.privacy import is_private
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -74,56 +69,16 @@ class Extraction:
             return
         shown = within_bounds(texts.sayings)
         answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
-        self.take(answer.text, shown, texts, first, last)
+        turns = AskedTurns(session.id, self._project, first, last, texts, shown)
+        _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
+        self._last = last
+        for line in news_of(taken, self._memory.name) if taken is not None else ():
+            session.notify(line)
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
         guard = self._memory.user.vouch(["guard", self._session.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
-
-    def take(
-        self, answer: str, shown: Sequence[Saying], texts: TurnTexts, first: int, last: int
-    ) -> None:
-        """Judge an answer and keep what it is good for, with the record that these turns are read
-        out; tell the user of all that outlives the session."""
-        session, memory = self._session, self._memory
-        known = known_facts(memory, session.id, self._project)
-        around = Surroundings(
-            self._accept,
-            private=is_private(session.store, session.id),
-            by_user=memory.trust.said_by_user(session.id) == "user-stated",
-        )
-        judged = judge(answer, shown, texts.tools, known, around)
-        refused = Counter(each.reason for each in judged if each.reason is not None)
-        record = ExtractionDocument(
-            id=extraction_id(session.id, last),
-            session=session.id,
-            first=first,
-            last=last,
-            refused=dict(sorted(refused.items())),
-            time_ms=memory.now_ms(),
-        )
-        found = [self._found(each) for each in judged if each.fate != "refuse"]
-        taken = memory.take(record, found)
-        self._last = last
-        if taken is not None:
-            for line in news_of(taken, memory.name):
-                session.notify(line)
-
-    def _found(self, judged: JudgedLine) -> FoundMemory:
-        new = NewMemory(
-            category=judged.category,
-            fact=judged.fact,
-            native=judged.native,
-            session=self._session.id,
-            project=self._project,
-            turn=judged.turn,
-            # A model's wording of what the user said is the model's.
-            learned_from="user_turn" if judged.stated else "assistant_turn",
-            tool_originated=judged.tool_originated,
-        )
-        keeps = judged.category not in LASTING
-        return FoundMemory(new, judged.fate == "propose", judged.replaces if keeps else None)
 
     def _read_out(self) -> int:
         if self._last is None:

@@ -1,0 +1,73 @@
+"""From a model's answer about some turns to entries in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foredeck.memory.extracting.judging import Accept, JudgedLine, Surroundings, judge
+from foredeck.memory.extracting.lines import LASTING
+from foredeck.memory.extracting.question import Saying
+from foredeck.memory.keeping import NewMemory
+from foredeck.memory.known import known_facts
+from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
+from foredeck.memory.turns import TurnTexts
+from foredeck.model.extractions import ExtractionDocument, extraction_id
+from foredeck.store.privacy import is_private
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTurns:
+    """The turns `first` to `last` of a session, about which a model was asked: what was said and
+    brought in them, and which of that it was shown."""
+
+    session: str
+    project: str | None
+    first: int
+    last: int
+    texts: TurnTexts
+    shown: Sequence[Saying]
+
+
+def read_out(
+    memory: Extracted, turns: AskedTurns, answer: str, accept: Accept
+) -> tuple[list[JudgedLine], TakenIn | None]:
+    """Judge an answer and keep what it is good for, with the record that these turns are read out.
+
+    What became of each line, and what was taken in; None where another process was faster.
+    """
+    around = Surroundings(
+        accept,
+        private=is_private(memory.store, turns.session),
+        by_user=memory.trust.said_by_user(turns.session) == "user-stated",
+    )
+    known = known_facts(memory, turns.session, turns.project)
+    judged = judge(answer, turns.shown, turns.texts.tools, known, around)
+    refused = Counter(each.reason for each in judged if each.reason is not None)
+    record = ExtractionDocument(
+        id=extraction_id(turns.session, turns.last),
+        session=turns.session,
+        first=turns.first,
+        last=turns.last,
+        refused=dict(sorted(refused.items())),
+        time_ms=memory.now_ms(),
+    )
+    found = [_found(each, turns) for each in judged if each.fate != "refuse"]
+    return judged, memory.take(record, found)
+
+
+def _found(judged: JudgedLine, turns: AskedTurns) -> FoundMemory:
+    new = NewMemory(
+        category=judged.category,
+        fact=judged.fact,
+        native=judged.native,
+        session=turns.session,
+        project=turns.project,
+        turn=judged.turn,
+        # A model's wording of what the user said is the model's.
+        learned_from="user_turn" if judged.stated else "assistant_turn",
+        tool_originated=judged.tool_originated,
+    )
+    keeps = judged.category not in LASTING
+    return FoundMemory(new, judged.fate == "propose", judged.replaces if keeps else None)

@@ -1,0 +1,229 @@
+"""Kills at every commit of what memory does, and what the store holds afterwards."""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from foredeck.config import Config
+from foredeck.store.opening import open_store
+from foredeck.store.portable import export_session
+from foredeck.store.protocol import Store
+from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, check_database, prepared
+from foredeck_bench.crash.tally import Tally
+from foredeck_bench.remembering import worker
+from foredeck_bench.remembering.worker import ACCEPT, ACTS, EXTRACT, IMPORT
+
+MOMENTS = ("before", "within", "after")
+"""Of a commit."""
+_COMMITS = {EXTRACT: 1, ACCEPT: 2, IMPORT: 3}
+"""How many commits of an act are struck at, in turn."""
+_WITHIN_S = 0.01
+_ANSWER_S = 120.0
+
+Advance = Callable[[str], None]
+Fingerprint = tuple[Any, ...]
+
+
+@dataclass
+class MemoryTally:
+    """Counts of one store."""
+
+    rounds: int = 0
+    killed: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    """Rounds after which something was missing that an undisturbed one has."""
+    doubled: int = 0
+    half: int = 0
+    """Rounds in which a kill left part of an act that is one transaction."""
+    database: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def fault(self, name: str, text: str) -> None:
+        """Count something that must not happen."""
+        setattr(self, name, getattr(self, name) + 1)
+        self.examples = [*self.examples, f"{name}: {text}"][:5]
+
+    def to_json(self) -> dict[str, Any]:
+        """As the bench prints it."""
+        bad = {name: getattr(self, name) for name in ("lost", "doubled", "half", "database")}
+        killed = dict(sorted(self.killed.items()))
+        found = {"rounds": self.rounds, **bad, "killed": killed, "examples": self.examples}
+        return {**found, "ok": not any(bad.values())}
+
+
+def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, Any]:
+    """Rounds on a private store, `sqlite` or `xtdb`."""
+    tally = MemoryTally()
+    with tempfile.TemporaryDirectory(prefix="foredeck-remembering-") as name:
+        home = Path(name) / "home"
+        with prepared(home, store):
+            _Rounds(home, store, tally, random.Random(f"{seed} {store}")).run(rounds, advance)
+            database = Tally()
+            check_database(home, store, database)
+            if database.failures:
+                tally.fault("database", str(database.examples))
+    return tally.to_json()
+
+
+@dataclass
+class _Rounds:
+    """Each round is a session and a user of its own, with one act that is cut off once."""
+
+    home: Path
+    store: str
+    tally: MemoryTally
+    random: random.Random
+
+    def run(self, rounds: int, advance: Advance) -> None:
+        matrix = [
+            (act, commit, moment)
+            for commit in range(max(_COMMITS.values()))
+            for act in ACTS
+            for moment in MOMENTS
+            if commit < _COMMITS[act]
+        ]
+        calm = {act: self._calm(act) for act in ACTS}
+        for number in range(rounds):
+            act, commit, moment = matrix[number % len(matrix)]
+            session = f"killed-{number}"
+            before = self._prepare(act, session)
+            self._play(act, session, (commit, moment))
+            found = self._fingerprint(session)
+            if found not in (before, *calm[act]):
+                self.tally.fault("half", f"{session}: {act}, {moment} commit {commit}: {found}")
+            self._play(act, session, None)
+            self._compare(f"{session}: {act}", self._fingerprint(session), calm[act][-1])
+            self.tally.rounds += 1
+            self.tally.killed[f"{act} {moment}"] += 1
+            advance(f"{act}, {moment} a commit")
+
+    def _calm(self, act: str) -> list[Fingerprint]:
+        """What an undisturbed act leaves after each of its commits."""
+        session = f"calm-{act}"
+        self._prepare(act, session)
+        found: list[Fingerprint] = []
+        self._play(act, session, None, lambda: found.append(self._fingerprint(session)))
+        return found
+
+    def _compare(self, what: str, found: Fingerprint, expected: Fingerprint) -> None:
+        there, wanted = Counter(found), Counter(expected)
+        if wanted - there:
+            self.tally.fault("lost", f"{what}: {list(wanted - there)[:2]}")
+        if there - wanted:
+            self.tally.fault("doubled", f"{what}: {list(there - wanted)[:2]}")
+
+    def _prepare(self, act: str, session: str) -> Fingerprint:
+        with self._open() as store:
+            if act == IMPORT:
+                self._bundle(session).write_text(_bundle_of(session), encoding="utf-8")
+            else:
+                worker.begin(store, session)
+            if act == ACCEPT:
+                worker.extract(store, session)
+        return self._fingerprint(session)
+
+    def _play(
+        self,
+        act: str,
+        session: str,
+        at: tuple[int, str] | None,
+        committed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Do an act in a process of its own; `at`: the commit, and its moment, at which it dies."""
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([worker.__name__])
+        ours, theirs = context.Pipe()
+        arguments = (self._settings(), act, session, self._bundle(session), theirs)
+        process = context.Process(target=worker.work, args=arguments)
+        process.start()
+        theirs.close()
+        with closing(ours):
+            assert process.pid is not None
+            self._lead(ours, process.pid, at, committed)
+            process.join(60)
+
+    def _lead(
+        self,
+        pipe: Connection,
+        pid: int,
+        at: tuple[int, str] | None,
+        committed: Callable[[], None],
+    ) -> None:
+        number = -1
+        while (said := _received(pipe)) != "done":
+            number += said == "committing"
+            if said == "committed":
+                committed()
+            struck = at is not None and number == at[0]
+            moment = at[1] if at is not None and struck else ""
+            if (said, moment) in (("committing", "before"), ("committed", "after")):
+                return _kill(pid)
+            pipe.send("go")
+            if (said, moment) == ("committing", "within"):
+                time.sleep(self.random.uniform(0, _WITHIN_S))
+                return _kill(pid)
+        return None
+
+    def _fingerprint(self, session: str) -> Fingerprint:
+        """Every entry of a session by its history, and how often it was read out."""
+        with self._open() as store:
+            entries = store.query("memory", {"session": session})
+            histories = ([h.fields["act"] for h in store.history(e.id)] for e in entries)
+            told = [
+                (e.fields["place"], e.fields["state"], e.fields["fact"], *acts)
+                for e, acts in zip(entries, histories, strict=True)
+            ]
+            of_session = {"session": session}
+            records = [("record", h.fields["last"]) for h in store.query("extraction", of_session)]
+            turns = [("turn", h.fields["user_turn"]) for h in store.query("turn", of_session)]
+        return tuple(sorted(map(repr, [*told, *records, *turns])))
+
+    def _open(self) -> closing[Any]:
+        return closing(open_store(Config(**self._settings()), lazy=True))
+
+    def _bundle(self, session: str) -> Path:
+        return self.home.parent / f"{session}.jsonl"
+
+    def _settings(self) -> dict[str, Any]:
+        more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if self.store == "xtdb" else {}
+        return {"home": self.home, "store": self.store, **more}
+
+
+def _bundle_of(session: str) -> str:
+    """An exported session with memory of its own."""
+    text = io.StringIO()
+    with tempfile.TemporaryDirectory() as name, closing(_scratch(Path(name))) as store:
+        worker.begin(store, session)
+        worker.extract(store, session)
+        worker.accept(store, session)
+        export_session(store, session, text.write)
+    return text.getvalue()
+
+
+def _scratch(home: Path) -> Store:
+    return open_store(Config(home=home))
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _received(pipe: Connection) -> str:
+    if not pipe.poll(_ANSWER_S):
+        raise TimeoutError("a process of the bench does not answer")
+    found: str = pipe.recv()
+    return found

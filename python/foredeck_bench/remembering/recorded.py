@@ -1,0 +1,157 @@
+"""Recorded sessions, read out turn by turn with a fixed extractor: what is kept, what waits, what
+is refused and why, how much of it is junk, and what the questions would cost."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foredeck.config import Config
+from foredeck.histories.finding import history_files
+from foredeck.histories.ingesting import ingest_files
+from foredeck.memory.deciding import Deciding
+from foredeck.memory.extracting.question import (
+    SYSTEM,
+    is_worth_asking,
+    question,
+    within_bounds,
+)
+from foredeck.memory.junk import junk_of
+from foredeck.memory.reading_out import AskedTurns, read_out
+from foredeck.memory.rules import MemoryCaps
+from foredeck.memory.taking import Extracted
+from foredeck.memory.trust import session_statement
+from foredeck.memory.turns import texts_of_turns
+from foredeck.memory.user import User
+from foredeck.model.documents import Fields, SessionDocument, session_object_id
+from foredeck.model.records import turn_id
+from foredeck.store.opening import open_store
+from foredeck.store.protocol import Batch, Store
+from foredeck_bench.remembering.extractor import FixedExtractor
+
+CHARS_PER_TOKEN = 4
+INPUT_PRICE, OUTPUT_PRICE = 3e-6, 15e-6
+"""Dollars for a token, as of a model of the middle class."""
+_USER = User(b"r" * 32)
+_ALL = MemoryCaps(session=100_000, everywhere=100_000)
+
+
+@dataclass
+class ReadOutTally:
+    """What came of all answers."""
+
+    sessions: int = 0
+    questions: int = 0
+    unasked: int = 0
+    """User turns in which nothing was said that could be kept."""
+    lines: int = 0
+    kept: Counter[str] = field(default_factory=Counter)
+    proposed: Counter[str] = field(default_factory=Counter)
+    tool_originated: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    asked_chars: int = 0
+    answered_chars: int = 0
+    sessions_cost: float = 0.0
+    """What the recorded sessions have cost by their own account, in dollars."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the bench prints it."""
+        tokens = self.asked_chars / CHARS_PER_TOKEN, self.answered_chars / CHARS_PER_TOKEN
+        cost = tokens[0] * INPUT_PRICE + tokens[1] * OUTPUT_PRICE
+        share = round(cost / self.sessions_cost, 4) if self.sessions_cost else None
+        return {
+            **{name: getattr(self, name) for name in ("sessions", "questions", "unasked", "lines")},
+            **{
+                name: dict(sorted(getattr(self, name).items()))
+                for name in ("kept", "proposed", "refused")
+            },
+            "tool_originated": self.tool_originated,
+            "tokens": {"asked": round(tokens[0]), "answered": round(tokens[1])},
+            "cost": round(cost, 4),
+            "sessions_cost": round(self.sessions_cost, 4),
+            "share": share,
+        }
+
+
+def measure_recorded(paths: Iterable[Path], advance: Callable[[], None]) -> dict[str, Any]:
+    """Take sessions into a private store and read them out, as if this user had typed their user
+    messages. In the end everything that waits is accepted, so that the junk rate is that of a user
+    who refuses nothing."""
+    tally = ReadOutTally()
+    with tempfile.TemporaryDirectory(prefix="foredeck-recorded-") as name:
+        config = Config(home=Path(name))
+        with closing(open_store(config)) as store:
+            ingest_files(store, history_files(paths))
+            extractor = FixedExtractor()
+            for head in store.query("session"):
+                _read_session(store, str(head.fields["session_id"]), extractor, tally)
+                advance()
+            junk = junk_of(Deciding(store, _USER, _ALL))
+    found = tally.to_json()
+    found["junk"] = {
+        "kept": junk.kept,
+        "duplicates": len(junk.duplicates),
+        "unused": len(junk.unused),
+        "rate": round(junk.rate, 4),
+    }
+    return found
+
+
+def _read_session(
+    store: Store, session: str, extractor: FixedExtractor, tally: ReadOutTally
+) -> None:
+    wrapper = store.get(session_object_id(session), SessionDocument)
+    if wrapper is None:
+        return
+    wrapper.begun_by = _USER.vouch(session_statement(session))
+    store.commit(Batch([wrapper.seal()]))
+    memory = Extracted(store, _USER, _ALL, by=session)
+    deciding = Deciding(store, _USER, _ALL, by=session)
+    first = 1
+    for last in _ends(store, session, tally):
+        texts = texts_of_turns(store, session, first, last)
+        if not is_worth_asking(texts.sayings):
+            tally.unasked += 1
+            continue
+        shown = within_bounds(texts.sayings)
+        answer = extractor.answer(shown)
+        tally.questions += 1
+        tally.asked_chars += len(SYSTEM) + len(question(shown, "0" * 20))
+        tally.answered_chars += len(answer)
+        turns = AskedTurns(session, None, first, last, texts, shown)
+        judged, _taken = read_out(memory, turns, answer, "user-stated")
+        first = last + 1
+        for line in judged:
+            tally.lines += 1
+            tally.tool_originated += line.tool_originated
+            if line.reason is not None:
+                tally.refused[line.reason] += 1
+            else:
+                (tally.kept if line.fate == "keep" else tally.proposed)[line.category] += 1
+        for entry in deciding.proposals():
+            deciding.accept(entry.id)
+    tally.sessions += 1
+
+
+def _ends(store: Store, session: str, tally: ReadOutTally) -> Iterator[int]:
+    """The numbers of the turns with which user turns end; counts what the turns have cost."""
+    number, user_turn = 0, None
+    while (head := store.head(turn_id(session, number + 1))) is not None:
+        if user_turn not in (None, head.fields["user_turn"]):
+            yield number
+        number, user_turn = number + 1, head.fields["user_turn"]
+        tally.sessions_cost += _cost(head.fields)
+    if number:
+        yield number
+
+
+def _cost(turn: Fields) -> float:
+    usage = (turn.get("assistant_meta") or {}).get("usage")
+    cost = usage.get("cost") if isinstance(usage, dict) else None
+    total = cost.get("total") if isinstance(cost, dict) else None
+    return float(total) if isinstance(total, int | float) else 0.0
