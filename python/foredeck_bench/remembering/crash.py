@@ -70,7 +70,7 @@ def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, 
     with tempfile.TemporaryDirectory(prefix="foredeck-remembering-") as name:
         home = Path(name) / "home"
         with prepared(home, store):
-            _Rounds(home, store, tally, random.Random(f"{seed} {store}")).run(rounds, advance)
+            _MemoryRounds(home, store, tally, random.Random(f"{seed} {store}")).run(rounds, advance)
             database = Tally()
             check_database(home, store, database)
             if database.failures:
@@ -79,7 +79,7 @@ def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, 
 
 
 @dataclass
-class _Rounds:
+class _MemoryRounds:
     """Each round is a session and a user of its own, with one act that is cut off once."""
 
     home: Path
