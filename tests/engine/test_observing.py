@@ -16,11 +16,12 @@ from foredeck.accounting.asked import stored_questions
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
+from foredeck.engine.observing import questions
 from foredeck.engine.observing.choosing import LATER
 from foredeck.engine.observing.observing import Observing
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
-from foredeck.hosts.protocol import CommandParams, SessionOpenParams, ToolObservedParams
+from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.recall import Observation, observations_of
 from foredeck.replay.simulated_host import SimulatedHost
@@ -76,12 +77,6 @@ class Observed:
     async def rounds_of(self, count: int, chars: int = 8000, said: str = "") -> None:
         for _ in range(count):
             await self.round(chars, said)
-
-    async def tool(self) -> None:
-        """A tool has run, so the model has begun to answer."""
-        content = [{"type": "text", "text": "out"}]
-        self.engine.observe(ToolObservedParams(session="s", id="t", tool="bash", content=content))
-        await settled()
 
     async def pause(self) -> None:
         """A question after so long that the provider's cache holds nothing."""
@@ -230,20 +225,26 @@ async def test_auto_begins_at_the_first_threshold_where_asking_pays(
 
 
 async def test_the_cheaper_way_to_ask_is_taken_once_it_is_there(
-    tmp_path: Path, models: Models
+    tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(questions, "POLL_S", 0)
     made = Observed(tmp_path / "home", models, observing={"buffer_tokens": 4000})
     with closing(made.engine):
         await made.rounds_of(4, chars=800, said="All of it. " * 400)
         assert models.asked == [], "the model has not begun to answer, and will cost less then"
-        assert made.observing.last == LATER
         models.warm = 4
-        await made.tool()
+        await settled()
         (question,) = models.asked
         assert question.warm == 4
         assert "Report on the messages from" in str(question.messages)
         assert "asked with the last prompt, expected $" in made.observing.last
         assert "excerpt $" in made.observing.last
+        models.warm = None
+        await made.rounds_of(4, chars=800, said="All of it. " * 400)
+        for _ in range(2 * questions.POLLS):
+            await settled()
+        assert made.observing.last == LATER
+        assert len(models.asked) == 1
 
 
 async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(

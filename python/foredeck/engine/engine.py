@@ -304,6 +304,8 @@ class Engine:
         settings = compaction_settings(self._config)
         with self._current.use(params.session) as opened:
             decision = opened.assembler.compact(to_compaction_request(params), settings)
+        if params.reason == "manual":
+            self._later(lambda: self._background.happened("compaction"))
         made = decision.made
         if made is None:
             return {"action": decision.action}
@@ -316,7 +318,6 @@ class Engine:
         if params.kind == "compact" and params.summary:
             with self._current.use(params.session) as opened:
                 finish_compaction(opened.session, params.summary, params.by)
-            self._later(lambda: self._background.happened("compaction"))
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 Happening = Literal["call", "tool", "answer", "command", "compaction"]
 """What has just happened in the session: a prompt has gone out, a tool that its answer called has
-run, a run has ended with an answer, the user has typed a command of ours, or the host has replaced
-chat by a summary."""
+run, a run has ended with an answer, the user has typed a command of ours, or wants the chat
+compacted, which is still whole now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ LATER = "It will cost less once the agent's model has begun to answer."
 class ChunkChoice:
     """Picks for an `ObservationKeeper`, on the terms of now.
 
-    `always`: also where it does not pay. `may_wait`: the agent's model is about to answer, and
-    there will be another opportunity. `reason`: why nothing was picked, where a price was against
-    it; `price` is that.
+    `least`: tokens, None for the configured ones. `always`: also where it does not pay.
+    `may_wait`: the agent's model is about to answer, and there will be another opportunity.
+    `reason`: why nothing was picked, where a price was against it; `price` is that.
     """
 
     session: Session
@@ -30,6 +30,7 @@ class ChunkChoice:
     questions: ModelQuestions
     mode: ModeChoice
     rules: ChunkRules
+    least: int | None
     always: bool
     may_wait: bool
     reason: str = ""
@@ -41,8 +42,7 @@ class ChunkChoice:
         def is_affordable(chunk: Chunk) -> bool:
             return self._is_affordable(chunk, position)
 
-        least = 1 if self.questions.wanted else None
-        return next_chunk(messages, position, self.rules, is_affordable, least=least)
+        return next_chunk(messages, position, self.rules, is_affordable, least=self.least)
 
     def _is_affordable(self, chunk: Chunk, position: Position) -> bool:
         asked, questions = self.observer.question(chunk, self.mode.mode), self.questions
@@ -50,7 +50,7 @@ class ChunkChoice:
             self.reason = LATER
             return False
         way = questions.priced(asked)[0]
-        if not (self.always or questions.wanted):
+        if not self.always:
             questions.worth = worth_of(self._covered(chunk, position), questions.agent.prices)
         self.price = way.price
         self.reason = questions.asking.meter.why_not(way.price, questions.worth) or ""

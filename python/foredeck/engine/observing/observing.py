@@ -60,7 +60,7 @@ class Observing:
         if happened in ("answer", "command"):
             self.notes.look()
         waiting = self.pending()
-        if "observe" in self.wishes or self._is_observation_due(waiting):
+        if "observe" in self.wishes or self._is_observation_due(waiting) or self._is_leaving():
             pressing = is_pressing(self.settings.rules, waiting)
             yield Job("observe", partial(observe, self), PRESSING if pressing else FIRST)
         if "reflect" in self.wishes or self._is_reflection_due():
@@ -110,6 +110,15 @@ class Observing:
     def has_begun(self) -> bool:
         """Whether the chat is, or has been, long enough for notes to stand in its place."""
         return bool(self.on_branch.placed) or self.stand_ins.is_due(self.chat_tokens(), 0)
+
+    @property
+    def takes_anything(self) -> bool:
+        """Whether little is observed, too: what will soon be gone from the chat."""
+        return self.happened == "compaction"
+
+    def _is_leaving(self) -> bool:
+        """Whether the user has the chat compacted, and it is observed."""
+        return self.takes_anything and (self.settings.always or self.has_begun())
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules

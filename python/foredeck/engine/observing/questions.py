@@ -6,11 +6,15 @@ shows all of the chat; the excerpt is short and can go to another model.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from foredeck.engine.background.asking import AskingTerms, SessionAsking
 from foredeck.hosts.asking import CompleteParams, NotAsked
 from foredeck.observations.observers import AskedQuestion, ModelReply
+
+POLL_S, POLLS = 0.25, 120
+"""How often it is looked whether a model has begun to answer, and how many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,16 @@ class ModelQuestions:
             and added is not None
             and added.price < self.priced(asked)[0].price
         )
+
+    async def wait_until_warm(self) -> bool:
+        """Wait for the model to begin to answer the agent; whether it has, and its prompt can be
+        read from the cache. The agent's work waits for nothing here."""
+        for _ in range(POLLS):
+            await asyncio.sleep(POLL_S)
+            self.agent = await self.asking.terms(warm=True)
+            if self.agent.warm is not None:
+                return True
+        return False
 
     def _added(self, asked: AskedQuestion) -> AskingWay | None:
         """The question at the end of the last prompt."""

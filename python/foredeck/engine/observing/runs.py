@@ -32,32 +32,59 @@ async def observe(observing: Observing, asking: SessionAsking) -> None:
     """Observe the next chunk, where it may be and pays. Nothing is raised for what can go wrong:
     it is told, and tried again later."""
     wanted = _take_wish(observing, "observe")
-    mode, messages = observing.mode(), list(observing.sources.messages())
+    # Before anything is waited for: the agent goes on meanwhile.
+    is_under_way = observing.happened in ("call", "tool") and not wanted
+    least = 1 if wanted or observing.takes_anything else None
     try:
         questions = await _questions(observing, asking, wanted=wanted)
     except ForedeckError as error:
         _refused(observing, asking, "observe", str(error), wanted=wanted)
         return
-    keeper, rules = observing.keeper, observing.settings.rules.chunk
     if questions is None:
-
-        def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
-            return next_chunk(messages, position, rules, least=1 if wanted else None)
-
-        written = keeper.observe(messages, pick, _without_model(observing), mode)
-        if not await _finish(observing, "observe", written, wanted=wanted):
-            _tell(observing, NOTHING, wanted=wanted)
+        await _observe_without_model(observing, least, wanted=wanted)
         return
-    observer = _asking_model(observing, questions)
-    may_wait = observing.happened == "call" and not wanted
-    always = observing.settings.always
-    choice = ChunkChoice(observing.session, observer, questions, mode, rules, always, may_wait)
-    written = keeper.observe(messages, choice, observer, mode)
-    is_told = await _finish(observing, "observe", written, questions, wanted=wanted)
-    if not is_told and choice.reason and choice.reason != LATER:
+    choice = _choice(observing, questions, least, may_wait=is_under_way)
+    is_told = await _observe_by(observing, choice, wanted=wanted)
+    if not is_told and choice.reason == LATER and await questions.wait_until_warm():
+        choice = _choice(observing, questions, least, may_wait=False)
+        is_told = await _observe_by(observing, choice, wanted=wanted)
+    if not is_told and choice.reason not in ("", LATER):
         _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
     elif not is_told:
         _tell(observing, choice.reason or NOTHING, wanted=wanted)
+
+
+def _choice(
+    observing: Observing, questions: ModelQuestions, least: int | None, *, may_wait: bool
+) -> ChunkChoice:
+    return ChunkChoice(
+        session=observing.session,
+        observer=_asking_model(observing, questions),
+        questions=questions,
+        mode=observing.mode(),
+        rules=observing.settings.rules.chunk,
+        least=least,
+        always=observing.settings.always or least is not None,
+        may_wait=may_wait,
+    )
+
+
+async def _observe_by(observing: Observing, choice: ChunkChoice, *, wanted: bool) -> bool:
+    messages = list(observing.sources.messages())
+    written = observing.keeper.observe(messages, choice, choice.observer, choice.mode)
+    return await _finish(observing, "observe", written, choice.questions, wanted=wanted)
+
+
+async def _observe_without_model(observing: Observing, least: int | None, *, wanted: bool) -> None:
+    rules = observing.settings.rules.chunk
+
+    def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
+        return next_chunk(messages, position, rules, least=least)
+
+    messages = list(observing.sources.messages())
+    written = observing.keeper.observe(messages, pick, _without_model(observing), observing.mode())
+    if not await _finish(observing, "observe", written, wanted=wanted):
+        _tell(observing, NOTHING, wanted=wanted)
 
 
 async def reflect(observing: Observing, asking: SessionAsking) -> None:
@@ -115,8 +142,9 @@ async def _finish(
     waiting = observing.pending()
     try:
         noted = await written
-    except ObservingBusy as busy:
-        _tell(observing, str(busy), wanted=wanted)
+    except (NoModel, NotAsked, ObservingBusy) as error:
+        # Nothing was spent: the next opportunity is as good.
+        _tell(observing, str(error), wanted=wanted)
         return True
     except ForedeckError as error:
         # As much again has to come before the same is tried once more: what cannot be read is not
@@ -172,7 +200,8 @@ def _refused(
 
 
 def _tell(observing: Observing, text: str, *, wanted: bool) -> None:
-    observing.last = text
+    if text != NOTHING or not observing.last:
+        observing.last = text
     if wanted:
         observing.session.notify(text)
 

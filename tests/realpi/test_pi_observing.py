@@ -1,0 +1,200 @@
+"""Observing through the real Pi: in the background, at a rebase, at /compact, in trouble."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
+from foredeck_bench.scripted.pi_rpc import RpcPi
+from foredeck_bench.scripted.request import Api
+from foredeck_bench.scripted.server import answer_summaries
+from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, server_error
+from harness import Asked, Pi, one_version
+from observed import answered, notified, session_of, stored
+
+WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
+both_wires = pytest.mark.parametrize("api", WIRES)
+
+SETTINGS = {
+    "FOREDECK_OBSERVATIONS": "on",
+    "FOREDECK_OBSERVING__THRESHOLD": "2000",
+    "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
+    "FOREDECK_ASKING__SHARE": "1",
+    "FOREDECK_ASKING__PER_HOUR": "1000",
+    "FOREDECK_ASKING__SINGLE_SLOT": "true",
+    "FOREDECK_MEMORY__EXTRACT": "false",
+    "FOREDECK_REBASE__CACHE_TTL_S": "0",
+}
+"""The scripted model is on loopback; to foredeck no cache holds anything at a rebase."""
+
+NOTE = "Agent counted the rows of the queue"
+BLOCK = f"<observations>\n2026-05-03\n- 09:20 medium finding: {NOTE}\n</observations>"
+TALK = "a word or two more " * 100
+
+
+def is_observers(request: ModelRequest) -> bool:
+    """Whether a request asks for an observation, in either way."""
+    return "You keep the record of a coding session" in json.dumps(request.body)
+
+
+def observed_by(answer: StepResult) -> Callable[[ModelRequest], StepResult | None]:
+    """Answers observers beside the script."""
+
+    def answered_beside(request: ModelRequest) -> StepResult | None:
+        return answer if is_observers(request) else answer_summaries(request)
+
+    return answered_beside
+
+
+def work(turns: int, first: int = 0) -> list[Step]:
+    """Turns with a command and an answer each."""
+    steps: list[Step] = []
+    for number in range(first, first + turns):
+        steps += [
+            [call("bash", command=f"seq {number}0000 {number}0300")],
+            f"Answer {number}. {TALK}",
+        ]
+    return steps
+
+
+def observations(pi: Pi) -> list[dict[str, Any]]:
+    """Those of the only session, oldest first."""
+    with stored(pi) as store:
+        heads = store.query("observation", {"session": session_of(store)})
+        return [dict(head.fields) for head in heads]
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait for what happens in the background; the test's own time is the bound."""
+    while not what():
+        time.sleep(0.1)
+
+
+def observers(model: ScriptedModel) -> list[RecordedRequest]:
+    """The requests for observations."""
+    return [recorded for recorded in model.requests if is_observers(recorded.request)]
+
+
+def prompts(rpc: RpcPi, turns: int, first: int = 0) -> None:
+    for number in range(first, first + turns):
+        rpc.prompt(f"Question {number}")
+
+
+@both_wires
+def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
+    pi: Pi, api: Api, asked: Asked
+) -> None:
+    model = pi.serve(work(6), api=api, side=observed_by(BLOCK))
+    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    prompts(rpc, 3)
+    until(lambda: bool(observations(pi)))
+    assert "Question 0" in answered(model)[-1].request.text
+    prompts(rpc, 3, first=3)
+    last = answered(model)[-1].request.text
+    assert NOTE in last
+    assert "Answer 0." not in last, "what it stands for has left"
+    assert "Question 0" in last, "what the user said in few words stays"
+    assert model.violations == []
+    first = observations(pi)[0]
+    assert (first["observed_by"], first["mode"]) == ("model", "default")
+    rpc.command("/foredeck cost")
+    assert "  observe: asked " in notified(rpc)[-1]
+    assert rpc.shutdown() == 0
+    with stored(pi) as store:
+        session = session_of(store)
+    assert "foredeck's own questions to a model: $" in asked("cost", session)
+
+
+@both_wires
+def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
+    steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
+    model = pi.serve(steps, api=api, side=observed_by(BLOCK))
+    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    prompts(rpc, 2)
+    until(lambda: bool(observations(pi)))
+    question = observers(model)[0]
+    assert "Report on the messages from the user's at" in question.request.text
+    last = model.requests[model.requests.index(question) - 1]
+    assert question.request.tools == last.request.tools
+    assert question.request.text.startswith(last.request.text[:2000])
+    assert question.usage is not None
+    assert last.usage is not None
+    assert question.usage.read > 0.8 * last.usage.prompt
+    rpc.command("/foredeck observe status")
+    assert "(asked with the last prompt, expected $" in notified(rpc)[-1]
+    prompts(rpc, 1, first=2)
+    assert model.violations == []
+
+
+FAILURES: dict[str, StepResult] = {
+    "refuses": "I would rather not note down what others say.",
+    "fails": server_error(),
+    "talks rubbish": "<observations>\n- ducks\n</observations>",
+    "calls a tool": call("bash", command="rm -r ."),
+    "says nothing": "",
+}
+
+
+@both_wires
+@pytest.mark.parametrize("kind", FAILURES)
+def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: str) -> None:
+    (pi.repo / "kept").touch()
+    model = pi.serve(work(5), api=api, side=observed_by(FAILURES[kind]))
+    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    prompts(rpc, 4)
+    until(lambda: bool(observers(model)))
+    prompts(rpc, 1, first=4)
+    last = answered(model)[-1].request.text
+    assert "Question 0" in last
+    assert "Answer 0." in last
+    assert observations(pi) == []
+    assert len(observers(model)) < 4, "it is not asked at every call"
+    assert (pi.repo / "kept").exists()
+    assert model.violations == []
+
+
+@one_version
+def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi) -> None:
+    model = pi.serve(work(6), side=observed_by(Reply((Text(BLOCK),), delay_s=600)))
+    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    prompts(rpc, 2)
+    until(lambda: bool(observers(model)))
+    prompts(rpc, 2, first=2)
+    assert len(observers(model)) == 1, "never two at once"
+    lines = [event.get("widgetLines") for event in rpc.events if event.get("method") == "setWidget"]
+    (shown,) = [line for line in lines if line]
+    assert shown[0].startswith("foredeck: noting down what was said and done, with ")
+    assert rpc.shutdown() == 0
+    assert observations(pi) == []
+    with stored(pi) as store:
+        (kept,) = store.query("asked")
+        assert kept.fields["outcome"] == "cancelled"
+        (lease,) = store.query("observing")
+        assert lease.fields["work"] is None
+    again = pi.rpc(foredeck=True, environment=SETTINGS, arguments=["--continue"])
+    again.prompt("Question 4")
+    assert "Question 0" in answered(model)[-1].request.text
+
+
+@both_wires
+def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi, api: Api) -> None:
+    settings = {**SETTINGS, "FOREDECK_OBSERVING__BUFFER_TOKENS": "50000"}
+    small = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 500}}
+    model = pi.serve(work(4), api=api, side=observed_by(BLOCK), settings=small)
+    rpc = pi.rpc(foredeck=True, environment=settings)
+    prompts(rpc, 3)
+    assert observers(model) == []
+    rpc.compact()
+    until(lambda: bool(observations(pi)))
+    assert len(observers(model)) == 1
+    prompts(rpc, 1, first=3)
+    last = answered(model)[-1].request.text
+    assert "Continue the work." in last, "the summary is the model's"
+    (found,) = observations(pi)
+    assert NOTE in found["remarks"][0]["content"]
+    assert model.violations == []
