@@ -66,7 +66,7 @@ def observations(pi: Pi) -> list[dict[str, Any]]:
     """Those of the only session, oldest first."""
     with stored(pi) as store:
         heads = store.query("observation", {"session": session_of(store)})
-        return [dict(head.fields) for head in heads]
+        return [{**head.fields, "content": str(head.fields["remarks"])} for head in heads]
 
 
 def until(what: Callable[[], bool]) -> None:
