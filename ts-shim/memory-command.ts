@@ -17,6 +17,8 @@ const VERBS: Record<string, string> = {
   refuse: "NAME: do not keep it, and do not ask again",
   pin: "NAME preference|decision: keep an entry of this session beyond it",
   demote: "NAME: make it a matter of this session alone",
+  scope: "NAME everywhere|here: where it holds",
+  confirm: "NAME: it still holds, although the code that it rests on has changed",
   delete: "NAME: take it out, with all that was made from it",
   help: "this list",
 };

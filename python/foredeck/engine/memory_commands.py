@@ -7,12 +7,13 @@ from typing import cast, get_args
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine.memory import caps_of, user_of
+from foredeck.engine.memory import caps_of, memory_of, user_of
 from foredeck.engine.switches import Switches
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import MemoryQuestion
 from foredeck.memory.deciding import Deciding
 from foredeck.memory.entry import MemoryEntry
+from foredeck.memory.ground import names_of
 from foredeck.memory.inbox import Proposal, inbox_text, proposal_lines, proposals_of
 from foredeck.memory.junk import junk_line
 from foredeck.memory.keeping import NewMemory
@@ -22,7 +23,10 @@ from foredeck.model.memory import Category
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 
-VERBS = "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, delete"
+VERBS = (
+    "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
+    "delete"
+)
 _LISTED = 40
 
 
@@ -54,6 +58,8 @@ class MemoryCommands:
             "refuse": self._refuse,
             "pin": self._pin,
             "demote": self._demote,
+            "scope": self._scope,
+            "confirm": self._confirm,
             "delete": self._delete,
         }
         if verb not in verbs:
@@ -108,7 +114,11 @@ class MemoryCommands:
 
     def _line(self, entry: MemoryEntry) -> str:
         name, document = self._memory.name(entry.id), entry.document
-        return f"  {name}  [{entry.trust}] [{document.category}] {document.fact}"
+        said = f"  {name}  [{entry.trust}] [{document.category}] {document.fact}"
+        known = memory_of(self._config, self._session)
+        if known is None or not (moved := known.ground.moved(document.grounds)):
+            return said
+        return f"{said} (left out: {', '.join(names_of(moved))} changed)"
 
     def _show(self, rest: str) -> str:
         entry = self._memory.find(rest)
@@ -161,6 +171,22 @@ class MemoryCommands:
         entry = self._memory.find(rest)
         self._memory.demote(entry.id, self._session.id)
         return f"{self._memory.name(entry.id)} is a matter of this session alone now."
+
+    def _scope(self, rest: str) -> str:
+        entry, where = self._named(rest)
+        if where not in ("everywhere", "here"):
+            raise MemoryRefused("Say where it holds: /memory scope NAME everywhere, or here.")
+        self._memory.set_scope(entry.id, self._project() if where == "here" else None)
+        place = "in this project alone" if where == "here" else "everywhere"
+        return f"{self._memory.name(entry.id)} holds {place} now."
+
+    def _confirm(self, rest: str) -> str:
+        entry, known = self._memory.find(rest), memory_of(self._config, self._session)
+        if known is None or not entry.document.grounds:
+            raise MemoryRefused("That entry names no file and no commit that it rests on.")
+        self._memory.confirm(entry.id, known.ground.again(entry.document.grounds))
+        name = self._memory.name(entry.id)
+        return f"{name} holds as the code is now. It is back when the prompt is next rewritten."
 
     def _delete(self, rest: str) -> str:
         gone = self._memory.delete(self._memory.find(rest).id)

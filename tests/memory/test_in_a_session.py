@@ -1,0 +1,72 @@
+"""`/memory` on entries that rest on code: where they hold, and that they still do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foredeck.config import Config
+from foredeck.engine.engine import Engine
+from foredeck.errors import ForedeckError
+from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.memory.keeping import NewMemory
+from foredeck.memory.user import load_user
+from foredeck.memory.user_acts import UserActs
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "a.py").write_text("one = 1\n")
+    return folder
+
+
+@pytest.fixture
+def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
+    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
+        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
+        engine.open_session(SessionOpenParams.model_validate({"session": "s", **params}))
+        yield engine
+
+
+@pytest.fixture
+def entry(engine: Engine, tmp_path: Path) -> str:
+    """An entry of the user's that rests on a file; its name."""
+    assert engine.opened is not None
+    session = engine.opened.session
+    assert session.memory is not None
+    acts = UserActs(session.store, load_user(tmp_path / "home"))
+    grounds = tuple(session.memory.ground.take(["a.py"]))
+    fields = {"project": session.memory.project, "grounds": grounds}
+    return acts.name(acts.add(NewMemory("decision", "one is 1", **fields)).entry.id)  # type: ignore[arg-type]
+
+
+def said(engine: Engine, arguments: str) -> str:
+    return engine.command(CommandParams(session="s", name="memory", args=arguments))["text"]
+
+
+def test_moved_ground_is_named_until_it_is_confirmed(
+    engine: Engine, entry: str, repo: Path
+) -> None:
+    assert "left out" not in said(engine, "list")
+    (repo / "a.py").write_text("one = 2\n")
+    assert f"(left out: {repo / 'a.py'} changed)" in said(engine, "list")
+    assert "holds as the code is now" in said(engine, f"confirm {entry}")
+    assert "left out" not in said(engine, "list")
+
+
+def test_a_decision_is_widened_and_narrowed(engine: Engine, entry: str) -> None:
+    assert said(engine, f"scope {entry} everywhere") == f"{entry} holds everywhere now."
+    assert said(engine, f"scope {entry} here") == f"{entry} holds in this project alone now."
+    with pytest.raises(ForedeckError, match="everywhere, or here"):
+        said(engine, f"scope {entry}")
+
+
+def test_what_rests_on_nothing_cannot_be_confirmed(engine: Engine) -> None:
+    name = said(engine, "add Tabs").removeprefix("Kept as ").rstrip(".")
+    with pytest.raises(ForedeckError, match="no file and no commit"):
+        said(engine, f"confirm {name}")
