@@ -141,7 +141,8 @@ class LifeOfMemory(RuleBasedStateMachine):
     @rule(days=st.sampled_from([1, 31, 100]))
     def pass_time(self, days: int) -> None:
         self.table.clock.pass_days(days)
-        self.table.model.tidy()
+        for session in SESSIONS:
+            self.table.model.tidy(session)
 
     # What the user does
 

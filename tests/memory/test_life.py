@@ -176,10 +176,10 @@ def test_what_nobody_uses_expires_and_the_users_own_never(table: Table) -> None:
 
     table.clock.pass_days(60)
     table.model.note_use([used.id])
-    assert [entry.id for entry in table.model.tidy()] == [proposed.id]
+    assert [entry.id for entry in table.model.tidy(OWN)] == [proposed.id]
     table.clock.pass_days(31)
-    assert [entry.id for entry in table.model.tidy()] == [idle.id]
-    assert table.model.tidy() == []
+    assert [entry.id for entry in table.model.tidy(OWN)] == [idle.id]
+    assert table.model.tidy(OWN) == []
     assert [entry.id for entry in table.user.of_user()] == [stated.id]
 
 

@@ -157,7 +157,7 @@ def test_what_the_user_takes_back_leaves_at_once_and_all_else_waits(
     newer = table.model.add(new("fact 4")).entry
     table.model.supersede(ids[1], newer.id)
     table.clock.pass_days(100)
-    table.model.tidy()
+    table.model.tidy(OWN)
     assert section.text(1000) != standing
     assert not section.is_withdrawn(standing)
     assert not section.is_withdrawn(standing[:-20])

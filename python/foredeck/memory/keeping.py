@@ -159,16 +159,23 @@ class Memory(MemoryReader):
 
         return self._change(id, edit, "system")
 
-    def tidy(self) -> list[MemoryEntry]:
-        """Let go of what nobody has used, and of proposals that nobody has answered; which these
-        are. For those who open a session, who tell the user."""
+    def tidy(self, session: str | None = None) -> list[MemoryEntry]:
+        """Let go of what nobody has used in a session, and of proposals that nobody has answered;
+        which these are. For whoever opens the session, and tells the user.
+
+        What is kept of the user has been stated, and stays.
+        """
         now, gone = self.now_ms(), []
 
         def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
             asked = entry.document.state == "proposed"
             document.state, document.act = "expired", "unanswered" if asked else "expired"
 
-        for entry in self.all():
+        kept = [] if session is None else self.of_session(session, "session")
+        kept += [] if session is None else self.of_session(session, "findings")
+        for entry in [*self.proposals(), *kept]:
+            if entry.document.owner != self.user.id:
+                continue
             if has_expired(entry, now, self.caps.expire_days):
                 gone.append(self._change(entry.id, edit, "system").entry)
         return gone

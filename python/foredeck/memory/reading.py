@@ -8,8 +8,8 @@ from foredeck.memory.entry import MemoryEntry, name_of_entry, named_by
 from foredeck.memory.rules import MemoryCaps, MemoryRefused, too_many
 from foredeck.memory.trust import TrustOf
 from foredeck.memory.user import User
-from foredeck.model.memory import MemoryDocument, MemoryState, Place
-from foredeck.store.protocol import Head, Scalar, Store
+from foredeck.model.memory import MemoryDocument, MemoryState, Place, list_of_user
+from foredeck.store.protocol import Head, Scalar, Store, Token
 
 _MOST_NAMED = 5
 
@@ -25,6 +25,8 @@ class MemoryReader:
         self.user = user
         self.caps = caps or MemoryCaps()
         self.trust = TrustOf(store, user)
+        self._list = list_of_user(user.id)
+        self._ids: tuple[Token | None, list[str]] = (None, [])
 
     def get(self, id: str) -> MemoryEntry | None:
         """One entry, whoever's it is and in whatever state."""
@@ -52,18 +54,19 @@ class MemoryReader:
         All of it came in by their word. What does not carry that was written by somebody else in
         their name, or before their key was lost, and is left out.
         """
-        where: dict[str, Scalar | None] = {"owner": self.user.id, "place": "global"}
-        found = self._capped(self.store.query("memory", {**where, "state": "kept"}), "global")
+        where: dict[str, Scalar | None] = {"object": self._list, "place": "global", "state": "kept"}
+        found = self._capped(self.store.query("memory", where), "global")
         stated = [entry for entry in found if entry.trust == "user-stated"]
         return [entry for entry in stated if project is None or holds_in(entry, project)]
 
     def proposals(self) -> list[MemoryEntry]:
         """What waits for the user's word, the newest first."""
-        return self.all(state="proposed")
+        where: dict[str, Scalar | None] = {"object": self._list, "state": "proposed"}
+        return _newest_first(self._entries(self.store.query("memory", where)))
 
     def find(self, name: str) -> MemoryEntry:
         """The entry that a name means. Raises `MemoryRefused`."""
-        ids = [entry.id for entry in self.all()]
+        ids = self._own_ids()
         found = named_by(name, ids)
         if len(found) > 1:
             named = ", ".join(name_of_entry(id, ids) for id in found[:_MOST_NAMED])
@@ -77,22 +80,31 @@ class MemoryReader:
 
     def name(self, id: str) -> str:
         """What an entry is called."""
-        return name_of_entry(id, [entry.id for entry in self.all()])
+        return name_of_entry(id, self._own_ids())
+
+    def _own_ids(self) -> list[str]:
+        """The ids of all entries of this user."""
+        latest = self.store.latest()
+        if latest is None or self._ids[0] != latest:
+            found = self.store.query("memory", {"owner": self.user.id})
+            self._ids = latest, [head.id for head in found]
+        return self._ids[1]
 
     def descendants(self, id: str) -> list[MemoryEntry]:
         """All entries that come from an object: made from it, or from what was made from it."""
-        children: dict[str, list[MemoryEntry]] = {}
-        for entry in self._entries(self.store.query("memory")):
-            for parent in {*entry.parents, *filter(None, [entry.document.turn])}:
-                children.setdefault(parent, []).append(entry)
-        found: dict[str, MemoryEntry] = {}
+        children: dict[str, list[Head]] = {}
+        for head in self.store.query("memory"):
+            fields = head.fields
+            for parent in {*fields["provenance"]["parent_refs"], fields.get("turn")}:
+                children.setdefault(str(parent), []).append(head)
+        found: dict[str, Head] = {}
         waiting = [id]
         while waiting:
-            for entry in children.get(waiting.pop(), ()):
-                if entry.id not in found and entry.id != id:
-                    found[entry.id] = entry
-                    waiting.append(entry.id)
-        return _newest_first(found.values())
+            for head in children.get(waiting.pop(), ()):
+                if head.id not in found and head.id != id:
+                    found[head.id] = head
+                    waiting.append(head.id)
+        return _newest_first(self._entries(found.values()))
 
     def entry_of(self, head: Head) -> MemoryEntry:
         """The entry in a stored version."""

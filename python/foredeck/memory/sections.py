@@ -3,8 +3,8 @@ its data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from foredeck.memory.entry import MemoryEntry
@@ -42,6 +42,8 @@ class EntriesSection:
     entries: Callable[[], Sequence[MemoryEntry]]
     ground: GroundReader
     store: Store
+    known: dict[str, str] = field(default_factory=dict, repr=False)
+    """By a line that stood in the prompt and is not said any more: the entry that it was of."""
 
     def text(self, limit: int) -> str:
         """Those whose ground has not moved, as far as they fit."""
@@ -60,7 +62,11 @@ class EntriesSection:
             return False
         valid, _moved = self._sorted_out()
         unknown = _without(standing, map(line_of, valid))
-        return bool(unknown) and bool(_without(unknown, self._may_wait()))
+        here = {entry.id for entry in valid}
+        unknown = [line for line in unknown if not self._may_wait(self.known.get(line), here)]
+        if unknown:
+            self._look_up(unknown)
+        return any(not self._may_wait(self.known.get(line), here) for line in unknown)
 
     def _sorted_out(self) -> tuple[list[MemoryEntry], list[MemoryEntry]]:
         entries = self.entries()
@@ -68,18 +74,25 @@ class EntriesSection:
         gone = {entry.id for entry in moved}
         return [entry for entry in entries if entry.id not in gone], moved
 
-    def _may_wait(self) -> Iterable[str]:
-        """The lines of versions that nobody has withdrawn: of what is kept here in other words by
-        now, and of what left without an act of the user's."""
-        here = {entry.id for entry in self._sorted_out()[0]}
+    def _may_wait(self, id: str | None, here: Collection[str]) -> bool:
+        """Whether nobody has withdrawn an entry that stands in the prompt as it was before: it is
+        kept here in other words by now, or has left without an act of the user's."""
+        head = None if id is None else self.store.head(id)
+        if head is None:
+            return False
+        document = MemoryDocument.model_validate(dict(head.fields))
+        left = document.state in ("superseded", "evicted", "expired")
+        return id in here or (left and not self.ground.moved(document.grounds))
+
+    def _look_up(self, lines: Sequence[str]) -> None:
+        """Note the entries that these lines are of. It looks through all of memory, so what it has
+        found is kept for the calls to come."""
         for head in self.store.query("memory"):
-            document = MemoryDocument.model_validate(dict(head.fields))
-            left = document.state in ("superseded", "evicted", "expired")
-            if head.id in here or (left and not self.ground.moved(document.grounds)):
-                for version in self.store.history(head.id):
-                    old = MemoryDocument.model_validate(dict(version.fields))
-                    for trust in ("user-stated", "derived"):
-                        yield line_of(MemoryEntry(old, version.token, trust))
+            for version in self.store.history(head.id):
+                old = MemoryDocument.model_validate(dict(version.fields))
+                for trust in ("user-stated", "derived"):
+                    text = line_of(MemoryEntry(old, version.token, trust))
+                    self.known.update({line: head.id for line in lines if text.startswith(line)})
 
 
 def _without(lines: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -49,7 +49,7 @@ class SessionMemory:
 
     def tidy(self) -> str:
         """Let go of what nobody has used; what to tell the user of it, empty for nothing."""
-        return _told(self.memory.tidy())
+        return _told(self.memory.tidy(self.session))
 
     def _section(self, name: str, entries: partial[list[MemoryEntry]]) -> EntriesSection:
         return EntriesSection(name, entries, self.ground, self.memory.store)

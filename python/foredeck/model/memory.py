@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -96,6 +96,10 @@ class MemoryDocument(Document):
     tags: list[str] = Field(default_factory=list)
     grounds: list[Ground] = Field(default_factory=list)
     superseded_by: str | None = None
+    object: str | None = None
+    """The list that it is in (`list_of_user`), as long as it outlives its session or waits for the
+    user's word: a field that stores have an index of, so that a call need not look at the entries
+    of all sessions."""
     learned_ms: int
     """When its source was said."""
     created_ms: int
@@ -103,12 +107,24 @@ class MemoryDocument(Document):
     used_ms: int
     """When it was last of use."""
 
+    def seal(self) -> Self:
+        """See `Document.seal`. The list follows from the rest."""
+        waits = self.state == "proposed"
+        is_listed = waits or (self.state == "kept" and self.place == "global")
+        self.object = list_of_user(self.owner) if is_listed else None
+        return super().seal()
+
     def statement(self) -> list[Any]:
         """What the user's word is given for: no part of it can change and the word still hold."""
         return [
             *("memory", self.id, self.place, self.category, self.fact, self.native, self.scope),
             *(self.project, self.session, self.tool_originated),
         ]
+
+
+def list_of_user(user: str) -> str:
+    """What the entries of a user's are found by, and what waits for their word."""
+    return f"memory-of:{user}"
 
 
 def is_kept_with(fields: Mapping[str, Any]) -> bool:
