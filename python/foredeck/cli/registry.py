@@ -60,6 +60,7 @@ COMMANDS: dict[str, str] = {
     "migrate": "copy everything from one store to another, SQLite or XTDB",
     **{name: text for store in STORES.values() for name, text in store.commands.items()},
     "ui": "show what is stored in the browser",
+    "mcp": "serve search, objects, notes and tasks to clients of the Model Context Protocol",
     "engine": "serve one host over stdin and stdout (started by the Pi extension)",
     **_bench_commands(),
 }
@@ -79,6 +80,9 @@ _SHARED = {
     "tags": "graph",
 }
 """Commands that share a module, where COMMANDS has them by name."""
+
+_APART = {"ui": "ui", "mcp": "mcp_server"}
+"""Commands with a package of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ def _module_of(name: str) -> str:
         return f"{_BENCH}.commands.measure"
     if name.startswith("bench "):
         return f"{_BENCH}.commands.{name.removeprefix('bench ')}"
-    if name == "ui":
-        return "foredeck.ui.command"
+    if name in _APART:
+        return f"foredeck.{_APART[name]}.command"
     for store in STORES.values():
         if name in store.commands:
             return f"{store.package}.commands.{name}_command"

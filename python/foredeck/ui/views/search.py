@@ -9,11 +9,12 @@ from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
+from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage, link
 
 LIMIT = 30
-TYPES = ("message", "toolcall", "file", "task", "compaction")
+TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
 
 
 def search_page(
@@ -33,7 +34,13 @@ def search_page(
         "behind": note,
     }
     if query:
-        found = search(store, index, query, Filters(only, kind), limit=LIMIT)
+        found = search(
+            store,
+            index,
+            query,
+            Filters(only, kind, without=private_sessions(store, only or ())),
+            limit=LIMIT,
+        )
         data |= {"total": found.total, "hits": [_hit(hit) for hit in found.hits]}
     return WebPage("search.html", f"Search: {query}" if query else "Search", data, "search")
 

@@ -1,0 +1,153 @@
+"""What the tools answer: texts, within a budget, from the store as it is now.
+
+A private session keeps to itself what is said in it: nothing here finds or reads it.
+"""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+
+from foredeck.cli.find import Found, find_object, find_session
+from foredeck.cli.output import counted, when
+from foredeck.config import Config
+from foredeck.errors import ForedeckError, ToolError
+from foredeck.notes.graph import Edge, Graph
+from foredeck.search.index import Filters
+from foredeck.search.searching import SearchHit, search
+from foredeck.sources.opening import open_filesystems
+from foredeck.sources.projects import project_of
+from foredeck.store.privacy import is_hidden, private_sessions
+from foredeck.store.protocol import LocalStore, Store
+from foredeck.tasks.claiming import Actor
+from foredeck.tasks.mutate import TaskMutate
+from foredeck.tasks.query import TaskQuery
+from foredeck.tasks.work import TaskWork
+from foredeck.ui.contents import content_of, name_of
+from foredeck.ui.reading import Reader
+
+PART_CHARS = 20_000
+MOST_HITS = 20
+MOST_ROWS = 100
+
+
+class Answers:
+    """The project in `folder`, and the store of its configuration."""
+
+    def __init__(self, config: Config, folder: Path) -> None:
+        self._reader = Reader(config)
+        self._config = config
+        self._folder = str(folder)
+
+    def search(self, query: str, type: str | None, session: str | None, limit: int) -> str:
+        """The best hits, each with its passage and the id to read it by."""
+        with self._reader.store() as store, self._reader.search(store) as (index, state):
+            only = None if session is None else (find_session(store, session),)
+            filters = Filters(only, type, without=private_sessions(store))
+            found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
+            lines = [f"{counted(found.total, 'match')}. {state.note}".rstrip()]
+            lines += [_hit(hit) for hit in found.hits]
+        return "\n\n".join(lines)
+
+    def read(self, object: str, version: int | None, offset: int) -> str:
+        """A part of an object's text. Raises `ForedeckError`."""
+        with self._reader.store() as store:
+            found = _visible(store, object)
+            history = store.history(found.id)
+            number = version or len(history)
+            if not 1 <= number <= len(history):
+                raise ToolError(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+            text, why = content_of(store, history[number - 1])
+        if text is None:
+            raise ToolError(f"{found.name} has no content at version {number}: {why}.")
+        part = text[offset : offset + PART_CHARS]
+        end = offset + len(part)
+        more = f"; the next part: offset {end}" if end < len(text) else ""
+        head = f"{found.name}, version {number} of {len(history)}, characters {offset} to {end}"
+        return f"{head} of {len(text)}{more}\n\n{part}"
+
+    def history(self, object: str) -> str:
+        """The versions of an object, a line each, the oldest first."""
+        with self._reader.store() as store:
+            found = _visible(store, object)
+            lines = [
+                f"{number}: {when(head.time_ms)}"
+                f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
+                for number, head in enumerate(store.history(found.id), start=1)
+            ]
+        return "\n".join([f"{found.name} ({found.id})", *lines[-MOST_ROWS:]])
+
+    def links(self, object: str) -> str:
+        """What an object refers to, and what refers to it."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            found = _visible(store, object)
+            out = [_edge(store, graph, edge, edge.target) for edge in graph.links(found.id)]
+            back = [_edge(store, graph, edge, edge.source) for edge in graph.backlinks(found.id)]
+        parts = [
+            _section("refers to", [line for line in out if line]),
+            _section("is referred to by", [line for line in back if line]),
+            state.note,
+        ]
+        return f"{found.name}\n" + "\n".join(filter(None, parts))
+
+    def notes(self, tag: str | None) -> str:
+        """Notes and other Markdown files, a line each."""
+        with self._reader.store() as store, self._reader.graph(store) as (graph, state):
+            nodes = [node for node, _ in graph.markdown(tag)]
+            lines = [f"{node.title} ({node.path})" for node in nodes[:MOST_ROWS]]
+        more = len(nodes) - len(lines)
+        ending = [f"and {more} more"] if more > 0 else []
+        return "\n".join([*lines, *ending, *filter(None, [state.note])]) or "No notes."
+
+    def tasks(self, input: dict[str, object]) -> str:
+        """As the model's tool `task-query` answers in Pi. Raises `ToolError`."""
+        with self._reader.store() as store:
+            return TaskQuery(self._work(store)).run(input)
+
+    def change_tasks(self, input: dict[str, object]) -> str:
+        """As `task-mutate` does. Raises `ToolError`."""
+        with self._reader.store() as store:
+            return TaskMutate(self._work(store)).run(input)
+
+    def _work(self, store: LocalStore) -> TaskWork:
+        project = project_of(self._folder, open_filesystems(self._config, self._folder))
+        work = TaskWork(store, project.id, Actor(None, f"mcp:{_user()}"))
+        work.board.refresh()
+        return work
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "user"
+
+
+def _visible(store: Store, name: str) -> Found:
+    """The object of that name. Raises `ForedeckError` for none, and for a private session's."""
+    found = find_object(store, name)
+    if is_hidden(store, found.head.fields, ()):
+        raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
+    return found
+
+
+def _hit(hit: SearchHit) -> str:
+    entry = hit.entry
+    what = f"{entry.type} {entry.role or ''}".strip()
+    place = f", session {hit.session}" if hit.session else ""
+    path = f", {entry.path}" if entry.path else ""
+    return f"{hit.object}: {what}{path}{place}, {when(entry.time_ms)}\n{hit.snippet}"
+
+
+def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:
+    node, head = graph.node(other), store.head(other)
+    if head is not None and is_hidden(store, head.fields, ()):
+        return ""
+    title = name_of(head) if head is not None else other
+    return f"{edge.reference.relation}: {title if node is None else node.title} ({other})"
+
+
+def _section(label: str, lines: list[str]) -> str:
+    shown = lines[:MOST_ROWS]
+    more = [f"and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+    return "\n".join([f"{label}:", *(shown or ["nothing"]), *more])

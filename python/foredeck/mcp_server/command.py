@@ -1,0 +1,50 @@
+"""`foredeck mcp`: a server of the Model Context Protocol over stdin and stdout."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
+from pathlib import Path
+
+from foredeck.cli.common import add_config_flags, add_project_flags, resolve_config
+from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
+
+
+class MissingSdk(ForedeckError):
+    """The protocol's SDK is not installed."""
+
+
+def _run(args: Namespace) -> int:
+    if find_spec("mcp") is None:
+        raise MissingSdk(
+            "`foredeck mcp` needs the package mcp: pip install 'foredeck[mcp]' in the Python that "
+            "runs foredeck."
+        )
+    from foredeck.mcp_server.server import make_server
+
+    config = resolve_config(args).config
+    folder = (args.project or Path.cwd()).absolute()
+    make_server(config, folder, writes=args.write).run("stdio")
+    return 0
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--write", action="store_true", help="let clients make and change tasks of the project"
+    )
+    add_project_flags(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Serve search, objects, notes and tasks to any client of the Model Context Protocol, over\n"
+        "stdin and stdout: put `foredeck mcp` into the client's list of servers. It only reads,\n"
+        "unless --write is given. Private sessions are neither found nor read. Tasks are those of\n"
+        "the project in the current folder, or in that of --project."
+    ),
+    example="foredeck mcp --project ~/src/app",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,143 @@
+"""`foredeck mcp` as a process, asked by the protocol's own client."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foredeck.hosts.protocol import SessionOpenParams
+from foredeck_bench.file_agent import FileAgent
+
+pytest.importorskip("mcp", reason="needs the package mcp")
+
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with a session that was told of, one that is private, and two notes."""
+    work = tmp_path / "work"
+    (work / "notes").mkdir(parents=True)
+    (work / "tide.py").write_text("def spring_tide():\n    return 1\n")
+    (work / "notes" / "plan.md").write_text("# Plan\n\nSee [[Tides]]. #sea\n")
+    (work / "notes" / "tides.md").write_text("# Tides\n")
+    agent = FileAgent(tmp_path / "home", work, "0199aaaa")
+    agent.answer()
+    for name in ("tide.py", "notes/plan.md", "notes/tides.md"):
+        agent.read(name)
+    agent.answer()
+    agent.run("write", path="tide.py", content="def spring_tide():\n    return 2\n")
+    agent.call("bash", command="echo public_word")
+    agent.answer()
+    agent.close()
+    secret = _Private(tmp_path / "home", work, "0199bbbb")
+    secret.answer()
+    secret.call("bash", command="echo secret_word")
+    secret.answer()
+    secret.close()
+    return work
+
+
+class _Private(FileAgent):
+    """An agent whose session keeps to itself what is said in it."""
+
+    def open(self) -> None:
+        self.engine.open_session(
+            SessionOpenParams(
+                session=self.session,
+                file=None,
+                cwd=str(self.cwd),
+                reason="startup",
+                parent=None,
+                private=True,
+            )
+        )
+
+
+@asynccontextmanager
+async def _asked(folder: Path, *arguments: str) -> AsyncIterator[ClientSession]:
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "foredeck.cli.main", "mcp", "--project", str(folder), *arguments],
+        env={**os.environ, "FOREDECK_HOME": str(folder.parent / "home")},
+    )
+    async with stdio_client(parameters) as (read, write), ClientSession(read, write) as client:
+        await client.initialize()
+        yield client
+
+
+async def _text(client: ClientSession, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    (block,) = result.content
+    text: str = block.text  # type: ignore[union-attr]
+    return f"refused: {text}" if result.is_error else text
+
+
+async def test_it_reads_and_no_more(folder: Path) -> None:
+    async with _asked(folder) as client:
+        tools = (await client.list_tools()).tools
+    assert [tool.name for tool in tools] == [
+        *("search", "read", "history", "links", "notes", "task-query")
+    ]
+    assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+
+
+async def test_what_was_done_is_found_and_read(folder: Path) -> None:
+    async with _asked(folder) as client:
+        found = await _text(client, "search", query="spring_tide")
+        text = await _text(client, "read", object=str(folder / "tide.py"))
+        first = await _text(client, "read", object=str(folder / "tide.py"), version=1)
+        part = await _text(client, "read", object="chat:0199aaaa", offset=10)
+        versions = await _text(client, "history", object=str(folder / "tide.py"))
+    assert "tide.py" in found
+    assert text.endswith("return 2\n")
+    assert first.endswith("return 1\n")
+    assert "characters 10 to" in part
+    assert [line[:2] for line in versions.splitlines()[1:]] == ["1:", "2:"]
+
+
+async def test_notes_and_their_links(folder: Path) -> None:
+    async with _asked(folder) as client:
+        tagged = await _text(client, "notes", tag="sea")
+        links = await _text(client, "links", object=str(folder / "notes" / "tides.md"))
+    assert tagged.startswith("Plan (")
+    assert "mentions: Plan" in links
+
+
+async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None:
+    async with _asked(folder) as client:
+        public = await _text(client, "search", query="public_word")
+        secret = await _text(client, "search", query="secret_word")
+        read = await _text(client, "read", object="0199bbbb:@1")
+        chat = await _text(client, "read", object="chat:0199bbbb")
+    assert "public_word" in public
+    assert "secret_word" not in secret
+    assert all("private session" in each for each in (read, chat))
+
+
+async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:
+    async with _asked(folder, "--write") as client:
+        fields = {"title": "Chart the tides"}
+        made = await _text(client, "task-mutate", action="create", fields=fields)
+        ready = await _text(client, "task-query")
+    assert "Chart the tides" in made
+    assert "Chart the tides" in ready
+    async with _asked(folder) as client:
+        refused = await _text(client, "task-mutate", action="create", fields=fields)
+        assert "task-mutate" in refused
+        assert "1 ready" in await _text(client, "task-query")
+
+
+async def test_what_is_wrong_is_said_to_the_model(folder: Path) -> None:
+    async with _asked(folder) as client:
+        missing = await _text(client, "read", object="nowhere.py")
+        version = await _text(client, "read", object=str(folder / "tide.py"), version=9)
+    assert missing.startswith("refused:")
+    assert "no object is called 'nowhere.py'" in missing
+    assert "versions 1 to 2, no 9" in version
