@@ -137,6 +137,8 @@ def _plain(
         judge.see(call, prompt)
         _note(figures, judge, prompt)
         advance()
+    # A call that was cut off has no result here: Pi would put one in, what is replayed does not.
+    figures.invalid_prompts = 0
     _look_up(figures, planted, prompt, {})
     return figures
 

@@ -13,7 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 from context.conftest import NewHost
 from context.driver import START_MS, Host
 from context.messages import assistant, calls, lines, result, user
+from context.noted import Noted
 from context.scenes import ask, bash, context_tool, finish
+from context.sent import message_text
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.window import transcript
@@ -363,3 +365,33 @@ def test_the_user_sees_what_would_be_lost_and_what_was(host: Host) -> None:
     said = command(host, "")
     assert re.match(r"@\d+:\nShort\.\n\nWhat it does not name:\nCommands:\n", said)
     assert "- turn 1: load_defaults, parse_config" in said
+
+
+def test_notes_stand_in_the_summary_of_what_they_cover(
+    host: Host, snapshot: SnapshotAssertion
+) -> None:
+    noted = Noted(host)
+    for number in range(1, 5):
+        ask(host, f"Question {number}")
+        finish(host, f"Answer {number}. " * 40)
+    ask(host, "And now?")
+    noted.observe(2, 6, "* the second and the third were answered")
+    answer = compact(host, "overflow", keep=1)
+    assert answer["action"] == "summary"
+    assert answer["summary"] == snapshot
+    host.compact(answer["summary"], 1)
+    ordinal = answer["details"]["foredeck"]["ordinal"]
+    assert "Answer 3." in message_text(host.tool("x", "activate", id=f"@{ordinal} turns 3"))
+    sent = ask(host, "Go on.")
+    assert sent.decision.reason == "history"
+
+
+def test_without_notes_on_it_the_summary_is_as_ever(new_host: NewHost) -> None:
+    summaries = []
+    for session in ("a", "b"):
+        host = new_host(session=session)
+        if session == "b":
+            Noted(host)
+        work(host)
+        summaries.append(compact(host, "overflow")["summary"])
+    assert summaries[0] == summaries[1]

@@ -15,6 +15,7 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, message_text
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.errors import ToolError
+from foredeck.hosts.protocol import CommandParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import ChunkRules
@@ -366,3 +367,10 @@ def observation(
         content=text,
         provenance=by_foredeck(),
     )
+
+
+def test_why_says_when_an_object_left_with_its_chat(worked: tuple[Host, Noted]) -> None:
+    host, _ = worked
+    after_pause(host)
+    command = CommandParams(session="s", name="why", args="@3")
+    assert "It left with the chat around it at call" in host.engine.command(command)["text"]

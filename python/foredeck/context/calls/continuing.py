@@ -23,13 +23,15 @@ def attach_continuation(call: CallInProgress) -> None:
     if session.stand_ins is None or not _made_way(call):
         return
     index = len(context.conversation) - 1
-    item = context.conversation.items[index]
+    item, part = context.conversation.items[index], context.conversation.parts[index]
     if item.kind not in ("user", "result") or index in session.branch.edits.drops:
+        return
+    if part.form == "note":
+        # An answer of our own tools: where a call goes out without us, it counts as it stands here.
         return
     newest = _newest(call)
     task = "" if newest is None else inside_ours(newest.task)
     block = text_block(continuation(task, "" if newest is None else inside_ours(newest.suggestion)))
-    part = context.conversation.parts[index]
     own = part.blocks if part.blocks is not None else keep_all(item)
     blocks = [*own, block] if item.kind == "user" else [block, *own]
     context.render(index, replace(part, blocks=blocks))

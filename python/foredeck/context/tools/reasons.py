@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.messages.parts import GONE, PieceRef
 from foredeck.context.policies.policy import Policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.state.handles import resolve
@@ -88,6 +88,11 @@ def _gone(session: Session, ordinal: int) -> str:
         return f"It is pinned, but had to leave the prompt. activate @{ordinal} brings it back."
     for record in reversed(session.log.chain(session.branch.call, session.load_record)):
         for row in record.parts:
+            if row.subject == ordinal and row.form in GONE:
+                at = f"call {record.ordinal}{_reason(record)}"
+                return (
+                    f"It left with the chat around it at {at}. activate @{ordinal} brings it back."
+                )
             if row.subject == ordinal and row.form in ("reference", "folded"):
                 at = f"call {record.ordinal}{_reason(record)}"
                 return f"It was folded at {at}. activate @{ordinal} brings it back."

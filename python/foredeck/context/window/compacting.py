@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from foredeck.context.messages.conversation import Conversation
@@ -18,7 +19,15 @@ from foredeck.context.state.gauge import Gauge
 from foredeck.context.state.request import CompactionRequest
 from foredeck.context.state.session import Session
 from foredeck.context.window.budget import SUMMARY_SHARE
-from foredeck.context.window.compactions import Compacted, SummaryRequest, by_summary, compact
+from foredeck.context.window.compactions import (
+    Compacted,
+    SummaryRequest,
+    by_summary,
+    compact,
+    lines_around,
+    summary_lines,
+)
+from foredeck.context.window.noted_summary import noted_summary
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.compactions import Writer
 
@@ -132,19 +141,25 @@ def _make(
     last = 0 if before is None else int(before["last_turn"])
     items = _as_known(session, request.items)
     begins = before is not None or (bool(items) and items[0].kind == "user")
+    first, pinned = last + (1 if begins else 2), pinned_in(session, items)
+    wanted = SummaryRequest(
+        request.by,
+        max(LEAST_SUMMARY_CHARS, min(chars, share)),
+        request.time_ms,
+        request.instructions,
+        _refused(session, request),
+    )
+    if written is None and session.stand_ins is not None:
+        around = lines_around(session, previous, pinned)
+        summarise = partial(summary_lines, session, wanted)
+        written = noted_summary(session, items, first, max(chars, share), summarise, around)
     made = compact(
         session,
         items,
-        SummaryRequest(
-            request.by,
-            max(LEAST_SUMMARY_CHARS, min(chars, share)),
-            request.time_ms,
-            request.instructions,
-            _refused(session, request),
-        ),
-        first=last + (1 if begins else 2),
+        wanted,
+        first=first,
         previous=previous,
-        pinned=pinned_in(session, items),
+        pinned=pinned,
         written=written,
         writer=writer,
     )

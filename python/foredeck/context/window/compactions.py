@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foredeck.context import wording
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.state.session import Session
 from foredeck.context.window.losses import losses_of
@@ -214,6 +215,22 @@ def summary_of(
     questions = request.by != "window"
     stretch = SummaryInput(turns, names, ordinal, _files(session), earlier, pinned, questions)
     return summarise(stretch, request.max_chars)
+
+
+def summary_lines(
+    session: Session, request: SummaryRequest, items: Sequence[Item], first: int
+) -> str:
+    """What a summary of these messages says, without its heading; `first` as for `compact`."""
+    turns = split_turns(items, first)
+    long = summary_of(session, turns, 0, request, None, ()).long
+    return "\n".join(long.split("\n")[1:])
+
+
+def lines_around(session: Session, previous: str | None, pinned: Sequence[int]) -> list[str]:
+    """What a summary says beside the messages: of the compaction before, and of what is pinned."""
+    before = None if previous is None else session.workspace.head(previous)
+    lines = [earlier] if (earlier := _earlier(session, before)) else []
+    return [*lines, wording.pinned_away(pinned)] if pinned else lines
 
 
 def _earlier(session: Session, before: Head | None) -> str:
