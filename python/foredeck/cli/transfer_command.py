@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.output import counted, print_json, short_count
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -72,6 +72,8 @@ def _file_errors(name: str) -> Iterator[None]:
 
 
 def _import(args: Namespace) -> int:
+    from foredeck.memory.trust import renewed_word
+    from foredeck.memory.user import load_user
     from foredeck.store.portable import import_file
 
     with (
@@ -79,7 +81,9 @@ def _import(args: Namespace) -> int:
         made_store(args) as store,
         Progress("importing, line") as progress,
     ):
-        summary = import_file(store, CountedLines(file, progress), as_new=args.as_new)
+        renew = renewed_word(load_user(resolve_config(args).config.home))
+        lines = CountedLines(file, progress)
+        summary = import_file(store, lines, as_new=args.as_new, renew=renew)
     if args.json:
         print_json({**asdict(summary), "file": args.file})
     elif summary.new_documents == 0:

@@ -52,9 +52,14 @@ class Extraction:
         self._project = project
         self._last: int | None = None
         """Number of the last turn that was read out; None: not looked up yet."""
+        self._earlier: int | None = None
+        """Turns that were there before the first call of this process; None before that call."""
 
     def due(self, happened: Happening) -> Iterable[Job]:
         """One question after each run that has ended with an answer."""
+        if self._earlier is None:
+            # The message that the first call answers has no turn yet, and all before it have one.
+            self._earlier = self._session.turns
         if happened == "answer":
             yield Job("extract", self._extract, PRIORITY)
 
@@ -69,7 +74,8 @@ class Extraction:
             return
         shown = within_bounds(texts.sayings)
         answer = await asking.ask("extract", self._question(shown), output_tokens=EXPECTED_TOKENS)
-        turns = AskedTurns(session.id, self._project, first, last, texts, shown)
+        live = (session.turns if self._earlier is None else self._earlier) + 1
+        turns = AskedTurns(session.id, self._project, first, last, texts, shown, live)
         _judged, taken = read_out(self._memory, turns, answer.text, self._accept)
         self._last = last
         for line in news_of(taken, self._memory.name) if taken is not None else ():

@@ -14,13 +14,17 @@ from foredeck.memory.known import known_facts
 from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
 from foredeck.memory.turns import TurnTexts
 from foredeck.model.extractions import ExtractionDocument, extraction_id
+from foredeck.model.records import turn_id
 from foredeck.store.privacy import is_private
 
 
 @dataclass(frozen=True, slots=True)
 class AskedTurns:
     """The turns `first` to `last` of a session, about which a model was asked: what was said and
-    brought in them, and which of that it was shown."""
+    brought in them, and which of that it was shown.
+
+    live  number of the first turn that came about at this user's side
+    """
 
     session: str
     project: str | None
@@ -28,6 +32,7 @@ class AskedTurns:
     last: int
     texts: TurnTexts
     shown: Sequence[Saying]
+    live: int = 1
 
 
 def read_out(
@@ -40,6 +45,7 @@ def read_out(
     around = Surroundings(
         accept,
         private=is_private(memory.store, turns.session),
+        earlier=frozenset(turn_id(turns.session, n) for n in range(turns.first, turns.live)),
         by_user=memory.trust.said_by_user(turns.session) == "user-stated",
     )
     known = known_facts(memory, turns.session, turns.project)

@@ -7,11 +7,11 @@ old histories, what others on the same database have said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from foredeck.memory.user import User
-from foredeck.model.documents import Fields, session_object_id
+from foredeck.model.documents import Document, Fields, session_object_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Store
 
@@ -27,6 +27,18 @@ def lowest(trusts: Iterable[Trust]) -> Trust:
 def session_statement(session: str) -> list[Any]:
     """What an engine vouches for when it begins a session at this user's side."""
     return ["session", session]
+
+
+def renewed_word(user: User) -> Callable[[Document, Document], None]:
+    """For what is imported under fresh ids: an entry that carried this user's word, unchanged,
+    carries it under its new id. All else stays as far from it as it was."""
+
+    def renew(before: Document, now: Document) -> None:
+        if isinstance(before, MemoryDocument) and isinstance(now, MemoryDocument):
+            held = user.vouches(before.statement(), before.vouched) and before.owner == user.id
+            now.vouched = user.vouch(now.statement()) if held else None
+
+    return renew
 
 
 class TrustOf:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from foredeck.model.documents import Document
@@ -41,16 +41,24 @@ _REFERENCES = frozenset(
 (`parts`, `inserts`) and the words of others (`args`, `details`) above all."""
 
 
+def _same(_before: Document, _now: Document) -> None:
+    """Nothing but ids changes."""
+
+
 class FreshIds:
     """Rewrites a session's own documents; what it shares with other sessions stays as it is.
 
     Documents must come in the order in which they pin each other, pinned ones first.
     """
 
-    def __init__(self, session: str, own: Iterable[str]) -> None:
-        """`own`: ids of all documents that are the session's own."""
+    def __init__(
+        self, session: str, own: Iterable[str], renew: Callable[[Document, Document], None] = _same
+    ) -> None:
+        """`own`: ids of all documents that are the session's own. `renew` may change a document
+        that has got its fresh ids, given as it was and as it is, before it is sealed."""
         self.session = uuid7()
         self._old = session
+        self._renew = renew
         self._ids = {id: self._assigned(id) or _like(id) for id in own}
         self._hashes: dict[str, str] = {}
 
@@ -64,7 +72,9 @@ class FreshIds:
         fresh["nickname"] = None
         if document.type == "session":
             fresh["provenance"]["parent_refs"].append(document.id)
-        rewritten = type(document).model_validate(fresh).seal()
+        rewritten = type(document).model_validate(fresh)
+        self._renew(document, rewritten)
+        rewritten.seal()
         self._hashes[document.content_hash] = rewritten.content_hash
         self._hashes[document.metadata_view_hash] = rewritten.metadata_view_hash
         return rewritten

@@ -48,12 +48,13 @@ def import_file(
     as_new: bool = False,
     limits: ImportLimits | None = None,
     clock: Callable[[], int] = now_ms,
+    renew: Callable[[Document, Document], None] = lambda _before, _now: None,
 ) -> ImportSummary:
     """Read a session that `export_session` has written.
 
     `lines`: an open binary file, or its lines. It is read once, into a temporary copy; nothing
     is written to the store before all of it is checked. What is there already is left alone.
-    `as_new` gives the session and all that is its own fresh ids.
+    `as_new` gives the session and all that is its own fresh ids; `renew`: as of `FreshIds`.
     Raises `ImportRefused` for a file that is damaged, forged, over the limits, or contradicts
     the store; `StoreError` where the store fails. An import that was cut short can be repeated.
     """
@@ -65,7 +66,7 @@ def import_file(
             raise ImportRefused(
                 f"it cannot be read, or its temporary copy not written: {error}"
             ) from error
-        fresh = FreshIds(checked.session, checked.ownership.own) if as_new else None
+        fresh = FreshIds(checked.session, checked.ownership.own, renew) if as_new else None
         skipped = _own_claims(checked) if as_new else set()
         compared = checked.ownership.foreign if as_new else checked.versions
         new = count_new(store, checked, [id for id in compared if id not in skipped])
