@@ -1,4 +1,4 @@
-/** The user's commands: /foredeck itself, and what every command of ours shares. */
+/** The user's commands: /foredeck itself, /context, and what every command of ours shares. */
 
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { isRecord } from "./context/messages.ts";
@@ -16,6 +16,7 @@ const MODEL_MS = 120_000;
 
 const VERBS: Record<string, string> = {
   list: "the objects of this session and their state",
+  context: "what fills the window: by kind, the largest objects, what stands before the chat",
   name: "@N NAME: give an object a nickname",
   describe: "@N [TEXT]: what stands for an object while it is folded; sets it",
   why: "[@N]: why an object is in view or not; alone: the last rebase",
@@ -56,8 +57,19 @@ export interface CommandSpec {
   run(args: string, ask: AskEngine, ctx: ExtensionCommandContext): Promise<string>;
 }
 
-/** Registers the command with its completions. */
+const context: CommandSpec = {
+  name: "context",
+  description: "What fills the window: by kind, the largest objects, what stands before the chat",
+  complete: () => [],
+  run: (args, ask) => {
+    if (args !== "") throw new Error("/context takes nothing; /foredeck why @12 says more of one.");
+    return ask("context", "");
+  },
+};
+
+/** Registers both commands with their completions. */
 export function registerCommand(pi: ExtensionAPI, shim: Shim): void {
+  register(pi, shim, context);
   register(pi, shim, {
     name: "foredeck",
     description: "Objects in the model's context; on, off, setup, help",

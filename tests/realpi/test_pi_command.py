@@ -45,6 +45,31 @@ def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
     assert any(re.fullmatch(r"@\d+ +active +bash echo hi", line) for line in lines)
 
 
+def test_what_fills_the_window(pi: Pi) -> None:
+    (pi.repo / "a.txt").write_text(TEXT)
+    (pi.repo / "foredeck-notes.md").write_text("# Notes\n")
+    pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done"])
+    rpc = pi.rpc(foredeck=True)
+    rpc.command("/context")
+    rpc.prompt("go")
+    rpc.command("/context")
+    rpc.command("/context all")
+    before, shown, refused = notified(rpc)
+    assert before == "No call has gone out with foredeck on this branch yet."
+    first, *lines = shown.split("\n")
+    assert re.fullmatch(
+        r"Call 2: about [\d.]+k? tokens, \d+% of the window; "
+        r"the host alone would send [\d.]+k?\.",
+        first,
+    )
+    kinds = [re.sub(r"\s+[\d.]+k?\s+\d+%$", "", line) for line in lines[:3]]
+    assert kinds == ["  system prompt and tools", "  chat", "  results in full"]
+    largest = lines.index("Largest in view, and what a call would save without:")
+    at = handle(pi, "/a.txt")
+    assert re.fullmatch(rf"  {at} +\d+  active    {pi.repo}/a\.txt", lines[largest + 1])
+    assert "/foredeck why @12" in refused
+
+
 def test_the_status_line_follows_each_call(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), call("read", path="a.txt"), "done"])

@@ -40,7 +40,7 @@ test("/foredeck completes its verbs", () => {
   const { commands } = start("good");
   const complete = (prefix: string) =>
     commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
-  assert.deepEqual(complete("o"), ["off", "on"]);
+  assert.deepEqual(complete("o"), ["observe", "off", "on"]);
   assert.equal(complete("off"), undefined);
   assert.deepEqual(complete("wh"), ["why"]);
   assert.equal(complete("x"), undefined);

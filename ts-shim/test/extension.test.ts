@@ -7,7 +7,7 @@ test("loading registers everything, once, and starts nothing", async () => {
   const { pi, events, tools, commands } = recorder();
   await foredeck(pi);
   assert.deepEqual(Object.keys(tools), ["activate", "deactivate", "pin", "unpin", "memory-search"]);
-  assert.deepEqual(Object.keys(commands), ["foredeck", "tasks", "search"]);
+  assert.deepEqual(Object.keys(commands), ["context", "foredeck", "tasks", "search", "memory"]);
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);

@@ -1,4 +1,4 @@
-"""What the user types after `/foredeck`, and after `/tasks` and `/search`.
+"""What the user types after `/foredeck`, and after `/context`, `/tasks` and `/search`.
 
 Imported with the first of them: most of what answers is used for nothing else.
 """
@@ -11,6 +11,7 @@ from foredeck.accounting.trace_lines import text_of
 from foredeck.config import Config
 from foredeck.context.state.session import Session
 from foredeck.context.status import cost_so_far
+from foredeck.context.tools.filling import describe_window
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
@@ -22,7 +23,7 @@ from foredeck.engine.task_commands import search_command, tasks_command
 from foredeck.errors import ToolError
 from foredeck.timeline.rewind_command import rewind_command
 
-COMMANDS = "list, name, describe, why, cost, observe, compact, private, rewind, trace"
+COMMANDS = "list, context, name, describe, why, cost, observe, compact, private, rewind, trace"
 """Those of `/foredeck`."""
 
 
@@ -32,6 +33,8 @@ def run_command(opened: OpenedSession, config: Config, name: str, arguments: str
     match name:
         case "list":
             return describe_session(session)
+        case "context":
+            return describe_window(session)
         case "name":
             return name_object(session, arguments)
         case "describe":

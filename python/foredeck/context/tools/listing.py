@@ -47,6 +47,13 @@ def _line(session: Session, entry: Entry, name: str | None) -> str:
     return f"@{entry.ordinal:<4} {place:<9} {what}{nickname}{_gone(fields)}"
 
 
+def object_name(session: Session, ordinal: int) -> str:
+    """What a user would call an object of the session's index."""
+    entry = session.index.entries[ordinal]
+    head = session.workspace.head(entry.object)
+    return _what(entry, {} if head is None else head.fields)
+
+
 def _what(entry: Entry, fields: Fields) -> str:
     if entry.type in ("file", "pointer"):
         return entry.label
