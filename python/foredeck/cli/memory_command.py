@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator
@@ -28,10 +29,20 @@ if TYPE_CHECKING:
     from foredeck.store.protocol import Store
 
 
+class NotTheUser(ForedeckError):
+    """A command that an agent has run is no act of the user's."""
+
+    exit_code = 2
+
+
 class NotSaidYes(ForedeckError):
     """The user has not said what is to be done."""
 
     exit_code = 2
+
+
+OF_AN_AGENT = "FOREDECK_SESSION"
+"""Set by the Pi extension for all that its session starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +60,23 @@ class Desk:
 def _desk(args: Namespace, *, writes: bool = False) -> Iterator[Desk]:
     from foredeck.config import ensure_home
     from foredeck.engine.memory import caps_of
+    from foredeck.memory.deciding import Deciding
     from foredeck.memory.describing import Describer
     from foredeck.memory.ground import GroundReader
     from foredeck.memory.user import load_user
-    from foredeck.memory.user_acts import UserActs
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
 
+    if writes and os.environ.get(OF_AN_AGENT):
+        raise NotTheUser(
+            "This runs inside an agent's session, and memory changes by your own acts: type "
+            "/memory there, or run it in a terminal of your own."
+        )
     config = resolve_config(args).config
     folder = str((args.project or Path.cwd()).absolute())
     filesystems = open_filesystems(config, folder)
     with (made_store if writes else opened_store)(args) as store:
-        memory = UserActs(store, load_user(ensure_home(config.home)), caps_of(config))
+        memory = Deciding(store, load_user(ensure_home(config.home)), caps_of(config))
         ground = GroundReader(store, filesystems)
         describe = Describer(memory, ground, memory.now_ms())
         yield Desk(store, memory, ground, project_of(folder, filesystems).id, describe)
@@ -104,7 +120,10 @@ def _wanted(args: Namespace, desk: Desk) -> list[MemoryEntry]:
 
 def _show(args: Namespace) -> None:
     with _desk(args) as desk:
-        _print(args, desk, desk.memory.find(args.entry))
+        entry = desk.memory.find(args.entry)
+        _print(args, desk, entry)
+        if entry.document.state == "proposed" and not args.json:
+            _print_beside(desk, entry)
 
 
 def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
@@ -112,6 +131,16 @@ def _print(args: Namespace, desk: Desk, entry: MemoryEntry) -> None:
         print_json(desk.describe.json(entry))
     else:
         print(printable(desk.describe.details(entry)))
+
+
+def _print_beside(desk: Desk, entry: MemoryEntry) -> None:
+    """The prompt that a proposal came from, and the kept entries like it."""
+    from foredeck.memory.inbox import proposal_lines, proposals_of
+
+    for proposal in proposals_of(desk.memory):
+        if proposal.entry.id == entry.id:
+            for line in proposal_lines(proposal)[1:]:
+                print(printable(line))
 
 
 def _audit(args: Namespace) -> None:
