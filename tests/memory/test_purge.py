@@ -20,11 +20,13 @@ from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.model.kinds import kind_of
+from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
+from foredeck.model.records import by_foredeck
 from foredeck.store import purging
 from foredeck.store.opening import PENDING_PURGE, open_store
 from foredeck.store.portable.export import export_session
 from foredeck.store.portable.scope import documents_of
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Batch, Store
 from foredeck.store.purging import finish_pending
 from foredeck.store.references import in_message, references
 from foredeck.store.sqlite.adapter import open_sqlite
@@ -243,3 +245,34 @@ def test_an_entry_that_loses_a_text_stays_its_users_word(
 
     (kept,) = acts.of_user()
     assert (kept.trust, kept.document.fact) == ("user-stated", "Use [purged] for tests")
+
+
+def test_a_result_goes_with_what_was_noted_of_it(store: Store, purge: Purged) -> None:
+    """And with what was made of that in turn."""
+    calls = store.query("call", {"session": "s"})
+    addresses = [key[1] for call in calls for key in call.fields["keys"]]
+    said = f"The output of b1 says that the key is {SECRET}, for tests"
+    remark = Remark(time_ms=1, priority="high", category="fact", content=said)
+    noted = ObservationDocument(
+        id="observation:s:1",
+        session="s",
+        covers=addresses,
+        content=f"- {said}",
+        remarks=[remark],
+        provenance=by_foredeck(),
+    )
+    reflected = ReflectionDocument(
+        id="reflection:s:1",
+        session="s",
+        replaces=[noted.id],
+        observations=[noted.id],
+        content=f"In short, the key of the tests is {SECRET}",
+        provenance=by_foredeck(),
+    )
+    store.commit(Batch([noted.seal(), reflected.seal()]))
+    purge("b1", "--yes")
+
+    after = everything(store)
+    assert holds(after, said) == []
+    assert holds(after, "In short") == []
+    assert holds(after, f"My key is {SECRET}")

@@ -151,6 +151,19 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
             _want_short(wanted, store, version)
     wanted.entries.update(ids_of(family_of(memory, head.id)))
     wanted.entries.update(ids_of(said_by_tool(memory, head.fields.get("turn_ref"))))
+    if head.type == "toolcall":
+        _want_notes(wanted, store, head)
+
+
+def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
+    """What was noted of it: wherever that is a whole text, and where it is long inside others."""
+    from foredeck.memory.purging import LONG_NOTE, noted_of, texts_noted
+    from foredeck.model.canonical import hash_text
+    from foredeck.store.redaction import literal_patterns
+
+    texts = texts_noted(store, noted_of(store, result))
+    wanted.whole.update(map(hash_text, texts))
+    wanted.patterns += literal_patterns(text for text in texts if len(text) >= LONG_NOTE)
 
 
 def _want_short(wanted: _Wanted, store: LocalStore, version: Head) -> None:
