@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -162,6 +163,10 @@ async def test_chat_is_observed_while_the_agent_works_and_its_notes_take_its_pla
     assert NOTE in prompt
     assert "row-1-1 " not in prompt, "what the notes stand for has left"
     assert "Keep the queue." in prompt, "what the user said in few words stays"
+    assert re.search(
+        r"100% of the [\d,]+ tokens that have left the prompt were observed before",
+        await observed.command("status"),
+    )
     assert observed.shown[:2] == ["foredeck: noting down what was said and done, with p/m", ""]
 
 
@@ -287,6 +292,26 @@ async def test_an_answer_after_the_end_of_the_session_is_nobodys(
     assert observed.outcomes()[-1] == ("cancelled", "")
     await observed.rounds_of(6)
     assert observed.observations(), "the lease was given back"
+
+
+async def test_what_a_killed_engine_has_left_is_cleared_and_told(
+    observed: Observed, models: Models
+) -> None:
+    lease = observed.observing.keeper.lease
+    lease.owner = f"{platform.node()}/{2**22 + 1}/killed"
+    models.wait = asyncio.Event()
+    await observed.rounds_of(3)
+    assert len(models.asked) == 1
+    killed, models.wait = observed.engine, None
+    observed.open()
+    told = observed.session.pending.user_messages
+    assert told == [
+        "foredeck: An observation was cut off when its engine ended; nothing of it was kept, and "
+        "its messages are observed again."
+    ]
+    await observed.rounds_of(6)
+    assert observed.observations()
+    killed.close()
 
 
 async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from foredeck_bench.scripted.server import answer_summaries
 from foredeck_bench.scripted.steps import Reply, Step, StepResult, Text, server_error
 from harness import Asked, Pi, one_version
 from observed import answered, notified, session_of, stored
+from test_pi_sessions import GOTO, answer_of
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
 both_wires = pytest.mark.parametrize("api", WIRES)
@@ -198,3 +201,46 @@ def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi, api: Api) -> 
     (found,) = observations(pi)
     assert NOTE in found["remarks"][0]["content"]
     assert model.violations == []
+
+
+def by_what_it_shows(request: ModelRequest) -> StepResult | None:
+    """Notes which answers an observer is shown."""
+    if not is_observers(request):
+        return answer_summaries(request)
+    seen = sorted(set(re.findall(r"Answer (\d)\. a word", request.text)))
+    notes = "\n".join(f"- 09:20 low finding: Agent gave answer number {n}" for n in seen)
+    noted = notes or "- 09:20 low finding: Agent gave no answer yet"
+    return f"<observations>\n2026-05-03\n{noted}\n</observations>"
+
+
+@both_wires
+def test_a_branch_sees_what_was_noted_of_its_own_past_alone(
+    pi: Pi, api: Api, tmp_path: Path
+) -> None:
+    extension = tmp_path / "goto.ts"
+    extension.write_text(GOTO)
+    model = pi.serve(work(10), api=api, side=by_what_it_shows)
+    rpc = pi.rpc(foredeck=True, extensions=[extension], environment=SETTINGS)
+    prompts(rpc, 5)
+    until(lambda: "answer number 2" in noted(pi))
+    rpc.command(f"/goto {answer_of(rpc.entries(), 'Answer 1.')}")
+    prompts(rpc, 1, first=5)
+    here = answered(model)[-1].request.text
+    for kept in ("Question 0", "Question 1"):
+        assert kept in here
+    assert "Answer 1." in here or "answer number 1" in here
+    for other in ("Question 2", "Answer 2.", "answer number 2"):
+        assert other not in here
+    prompts(rpc, 3, first=6)
+    until(lambda: "answer number 6" in noted(pi))
+    prompts(rpc, 1, first=9)
+    last = answered(model)[-1].request.text
+    assert "answer number 6" in last
+    assert "Answer 6." not in last
+    assert "answer number 2" not in last
+    assert model.violations == []
+
+
+def noted(pi: Pi) -> str:
+    """What all observations of the session say."""
+    return "".join(note["content"] for note in observations(pi))

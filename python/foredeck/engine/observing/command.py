@@ -8,6 +8,7 @@ from foredeck.engine.background.jobs import BackgroundWorker
 from foredeck.engine.observing.observing import Observing
 from foredeck.errors import ToolError
 from foredeck.model.observations import Mode
+from foredeck.observations.timing import coverage
 
 USAGE = "It is /foredeck observe [status | reflect | mode NAME]."
 OFF = (
@@ -71,6 +72,12 @@ def status_of(observing: Observing) -> str:
         f"{len(levels.reflections)} reflections of {observing.standing_tokens():,} tokens; "
         f"{observing.pending():,} wait, and {rules.chunk.least:,} are observed at once at least.",
     ]
+    left, seen_before = observing.left_tokens()
+    if left:
+        lines.append(
+            f"{coverage(seen_before, left):.0%} of the {left:,} tokens that have left the prompt "
+            "were observed before."
+        )
     if observing.reason:
         lines.append(f"No model is asked: {observing.reason}.")
     if observing.last:

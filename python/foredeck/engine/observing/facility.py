@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.context.window.compactions import SummaryRequest, summary_of
-from foredeck.context.window.transcript import split_turns
 from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.others import project_id
 from foredeck.engine.observing.settings import observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
+from foredeck.model.observations import observing_id
 from foredeck.observations.chunks import Chunk
-from foredeck.observations.keeping import ObservationKeeper
-from foredeck.observations.lease import ObservingLease
+from foredeck.observations.timing import TimingRules
 from foredeck.store.protocol import LocalStore
+
+if TYPE_CHECKING:
+    from foredeck.observations.keeping import ObservationKeeper
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +39,26 @@ def make_observing(config: Config, session: Session) -> Observing | None:
         return None
     rules, project = settings.rules, project_id(config, session)
     key = session.id if rules.scope == "thread" else project
-    lease = ObservingLease(cast("LocalStore", session.store), key, rules.scope)
-    keeper = ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
-    observing = Observing(session, settings, keeper, lambda chunk: _summary(session, chunk))
+    sessions = (session.id, *sorted(session.ancestors))
+    observing = Observing(
+        session,
+        settings,
+        sessions,
+        lambda: _keeper(session, key, project, rules),
+        lambda chunk: _summary(session, chunk),
+    )
     session.stand_ins = observing.stand_ins
-    _clear_stale(session, lease)
+    _clear_stale(session, observing, key)
     return observing
+
+
+def _keeper(session: Session, key: str, project: str, rules: TimingRules) -> ObservationKeeper:
+    # Not at the top: an engine starts without what most sessions never need.
+    from foredeck.observations.keeping import ObservationKeeper
+    from foredeck.observations.lease import ObservingLease
+
+    lease = ObservingLease(cast("LocalStore", session.store), key, rules.scope)
+    return ObservationKeeper(lease, session.id, sorted(session.ancestors), project, rules)
 
 
 def _is_subagent(session: Session) -> bool:
@@ -51,9 +66,12 @@ def _is_subagent(session: Session) -> bool:
     return head is not None and head.fields.get("started_by") is not None
 
 
-def _clear_stale(session: Session, lease: ObservingLease) -> None:
+def _clear_stale(session: Session, observing: Observing, key: str) -> None:
     try:
-        stale = lease.clear_stale()
+        held = session.store.head(observing_id(key))
+        if held is None or held.fields.get("work") is None:
+            return
+        stale = observing.keeper.lease.clear_stale()
     except StoreError as error:
         log.info("whether an observation was cut off is not known: %s", error)
         return
@@ -64,6 +82,9 @@ def _clear_stale(session: Session, lease: ObservingLease) -> None:
 
 def _summary(session: Session, chunk: Chunk) -> str:
     """Of the messages of a chunk that lie on the branch at hand."""
+    from foredeck.context.window.compactions import SummaryRequest, summary_of
+    from foredeck.context.window.transcript import split_turns
+
     covered = {message.address for message in chunk.messages}
     items = [i for i in session.branch.conversation.items if i.key.address in covered]
     if not items:

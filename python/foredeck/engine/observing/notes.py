@@ -6,27 +6,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.state.observed import ObservedStandIns
-from foredeck.observations.keeping import BranchNotes, ObservationKeeper
+from foredeck.observations.chunks import Position
 from foredeck.observations.messages import SourceMessage
+from foredeck.observations.recall import (
+    BranchLevels,
+    Placed,
+    levels_on,
+    observations_of,
+    on_branch,
+    position_on,
+    reflections_of,
+)
+from foredeck.store.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class NotedBranch:
+    """What was noted of a branch: what covers its messages, and what is left of that by level."""
+
+    placed: Sequence[Placed]
+    levels: BranchLevels
+
+    @property
+    def position(self) -> Position:
+        """How far it is observed."""
+        return position_on(self.placed)
 
 
 @dataclass
 class SessionNotes:
-    """Observations and reflections of a session and of those that it was forked from."""
+    """Observations and reflections of `sessions`: a session's own, then those of the sessions that
+    it was forked from."""
 
-    keeper: ObservationKeeper
+    store: Store
+    sessions: Sequence[str]
     stand_ins: ObservedStandIns
-    _branch: BranchNotes | None = None
+    _branch: NotedBranch | None = None
     _read_for: tuple[str, int] = ("", 0)
     _seen: frozenset[tuple[str, str]] = field(default_factory=frozenset)
 
-    def on_branch(self, messages: Sequence[SourceMessage]) -> BranchNotes:
+    def on_branch(self, messages: Sequence[SourceMessage]) -> NotedBranch:
         """What of it the branch has whose messages these are."""
         # A list that only grows keeps what was found for its beginning.
         if self._branch is None or not self._is_continued(messages):
-            self._branch = self.keeper.read([message.address for message in messages])
+            self._branch = self._read(messages)
             self._read_for = (messages[-1].address if messages else "", len(messages))
         return self._branch
+
+    def _read(self, messages: Sequence[SourceMessage]) -> NotedBranch:
+        found = observations_of(self.store, self.sessions)
+        placed = on_branch(found, [message.address for message in messages])
+        return NotedBranch(placed, levels_on(placed, reflections_of(self.store, self.sessions)))
 
     def _is_continued(self, messages: Sequence[SourceMessage]) -> bool:
         address, length = self._read_for
@@ -41,12 +71,11 @@ class SessionNotes:
 
     def look(self) -> None:
         """Whether somebody else has changed anything: the user, by a command line."""
-        store = self.keeper.lease.store
         seen = frozenset(
             (head.id, head.token)
-            for session in (self.keeper.session, *self.keeper.ancestors)
+            for session in self.sessions
             for type in ("observation", "reflection")
-            for head in store.query(type, {"session": session})
+            for head in self.store.query(type, {"session": session})
         )
         if seen != self._seen:
             self._seen = seen

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from foredeck.context.messages.parts import GONE
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.observing.notes import SessionNotes
-from foredeck.engine.observing.runs import observe, reflect
+from foredeck.engine.observing.notes import NotedBranch, SessionNotes
 from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.engine.observing.sources import BranchSources
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
-from foredeck.observations.keeping import BranchNotes, ObservationKeeper
-from foredeck.observations.lease import Operation
-from foredeck.observations.model_free import Summarise
 from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.timing import is_pressing, least_pending, to_reflect, to_summarise
+from foredeck.store.clock import now_ms
+
+if TYPE_CHECKING:
+    from foredeck.engine.background.asking import SessionAsking
+    from foredeck.observations.keeping import ObservationKeeper
+    from foredeck.observations.model_free import Summarise
 
 FIRST, PRESSING, AFTERWARDS = 10, 100, 5
 """Priorities: of an observation, of one that much waits for, of a reflection."""
@@ -27,11 +31,17 @@ FIRST, PRESSING, AFTERWARDS = 10, 100, 5
 
 @dataclass
 class Observing:
-    """Observes one session in the background. `summarise` writes where no model can be asked."""
+    """Observes one session in the background.
+
+    `sessions`: its own id, then those that it was forked from. `make_keeper` is called when
+    something is to be observed: most sessions end before. `summarise` writes where no model can
+    be asked.
+    """
 
     session: Session
     settings: ObservingSettings
-    keeper: ObservationKeeper
+    sessions: Sequence[str]
+    make_keeper: Callable[[], ObservationKeeper]
     summarise: Summarise
     chosen: Mode | None = None
     """The mode that the user has said."""
@@ -46,13 +56,15 @@ class Observing:
     """Why no model is asked, as it stands on record."""
 
     def __post_init__(self) -> None:
-        keeper, rules = self.keeper, self.settings.rules
+        store, rules = self.session.store, self.settings.rules
         self.sources = BranchSources(self.session)
-        sessions = (keeper.session, *keeper.ancestors)
-        self.stand_ins = ObservedStandIns(
-            keeper.lease.store, sessions, rules, lambda: self.mode().mode
-        )
-        self.notes = SessionNotes(keeper, self.stand_ins)
+        self.stand_ins = ObservedStandIns(store, self.sessions, rules, lambda: self.mode().mode)
+        self.notes = SessionNotes(store, self.sessions, self.stand_ins)
+
+    @cached_property
+    def keeper(self) -> ObservationKeeper:
+        """Who writes down what is observed, once."""
+        return self.make_keeper()
 
     def due(self, happened: Happening) -> Iterator[Job]:
         """See `BackgroundWorker`."""
@@ -62,12 +74,16 @@ class Observing:
         waiting = self.pending()
         if "observe" in self.wishes or self._is_observation_due(waiting) or self._is_leaving():
             pressing = is_pressing(self.settings.rules, waiting)
-            yield Job("observe", partial(observe, self), PRESSING if pressing else FIRST)
+            yield Job("observe", self._observe, PRESSING if pressing else FIRST)
         if "reflect" in self.wishes or self._is_reflection_due():
-            yield Job("reflect", partial(reflect, self), AFTERWARDS)
+            yield Job("reflect", self._reflect, AFTERWARDS)
 
     def close(self) -> None:
         """See `BackgroundWorker`: whoever opens the session next need not wait for the lease."""
+        if "keeper" not in self.__dict__:
+            return
+        from foredeck.observations.lease import Operation
+
         lease = self.keeper.lease
         document = lease.look().document
         if document is None or document.work is None or document.owner != lease.owner:
@@ -75,8 +91,19 @@ class Observing:
         held = Operation(document.work, document.operation, lease.owner)
         lease.give_back(held, "the session was closed", "given up")
 
+    async def _observe(self, asking: SessionAsking) -> None:
+        # Not at the top: an engine starts without what most sessions never need.
+        from foredeck.engine.observing.runs import observe
+
+        await observe(self, asking)
+
+    async def _reflect(self, asking: SessionAsking) -> None:
+        from foredeck.engine.observing.runs import reflect
+
+        await reflect(self, asking)
+
     @property
-    def on_branch(self) -> BranchNotes:
+    def on_branch(self) -> NotedBranch:
         """What was noted of the branch at hand."""
         return self.notes.on_branch(self.sources.messages())
 
@@ -107,6 +134,17 @@ class Observing:
         """Tokens of the chat as it goes out."""
         return int(self.session.branch.conversation.chars_sent / self.sources.rate)
 
+    def left_tokens(self) -> tuple[int, int]:
+        """Tokens of the messages that something stands for in the prompt, and how many of these
+        have been observed."""
+        messages, parts = self.sources.messages(), self.session.branch.conversation.parts
+        gone = [i for i, part in enumerate(parts[: len(messages)]) if part.form in GONE]
+        until = self.on_branch.position.messages
+        return (
+            sum(messages[index].tokens for index in gone),
+            sum(messages[index].tokens for index in gone if index < until),
+        )
+
     def has_begun(self) -> bool:
         """Whether the chat is, or has been, long enough for notes to stand in its place."""
         return bool(self.on_branch.placed) or self.stand_ins.is_due(self.chat_tokens(), 0)
@@ -132,4 +170,4 @@ class Observing:
         levels, rules = self.on_branch.levels, self.settings.rules
         if to_summarise(rules, levels.reflections):
             return True
-        return to_reflect(rules, levels.observations, self.keeper.lease.clock()) > 0
+        return to_reflect(rules, levels.observations, now_ms()) > 0

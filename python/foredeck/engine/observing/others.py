@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.observations.others import OtherSessionsSection
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
+
+if TYPE_CHECKING:
+    from foredeck.observations.others import OtherSessionsSection
 
 
 def others_section(config: Config, session: Session) -> OtherSessionsSection | None:
@@ -14,6 +18,9 @@ def others_section(config: Config, session: Session) -> OtherSessionsSection | N
     is_shared = config.observations != "off" and config.observing.scope == "resource"
     if not is_shared or not session.is_live:
         return None
+    # Not at the top: an engine starts without what most sessions never need.
+    from foredeck.observations.others import OtherSessionsSection
+
     own = frozenset({session.id, *session.ancestors})
     return OtherSessionsSection(session.store, project_id(config, session), own)
 
