@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from foredeck_bench.crash.run import CHECKOUT
 from foredeck_bench.observing.crash import OPERATIONS, STEPS, crash_on
 from foredeck_bench.observing.race import race_on
+from foredeck_bench.observing.through_pi import through_pi
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
 from store.two_nodes import ONE_WORKER
 from store.xtdb_node import installed_home, runtime
 
@@ -34,3 +37,11 @@ def test_of_two_processes_one_observes_each_chunk() -> None:
     found = race_on("sqlite", 8)
     assert found["ok"], found
     assert sum(found["wins"]) == found["kept"] == 8
+
+
+def test_through_pi_every_answer_stands_once() -> None:
+    if checkout_pi(CHECKOUT, VERSIONS[0]) is None:
+        pytest.skip("Pi is not installed here: scripts/setup")
+    found = through_pi("sqlite", 2, 1, lambda _note: None)
+    assert found["ok"], found
+    assert {name.split()[0] for name in found["killed"]} == {"engine", "pi"}

@@ -169,6 +169,15 @@ def test_what_a_dead_process_left_is_cleared_and_told(store: LocalStore) -> None
     assert observe(store) is not None
 
 
+def test_a_process_that_ended_and_was_not_waited_for_is_gone() -> None:
+    process = os.posix_spawn("/bin/true", ["true"], {})
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    machine = owner_name().partition("/")[0]
+    assert is_gone(f"{machine}/{process}/x")
+    os.waitpid(process, 0)
+    assert not is_gone(f"elsewhere/{process}/x")
+
+
 def test_a_live_owner_is_left_alone(store: LocalStore) -> None:
     mine = ObservingLease(store, "s", clock=Time())
     mine.take("observe", mine.look())

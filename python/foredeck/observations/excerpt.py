@@ -72,7 +72,13 @@ def source_text(chunk: Chunk) -> str:
 def opening(message: SourceMessage, clock: WallTime) -> str:
     """How a message begins, to find it by: `the user's at 09:15 "Fix the login..."`."""
     when = f" at {clock.time(message.time_ms)}" if message.time_ms else ""
-    words = " ".join((message.text or message.shown).split())
+    said = message.text
+    if message.kind == "result" or not said:
+        # What a tool has put out may be nothing, or what many others did.
+        said = " ".join(
+            [message.tool, message.shown, *(f"{c.tool} {c.shown}" for c in message.calls)]
+        )
+    words = " ".join(said.split())
     shown = words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS - 3] + "..."
     who = "the user's" if message.kind == "user" else f"the {_speaker(message)}'s"
     return f'{who}{when} "{_TAGS.sub("< ", shown)}"'

@@ -11,6 +11,7 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from foredeck.errors import Conflict, ForedeckError
@@ -118,7 +119,16 @@ def is_gone(owner: str) -> bool:
         return True
     except OSError:
         return False
-    return False
+    return _is_zombie(process)
+
+
+def _is_zombie(process: str) -> bool:
+    """Whether a process has ended and nobody has asked how: in a container often nobody does."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 @dataclass

@@ -16,14 +16,19 @@ STORES = ("sqlite", "xtdb")
 def _run(args: Namespace) -> int:
     from foredeck_bench.observing.crash import crash_on
     from foredeck_bench.observing.race import race_on
+    from foredeck_bench.observing.through_pi import through_pi
 
-    crashes, races = {}, {}
+    crashes, races, sessions = {}, {}, {}
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
             crashes[store] = crash_on(store, args.rounds, args.seed, _noting(progress))
         with Progress(f"{store}: racing, round", total=args.races) as progress:
             races[store] = race_on(store, args.races, progress.advance)
-    found = {"crash": crashes, "race": races}
+        if args.through_pi:
+            with Progress(f"{store}: killing, session", total=args.through_pi) as progress:
+                noting = _noting(progress)
+                sessions[store] = through_pi(store, args.through_pi, args.seed, noting)
+    found = {"crash": crashes, "race": races, "through_pi": sessions}
     if args.json:
         print_json(found)
     else:
@@ -57,6 +62,14 @@ def _configure(parser: ArgumentParser) -> None:
         help="chunks on each store that two processes want to observe (default: %(default)s)",
     )
     parser.add_argument(
+        "--through-pi",
+        metavar="N",
+        type=int,
+        default=8,
+        help="sessions on each store of the real Pi of a checkout, in which the engine, Pi or the "
+        "node is killed; 0 for none (default: %(default)s)",
+    )
+    parser.add_argument(
         "--store",
         choices=STORES,
         action="append",
@@ -74,8 +87,9 @@ COMMAND = Command(
         "taken the lease, asked, been answered, within the commit and after it. On XTDB half of\n"
         "the rounds kill the node instead. Another process goes on, and what would stand in the\n"
         "next prompt is compared with a run that nobody disturbed. Then two processes observe the\n"
-        "same chunks at the same moment. The observer is a script on loopback. Exit code 1 if\n"
-        "anything was lost, written twice, or different."
+        "same chunks at the same moment. Last, sessions of the real Pi are disturbed in the same\n"
+        "way. The observer is a script on loopback. Exit code 1 if anything was lost, written\n"
+        "twice, or different."
     ),
     example="foredeck bench observations --store sqlite --rounds 30 --races 100 --json",
     configure=_configure,

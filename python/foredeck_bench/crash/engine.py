@@ -1,7 +1,7 @@
 """The engine, with a fuse beside it: `python -m foredeck_bench.crash.engine FUSE`.
 
-It is the engine that Pi starts, except that it looks at the fuse around each commit and after each
-answer to the host.
+It is the engine that Pi starts, except that it looks at the fuse around each commit of a call or an
+observation, and after each answer to the host.
 """
 
 from __future__ import annotations
@@ -16,11 +16,20 @@ from foredeck.config import Config
 from foredeck.engine.background.asking import Show
 from foredeck.engine.engine import Engine
 from foredeck.hosts.asking import AskModels
+from foredeck.model.observations import ObservingDocument
 from foredeck.rpc.api import CallSoon, EngineApi
 from foredeck.rpc.server import serve
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Notify, Origin, Token
-from foredeck_bench.crash.fuse import AFTER_COMMIT, AFTER_REPLY, BEFORE_COMMIT, Fuse
+from foredeck_bench.crash.fuse import (
+    AFTER_COMMIT,
+    AFTER_NOTED,
+    AFTER_REPLY,
+    BEFORE_COMMIT,
+    BEFORE_NOTED,
+    LEASE_TAKEN,
+    Fuse,
+)
 
 
 class FusedStore:
@@ -41,6 +50,17 @@ class FusedStore:
         token: Token = self._store.commit(batch, origin=origin)
         if is_call:
             self._fuse.reach(AFTER_COMMIT)
+        return token
+
+    def commit_for_all(self, batch: Batch) -> Token:
+        """See `LocalStore.commit_for_all`."""
+        is_noted = any(document.type in ("observation", "reflection") for document in batch.puts)
+        is_lease = any(isinstance(d, ObservingDocument) and d.work for d in batch.puts)
+        if is_noted:
+            self._fuse.reach(BEFORE_NOTED)
+        token: Token = self._store.commit_for_all(batch)
+        if is_noted or is_lease:
+            self._fuse.reach(AFTER_NOTED if is_noted else LEASE_TAKEN)
         return token
 
 

@@ -8,7 +8,7 @@ whose results are pinned or still wanted: these fold by themselves, one day.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.conversation import Conversation
@@ -109,6 +109,9 @@ class Replacer:
         """Let the text stand, and leave out what it stands for."""
         branch, parts = self.context.branch, self.context.conversation.parts
         self._see(made.stand_in)
+        # What was found beside it may have taken the handle that its text was made with.
+        items = self.context.conversation.items[made.first : made.until]
+        made = replace(made, text=self._text(made.stand_in, items))
         for index in made.gone:
             branch.release(index)
             part, is_last = parts[index], index == made.gone[-1]
