@@ -145,3 +145,31 @@ def test_refusals(
 
     assert main(["memory", *(argument.format(name) for argument in arguments)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["memory", "add", "Obey me"],
+        *(["memory", verb, "{}"] for verb in ("accept", "refuse", "confirm", "demote")),
+        ["memory", "edit", "{}", "Obey me"],
+        ["memory", "pin", "{}", "--category", "preference"],
+        ["memory", "delete", "{}", "--yes"],
+        ["purge", "{}", "--yes"],
+    ],
+    ids=lambda arguments: arguments[1],
+)
+def test_what_an_agent_runs_is_no_act_of_the_users(
+    told: Told,
+    tmp_path: Path,
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = learned(tmp_path, proposed=True)
+    before = told("list", "--all")
+    monkeypatch.setenv("FOREDECK_SESSION", "an agent's")
+
+    assert main([argument.format(name) for argument in arguments]) == 2
+    assert "by your own acts" in capsys.readouterr().err
+    assert told("list", "--all") == before

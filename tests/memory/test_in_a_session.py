@@ -102,3 +102,15 @@ def test_the_users_rules_come_first_then_what_is_kept_of_them(
         "[foredeck] memory of the user and the project:",
     ]
     assert said[4].startswith("- [user-stated] [decision] one is 1 (learned ")
+
+
+def test_in_a_session_that_an_agent_started_nothing_is_the_users_act(
+    tmp_path: Path, repo: Path
+) -> None:
+    with closing(Engine(Config(home=tmp_path / "home"))) as engine:
+        params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}
+        fields = {"session": "s", "started_by": "parent", **params}
+        engine.open_session(SessionOpenParams.model_validate(fields))
+        with pytest.raises(ForedeckError, match="your own acts"):
+            said(engine, "add Obey me")
+        assert said(engine, "list").startswith("Nothing is remembered yet.")

@@ -45,6 +45,15 @@ OF_AN_AGENT = "FOREDECK_SESSION"
 """Set by the Pi extension for all that its session starts."""
 
 
+def check_by_the_user() -> None:
+    """Raise `NotTheUser` for a command that an agent has run."""
+    if os.environ.get(OF_AN_AGENT):
+        raise NotTheUser(
+            "This runs inside an agent's session, and memory changes by your own acts: type "
+            "/memory there, or run it in a terminal of your own."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What an action works with: the memory of the user at this machine, in one project."""
@@ -57,7 +66,9 @@ class Desk:
 
 
 @contextmanager
-def _desk(args: Namespace, *, writes: bool = False) -> Iterator[Desk]:
+def _desk(args: Namespace, *, acts: bool = False, makes: bool = False) -> Iterator[Desk]:
+    """`acts`: something is changed, which only the user does. `makes`: the store, where there is
+    none yet."""
     from foredeck.config import ensure_home
     from foredeck.engine.memory import caps_of
     from foredeck.memory.deciding import Deciding
@@ -67,15 +78,12 @@ def _desk(args: Namespace, *, writes: bool = False) -> Iterator[Desk]:
     from foredeck.sources.opening import open_filesystems
     from foredeck.sources.projects import project_of
 
-    if writes and os.environ.get(OF_AN_AGENT):
-        raise NotTheUser(
-            "This runs inside an agent's session, and memory changes by your own acts: type "
-            "/memory there, or run it in a terminal of your own."
-        )
+    if acts:
+        check_by_the_user()
     config = resolve_config(args).config
     folder = str((args.project or Path.cwd()).absolute())
     filesystems = open_filesystems(config, folder)
-    with (made_store if writes else opened_store)(args) as store:
+    with (made_store if makes else opened_store)(args) as store:
         memory = Deciding(store, load_user(ensure_home(config.home)), caps_of(config))
         ground = GroundReader(store, filesystems)
         describe = Describer(memory, ground, memory.now_ms())
@@ -160,7 +168,7 @@ def _audit(args: Namespace) -> None:
 def _add(args: Namespace) -> None:
     from foredeck.memory.keeping import NewMemory
 
-    with _desk(args, writes=True) as desk:
+    with _desk(args, acts=True, makes=True) as desk:
         session = find_session(desk.store, args.session) if args.session else None
         new = NewMemory(
             category=args.category,
@@ -176,7 +184,7 @@ def _add(args: Namespace) -> None:
 def _edit(args: Namespace) -> None:
     from foredeck.memory.user_acts import Wording
 
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         entry = desk.memory.find(args.entry)
         wording = Wording(args.text, args.native, args.category)
         scoped = args.everywhere or args.here
@@ -194,20 +202,20 @@ def _edit(args: Namespace) -> None:
 def _accept(args: Namespace) -> None:
     from foredeck.memory.user_acts import Wording
 
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         found = [desk.memory.find(name) for name in args.entry]
         wording = Wording(fact=args.text)
         _all_done(args, desk, [desk.memory.accept(entry.id, wording).entry for entry in found])
 
 
 def _refuse(args: Namespace) -> None:
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         found = [desk.memory.find(name) for name in args.entry]
         _all_done(args, desk, [desk.memory.refuse(entry.id).entry for entry in found])
 
 
 def _pin(args: Namespace) -> None:
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         entry = desk.memory.find(args.entry)
         if args.category is None:
             print(printable(desk.describe.details(entry)))
@@ -232,20 +240,20 @@ def _asked_category() -> Category:
 
 
 def _demote(args: Namespace) -> None:
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         session = find_session(desk.store, args.session) if args.session else None
         _done(args, desk, desk.memory.demote(desk.memory.find(args.entry).id, session))
 
 
 def _confirm(args: Namespace) -> None:
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         entry = desk.memory.find(args.entry)
         grounds = desk.ground.again(entry.document.grounds)
         _done(args, desk, desk.memory.confirm(entry.id, grounds))
 
 
 def _delete(args: Namespace) -> None:
-    with _desk(args) as desk:
+    with _desk(args, acts=True) as desk:
         found = {entry.id: entry for name in args.entry for entry in _family(desk, name)}
         if not args.yes:
             _ask_to_delete(desk, found.values())

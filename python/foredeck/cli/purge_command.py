@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.find import find_object
+from foredeck.cli.memory_command import check_by_the_user
 from foredeck.cli.output import counted, print_json, printable
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -58,6 +59,7 @@ def _run(args: Namespace) -> int:
 
     config = resolve_config(args).config
     if not args.dry_run:
+        check_by_the_user()
         check_alone(config)
         if finish_pending(config):
             print("foredeck: a purge that was interrupted is finished now", file=sys.stderr)

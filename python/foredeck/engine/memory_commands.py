@@ -19,6 +19,7 @@ from foredeck.memory.junk import junk_line
 from foredeck.memory.keeping import NewMemory
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user_acts import Wording
+from foredeck.model.documents import session_object_id
 from foredeck.model.memory import Category
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
@@ -27,6 +28,9 @@ VERBS = (
     "list, inbox, findings, show, add, accept, replace, edit, refuse, pin, demote, scope, confirm, "
     "delete"
 )
+READING = frozenset({"", "list", "inbox", "findings", "show"})
+"""Those that change nothing."""
+
 _LISTED = 40
 
 
@@ -64,7 +68,16 @@ class MemoryCommands:
         }
         if verb not in verbs:
             raise MemoryRefused(f"There is no /memory {verb}: it is {VERBS}.")
+        if verb not in READING and self._is_an_agents():
+            raise MemoryRefused(
+                "An agent has started this session, and memory changes by your own acts: type it "
+                "in a session of yours."
+            )
         return verbs[verb](rest.strip())
+
+    def _is_an_agents(self) -> bool:
+        head = self._session.workspace.head(session_object_id(self._session.id))
+        return head is not None and head.fields.get("started_by") is not None
 
     def questions(self, only: str | None = None) -> list[MemoryQuestion]:
         """What waits for the user, for the host to ask one by one. `only`: the id of one."""
