@@ -374,3 +374,5 @@ def test_why_says_when_an_object_left_with_its_chat(worked: tuple[Host, Noted]) 
     after_pause(host)
     command = CommandParams(session="s", name="why", args="@3")
     assert "It left with the chat around it at call" in host.engine.command(command)["text"]
+    newest = host.engine.command(CommandParams(session="s", name="why", args=""))["text"]
+    assert "notes in place of 2 stretches of chat: the provider's cache had expired" in newest

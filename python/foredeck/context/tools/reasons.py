@@ -120,6 +120,9 @@ def _line(record: CallRecord) -> str:
     match decision.kind:
         case "rebase":
             what = f"rebase from message {(decision.changed_from or 0) + 1}"
+            if noted := len(decision.stand_ins):
+                stretches = "a stretch" if noted == 1 else f"{noted} stretches"
+                what += f", notes in place of {stretches} of chat"
         case "host":
             what = "went out without foredeck"
         case _:
