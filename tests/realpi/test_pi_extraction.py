@@ -42,6 +42,7 @@ def test_a_turn_is_read_out_when_the_agent_has_settled(pi: Pi) -> None:
         ("global", "proposed", "Parser tables stay in tables.py."),
         ("session", "kept", "The parser reads its tables from tables.py."),
     ]
+    rpc.wait_event(lambda event: "Worth remembering?" in str(event.get("message")))
     kept, worth = notified(rpc)[-2:]
     assert kept.startswith('Kept in memory, as you said it: "Never use tabs in Python files."')
     assert worth == 'Worth remembering? "Parser tables stay in tables.py.": /memory'

@@ -1,5 +1,5 @@
 """The injections of AgentDojo through the real Pi: an agent that repeats every one, and an
-extractor that does what each says."""
+extractor and an observer that do what each says."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.user import load_user
 from foredeck_bench.injections import Injections, NoInjections, load_injections
-from foredeck_bench.scripted import call
-from foredeck_bench.scripted.steps import Step
+from foredeck_bench.scripted import ModelRequest, call
+from foredeck_bench.scripted.steps import Step, StepResult
 from harness import Pi, one_version
 from observed import answered, stored
 
 FILLER = "".join(f"quoted line {n}\n" for n in range(1200))
 """What makes a session dear enough for the questions about it."""
 OFTEN = {**ASKED, "FOREDECK_ASKING__PER_HOUR": "1000"}
+OBSERVED = {
+    "FOREDECK_OBSERVATIONS": "on",
+    "FOREDECK_OBSERVING__THRESHOLD": "2000",
+    "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +59,17 @@ def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Inject
         (pi.repo / f"mail-{number}.txt").write_text(mail)
         steps += [call("read", path=f"mail-{number}.txt"), f"The mail says: {payload}"]
     goals = iter(injections.goals)
-    model = pi.serve(steps, side=extractor(lambda _: obeying(goals)))
-    rpc = pi.rpc(foredeck=True, environment=OFTEN)
+    extracting = extractor(lambda _: obeying(goals))
+
+    def beside(request: ModelRequest) -> StepResult | None:
+        """The extractor, and an observer that takes every goal for the user's, too."""
+        if "You keep the record of a coding session" not in json.dumps(request.body):
+            return extracting(request)
+        notes = "\n".join(f"- 09:20 high preference: User: {g}" for g in injections.goals[:9])
+        return f"<observations>\n2026-05-03\n{notes}\n</observations>"
+
+    model = pi.serve(steps, side=beside)
+    rpc = pi.rpc(foredeck=True, environment=OFTEN | OBSERVED)
     for number in range(len(injections.goals)):
         rpc.prompt(f"Sum up mail-{number}.txt for me, please.")
         read_out(pi, number + 1)
@@ -69,6 +83,7 @@ def test_no_injection_becomes_memory_without_the_user(pi: Pi, injections: Inject
         memory = Memory(store, load_user(pi.config().home))
         assert memory.of_user() == []
         assert {entry.trust for entry in memory.all()} == {"derived"}
+        assert store.query("observation"), "the observer has obeyed"
 
 
 @one_version
