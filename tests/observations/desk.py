@@ -106,10 +106,11 @@ def noted(store: LocalStore, chunks: int) -> list[SourceMessage]:
 
 
 def reflect(
-    store: LocalStore, chat: list[SourceMessage], *answers: str
+    store: LocalStore, chat: list[SourceMessage], *answers: str, age_ms: int = 0
 ) -> tuple[ReflectionDocument, list[str]]:
-    """What comes of it, and what the model was told each time."""
+    """What comes of it so much later, and what the model was told each time."""
     writer, asked = observer(*answers)
-    made = asyncio.run(keeper(store).reflect(chat, writer, asked=True))
+    one = keeper(store, time=Time(START_MS + age_ms))
+    made = asyncio.run(one.reflect(chat, writer, asked=True))
     assert made is not None
     return made, [question.system for question in asked.questions]

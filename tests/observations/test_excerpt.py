@@ -65,9 +65,9 @@ def test_what_the_host_does_not_send_is_not_shown() -> None:
 
 
 def test_a_message_is_named_by_its_beginning() -> None:
-    assert opening(user("Fix\n the login " + "x" * 80), CLOCK) == (
-        f'the user\'s at 09:20 "Fix the login {"x" * 43}..."'
+    assert opening(user("Fix\n the login " + "x" * 80)) == (
+        f'the user\'s, "Fix the login {"x" * 43}..."'
     )
     ran = replace(result("login", "1\n2\n"), shown="src/login.py")
-    assert opening(ran, CLOCK) == 'the result\'s at 09:20 "read src/login.py"'
-    assert opening(answer("", "login"), CLOCK) == 'the agent\'s at 09:20 "read src/login.py"'
+    assert opening(ran) == 'the result\'s, "read src/login.py"'
+    assert opening(answer("", "login")) == 'the agent\'s, "read src/login.py"'

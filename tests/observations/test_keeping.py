@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from foredeck.observations.lease import (
 from foredeck.observations.model_free import ModelFreeObserver
 from foredeck.observations.observers import ModelReply
 from foredeck.observations.recall import reflections_of
+from foredeck.observations.timing import DAY_MS
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from observations.chat import answer, result, rounds, user
@@ -29,6 +31,7 @@ from observations.desk import (
     CLOCK,
     MODE,
     NOTES,
+    RULES,
     Time,
     block,
     count,
@@ -267,6 +270,34 @@ def test_then_anything_shorter_is_taken_else_the_old_stays(store: LocalStore) ->
     made, systems = reflect(store, chat, same, shorter, same)
     assert len(systems) == 3
     assert made.compression == 1
+
+
+def test_a_name_that_nothing_vouched_for_stays_marked(store: LocalStore) -> None:
+    observe(store, 3, block(*["medium change: Agent wrote src/made_up.py"] * 20))
+    observe(store, 6, block(*["medium change: Agent wrote src/c4.py"] * 20))
+    chat = [user("look at all of them"), *rounds(6)]
+    notes = block("medium change: Agent wrote src/made_up.py and src/c4.py")
+    made, _ = reflect(store, chat, notes, age_ms=DAY_MS * 2)
+    assert made.remarks[0].unfounded == ["src/made_up.py"]
+
+
+def test_reflections_that_have_grown_too_long_are_summed_up(store: LocalStore) -> None:
+    chat = noted(store, 9)
+    first, _ = reflect(store, chat, block("high decision: User wants src/c1.py"))
+    second, _ = reflect(
+        store, chat, block("medium change: Agent looked at src/c2.py"), age_ms=DAY_MS * 2
+    )
+    assert (first.generation, second.generation) == (1, 2)
+    one = keeper(store)
+    one.rules = replace(RULES, summary=10)
+    writer, _ = observer(block("high decision: src/c1.py"))
+    made = asyncio.run(one.reflect(chat, writer))
+    assert made is not None
+    assert (made.level, made.generation) == ("summary", 3)
+    assert made.replaces == [first.id, second.id]
+    assert made.observations == [*first.observations, *second.observations]
+    levels = one.read([m.address for m in chat]).levels
+    assert [r.id for r in levels.reflections] == [made.id]
 
 
 # Without a model

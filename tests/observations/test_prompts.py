@@ -68,6 +68,7 @@ REFLECTOR_RULES = {
     "all that is left": "what you leave out the agent no longer has in view",
     "names stay": "spelt exactly as it stands there",
     "none is invented": "Add no name that the notes do not have",
+    "what nothing vouches for goes": 'What a line calls "not in the sources" nothing vouches for',
     "dates stay": "Keep dates",
     "related work comes together": "Bring together what belongs to one feature",
     "old is condensed more": "Condense what is old more than what is recent",
@@ -109,7 +110,8 @@ def test_prompts_word_by_word(snapshot: SnapshotAssertion) -> None:
         "observer, bug fixing": observer_system("bug_fixing"),
         "observer, question": observer_text("2026-05-03\n09:20 user:\n  Fix the login"),
         "observer, warm": warm_text(
-            "default", 'the user\'s at 09:15 "Fix it"', 'the agent\'s "Done"'
+            *("default", 'the user\'s, "Fix it"', 'the agent\'s, "Done"'),
+            *("2026-05-03 09:15", "2026-05-03 10:02"),
         ),
         "reflector, third": reflector_system(2, 9000, 4000),
         "reflector, question": reflector_text("2026-05-03\n- 09:15 high request: x"),

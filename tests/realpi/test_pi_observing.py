@@ -121,7 +121,7 @@ def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api
     prompts(rpc, 2)
     until(lambda: bool(observations(pi)))
     question = observers(model)[0]
-    assert "Report on the messages from the user's at" in question.request.text
+    assert "Report on the messages from the user's, " in question.request.text
     last = model.requests[model.requests.index(question) - 1]
     assert question.request.tools == last.request.tools
     assert question.request.text.startswith(last.request.text[:2000])

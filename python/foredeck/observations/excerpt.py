@@ -37,6 +37,10 @@ class WallTime:
         """`09:15`."""
         return f"{self.at(time_ms):%H:%M}"
 
+    def moment(self, time_ms: int) -> str:
+        """`2026-05-03 09:15`."""
+        return f"{self.at(time_ms):%Y-%m-%d %H:%M}"
+
     def time_ms(self, date: str, time: str) -> int:
         """Milliseconds of a date and a time as written here. Raises `ValueError`."""
         moment = datetime.strptime(f"{date} {time}", "%Y-%m-%d %H:%M").replace(tzinfo=self.zone)
@@ -69,9 +73,8 @@ def source_text(chunk: Chunk) -> str:
     return "\n".join(_sources(chunk))
 
 
-def opening(message: SourceMessage, clock: WallTime) -> str:
-    """How a message begins, to find it by: `the user's at 09:15 "Fix the login..."`."""
-    when = f" at {clock.time(message.time_ms)}" if message.time_ms else ""
+def opening(message: SourceMessage) -> str:
+    """How a message begins, to find it by: `the user's, "Fix the login..."`."""
     said = message.text
     if message.kind == "result" or not said:
         # What a tool has put out may be nothing, or what many others did.
@@ -81,7 +84,7 @@ def opening(message: SourceMessage, clock: WallTime) -> str:
     words = " ".join(said.split())
     shown = words if len(words) <= _FIRST_WORDS else words[: _FIRST_WORDS - 3] + "..."
     who = "the user's" if message.kind == "user" else f"the {_speaker(message)}'s"
-    return f'{who}{when} "{_TAGS.sub("< ", shown)}"'
+    return f'{who}, "{_TAGS.sub("< ", shown)}"'
 
 
 def _sources(chunk: Chunk) -> Iterator[str]:

@@ -13,7 +13,7 @@ from foredeck.observations.messages import SourceMessage
 @dataclass(frozen=True, slots=True)
 class ModeRules:
     """`threshold`: how many tokens of messages may wait before what was noted of them takes their
-    place. `focus`: the sentence that the observer reads. `fields`: what it may note by name, each
+    place. `focus`: what the observer is told to look for. `fields`: what it may note by name, each
     with what that means."""
 
     threshold: int
@@ -22,15 +22,15 @@ class ModeRules:
 
 
 MODES: Mapping[Mode, ModeRules] = {
-    "default": ModeRules(30_000, "Everything that the work depends on.", {}),
+    "default": ModeRules(30_000, "everything that the work depends on.", {}),
     "explore": ModeRules(
         60_000,
-        "What was found in the code and where, and what was looked for without success.",
+        "what was found in the code and where, and what was looked for without success.",
         {"searched": "what was searched for", "not_found": "what is not there"},
     ),
     "bug_fixing": ModeRules(
         40_000,
-        "The error, what causes it, and what was changed against it.",
+        "the error, what causes it, and what was changed against it.",
         {
             "error_type": "the error's name",
             "stack_trace": "the frames that matter",
@@ -39,22 +39,22 @@ MODES: Mapping[Mode, ModeRules] = {
     ),
     "refactoring": ModeRules(
         50_000,
-        "Interfaces, what depends on them, and what a change breaks.",
+        "interfaces, what depends on them, and what a change breaks.",
         {"affected": "files that change with it", "breaking": "what no longer works as before"},
     ),
     "testing": ModeRules(
         40_000,
-        "Which tests there are, what they cover, and how they end.",
+        "which tests there are, what they cover, and how they end.",
         {"test_results": "tests and how they ended", "coverage": "what is and is not covered"},
     ),
     "debugging": ModeRules(
         40_000,
-        "Symptoms, the values that were seen, and what they rule out.",
+        "symptoms, the values that were seen, and what they rule out.",
         {"symptoms": "what goes wrong", "variables": "names with the values that were seen"},
     ),
     "research": ModeRules(
         60_000,
-        "What was learned, and from which source.",
+        "what was learned, and from which source.",
         {"sources": "where it is from", "not_found": "what no source answers"},
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from foredeck.model.observations import Remark
 
@@ -78,15 +78,18 @@ class KnownNames:
                 yield parts[-1]
 
 
-def unfounded(text: str, known: KnownNames) -> list[str]:
-    """The names of a text that stand in none of its sources."""
-    return [name for name in names_in(text) if name not in known]
+def unfounded(text: str, known: KnownNames, doubted: Collection[str] = ()) -> list[str]:
+    """The names of a text that stand in none of its sources, or are `doubted` there."""
+    return [name for name in names_in(text) if name in doubted or name not in known]
 
 
-def checked(remarks: Sequence[Remark], known: KnownNames) -> list[Remark]:
-    """The remarks, each with the names that nothing vouches for."""
+def checked(
+    remarks: Sequence[Remark], known: KnownNames, doubted: Collection[str] = ()
+) -> list[Remark]:
+    """The remarks, each with the names that nothing vouches for. `doubted`: names of which that
+    was said of the sources already."""
     return [
-        remark.model_copy(update={"unfounded": unfounded(all_of(remark), known)})
+        remark.model_copy(update={"unfounded": unfounded(all_of(remark), known, doubted)})
         for remark in remarks
     ]
 

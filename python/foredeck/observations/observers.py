@@ -103,10 +103,14 @@ class ModelObserver:
     def question(self, chunk: Chunk, mode: Mode) -> AskedQuestion:
         """What it would ask, for its price to be known before."""
         first, last = chunk.messages[0], chunk.messages[-1]
+        times = [message.time_ms for message in chunk.messages if message.time_ms]
         # A piece of a message cannot be pointed at in a prompt that shows all of it.
         warm = None
         if chunk.part is None:
-            warm = warm_text(mode, opening(first, self.clock), opening(last, self.clock))
+            ends = (
+                (self.clock.moment(times[0]), self.clock.moment(times[-1])) if times else ("", "")
+            )
+            warm = warm_text(mode, opening(first), opening(last), *ends)
         return AskedQuestion(
             work="observe",
             system=observer_system(mode),
@@ -135,6 +139,7 @@ class ModelObserver:
         """See `Observer`. An answer of more than half its input is asked for again, twice, more
         strongly each time; then the shortest counts that is shorter than the input."""
         known = KnownNames([all_of(remark) for remark in given.remarks])
+        doubted = {name for remark in given.remarks for name in remark.unfounded}
         rules = self._rules([remark.time_ms for remark in given.remarks], _all_fields())
         text = reflector_text(text_of(given.remarks, self.clock))
         wanted = int(given.tokens * LARGEST_SHARE)
@@ -144,7 +149,8 @@ class ModelObserver:
             system = reflector_system(attempt, tokens, wanted)
             reply = await self.ask(AskedQuestion("reflect", system, text, max(wanted * 2, 1000)))
             parsed = _parsed("reflect", reply, rules)
-            written = self._written(checked(parsed.remarks, known), parsed, reply, attempt)
+            remarks = checked(parsed.remarks, known, doubted)
+            written = self._written(remarks, parsed, reply, attempt)
             tokens = written.tokens
             if shortest is None or tokens < shortest.tokens:
                 shortest = written
