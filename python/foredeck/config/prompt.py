@@ -41,13 +41,21 @@ class AdaptiveSection(Section):
     """
 
     patience: float = Field(
-        20, ge=1, le=10_000, description="Model calls that an unused tool result stays."
+        12, ge=1, le=10_000, description="Model calls that an unused tool result stays."
     )
     patience_edited: float = Field(
         60,
         ge=1,
         le=10_000,
-        description="The same for reads and arguments of files that the session edits.",
+        description="The same for reads and arguments of files that the session edits and that are "
+        "at work.",
+    )
+    patience_left: float = Field(
+        30,
+        ge=1,
+        le=10_000,
+        description="The same for files that the session has edited and that are no longer at "
+        "work.",
     )
     patience_arguments: float = Field(
         5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
@@ -103,10 +111,26 @@ class AdaptiveSection(Section):
         description="Bring the read of an edited file up to date at a rebase, and fold the "
         "arguments that stand in it then.",
     )
+    at_work: int = Field(
+        8,
+        ge=0,
+        le=100,
+        description="How many files at most are at work: of those that were edited in this or the "
+        "two turns before, or within 20 calls, the last ones.",
+    )
+    cold_at_work: float = Field(1.0, gt=0, le=1, description="`cold_factor` for files at work.")
+    copy_chars: int = Field(
+        12_000,
+        ge=0,
+        le=1_000_000,
+        description="Where the whole prompt is written anew anyway, one current copy of each file "
+        "at work takes the place of reads and of the arguments of edits, unless it is longer than "
+        "so many characters; 0 for no such copies.",
+    )
     fold_answers: bool = Field(
-        False,
+        True,
         description="Leave out the middle of the model's own answers, from 2,000 characters on, "
-        "of earlier turns: cheaper, but it may have to look up what it has said. `lean` does.",
+        "of earlier turns, but for the names that nothing else holds.",
     )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."

@@ -40,6 +40,10 @@ class Decision(NamedTuple):
     """Id of the compaction with which the prompt was brought into the window."""
     stand_ins: Sequence[str] = ()
     """Ids of the observations and reflections that took the place of messages at this call."""
+    copies: int | None = None
+    """Tokens of the current copies of files at work that a rebase has put in."""
+    replaced: int | None = None
+    """Tokens of what they stand in place of."""
 
     @property
     def is_rebase(self) -> bool:
@@ -53,8 +57,10 @@ class Decision(NamedTuple):
 
     @property
     def weighed(self) -> dict[str, int]:
-        """The figures behind a rebase that pays: `rent`, `premium`, `saves`; empty for others."""
-        weighed = {"rent": self.rent, "premium": self.premium, "saves": self.saves}
+        """The figures behind a rebase, in tokens: `rent`, `premium` and `saves` of one that pays,
+        `copies` and `replaced` of one with current copies; empty for others."""
+        names = ("rent", "premium", "saves", "copies", "replaced")
+        weighed = {name: getattr(self, name) for name in names}
         return {name: value for name, value in weighed.items() if value is not None}
 
     @classmethod
@@ -70,6 +76,8 @@ class Decision(NamedTuple):
             stored.get("saves"),
             stored.get("compaction"),
             stored.get("stand_ins") or (),
+            stored.get("copies"),
+            stored.get("replaced"),
         )
 
     def to_record(self) -> dict[str, Any]:

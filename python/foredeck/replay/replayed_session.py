@@ -83,7 +83,7 @@ class ReplayedSession:
         store = store_kind(config.store).open_whole(config)
         facilities = filled_head if self._options.head else make_facilities
         self.engine = Engine(config, recorded=recorded_source, store=store, facilities=facilities)
-        self.engine.open_session(self._host.opening(self._transcript.cwd))
+        self.engine.open_session(self._host.opening(self._transcript.cwd or "/"))
         if self.engine.opened is not None:
             self.engine.opened.session.stand_ins = self.observer
         return self.engine

@@ -20,6 +20,7 @@ from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
 from foredeck.context.policies.asking import PolicyRun, ask
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.context.rewriting.folding import unseal
 from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
@@ -81,7 +82,8 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
     rebase = Rebase(call.context, call.layout, costs, call.settings.rebase, _replacer(call))
-    call.decision = rebase.run(run.collapsible, find)
+    copies = copy_finder(call.policy.use_rule, uses, wire)
+    call.decision = rebase.run(run.collapsible, find, copies)
     if call.decision.stand_ins:
         stretches = session.branch.edits.stretches
         firsts = [stretches[id][0] for id in call.decision.stand_ins if id in stretches]

@@ -30,7 +30,14 @@ class Adaptive:
         self._factors: dict[int, float] = {}
         constants = self._constants
         refresh = constants.fold_arguments and constants.fold_edits
-        self.use_rule = UseRule(constants.min_names, constants.max_holders, refresh)
+        self.use_rule = UseRule(
+            constants.min_names,
+            constants.max_holders,
+            refresh,
+            constants.at_work,
+            refresh and constants.copy_chars > 0,
+            constants.copy_chars,
+        )
 
     def decide(self, history: History) -> PolicyDecision:
         """What has gone unused for too long by now; what is used again before it folds stays."""
@@ -41,12 +48,20 @@ class Adaptive:
     def is_unused(self, piece: FoldablePiece, history: History) -> bool:
         """Whether a text that was said has gone unused for as long as its size is worth."""
         patience = self._constants.patience
-        return self._over(piece.age, piece.chars, patience, piece.idle, history)
+        cold = self._constants.cold_factor
+        return self._over(piece.age, piece.chars, patience, piece.idle, history, cold)
 
     def _dead_result(self, content: ActiveContent, history: History) -> bool:
         constants = self._constants
-        base = constants.patience_edited if content.of_edited else constants.patience
-        return self._over(content.age, content.chars, base, content.idle, history)
+        base = constants.patience
+        if content.of_edited:
+            base = constants.patience_edited if content.at_work else constants.patience_left
+        idle, cold = content.idle, self._cold_factor(content.at_work)
+        return self._over(content.age, content.chars, base, idle, history, cold)
+
+    def _cold_factor(self, at_work: bool) -> float:
+        """What a cold cache leaves of patience: more of it with what is edited next, likely."""
+        return self._constants.cold_at_work if at_work else self._constants.cold_factor
 
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants
@@ -61,16 +76,27 @@ class Adaptive:
             return False
         if piece.kind == "old":
             return True
-        base = constants.patience_edited if piece.of_edited else constants.patience_arguments
-        return self._over(piece.age, piece.chars, base, piece.idle, history)
+        base = constants.patience_arguments
+        if piece.of_edited:
+            base = constants.patience_edited if piece.at_work else constants.patience_left
+        idle, cold = piece.idle, self._cold_factor(piece.at_work)
+        return self._over(piece.age, piece.chars, base, idle, history, cold)
 
-    def _over(self, age: int, chars: int, base: float, idle: bool, history: History) -> bool:
+    def _over(
+        self,
+        age: int,
+        chars: int,
+        base: float,
+        idle: bool,
+        history: History,
+        cold_factor: float,
+    ) -> bool:
         """Whether content of that size has been unused for longer than it may."""
         factor = self._factors.get(chars) or self._factor(chars)
         if idle:
             factor *= self._constants.idle_factor
         if history.cold:
-            factor *= self._constants.cold_factor
+            factor *= cold_factor
         elif history.closing:
             factor *= self._constants.closing_factor
         return age >= base * factor

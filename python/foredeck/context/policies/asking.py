@@ -30,8 +30,7 @@ class PolicyRun:
         later = replace(
             history,
             contents=[
-                ActiveContent(ref, n, turns, rank, chars, age + AHEAD_CALLS, idle, of_edited)
-                for ref, n, turns, rank, chars, age, idle, of_edited in history.contents
+                content._replace(age=content.age + AHEAD_CALLS) for content in history.contents
             ],
             pieces=[piece._replace(age=piece.age + AHEAD_CALLS) for piece in history.pieces],
         )
@@ -76,6 +75,7 @@ def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[Acti
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     items, parts, counted = conversation.items, conversation.parts, conversation.results_in_turn
     turn, last_use = conversation.turn, conversation.referred_at.get
+    at_work = uses.at_work(turn)
     for index, ordinal in sorted(conversation.wanted.items()):
         if index > flight or ordinal in pinned or items[index].kind != "result":
             continue
@@ -86,7 +86,8 @@ def _active_contents(session: Session, uses: Uses, flight: int) -> Iterator[Acti
             age, idle = min(age, again), idle and unused
         item = items[use]
         since, rank = turn - item.turn, counted.get(item.turn, 0) - item.rank
-        yield ActiveContent(ref, ordinal, since, rank, parts[index].chars, age, idle, of_edited)
+        chars, works = parts[index].chars, uses.path_of(index) in at_work
+        yield ActiveContent(ref, ordinal, since, rank, chars, age, idle, of_edited, works)
 
 
 def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[FoldablePiece]:
@@ -94,6 +95,7 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[F
     conversation, pinned = session.branch.conversation, session.branch.sets.pins
     if wire.between_turns and (not conversation.items or conversation.items[-1].kind != "user"):
         return
+    at_work = uses.at_work(conversation.turn)
     for ref, piece in uses.foldable.items():
         item = conversation.items[ref.message]
         earlier = item.turn < conversation.turn
@@ -111,4 +113,5 @@ def _pieces(session: Session, uses: Uses, wire: Wire, flight: int) -> Iterator[F
             if use != ref.message:
                 _, again, unused, _ = uses.state(use)
                 age, idle = min(age, again), idle and unused
-            yield FoldablePiece(ref, piece.kind, len(piece.text), age, idle, of_edited, earlier)
+            works, chars = uses.path_of(*ref) in at_work, len(piece.text)
+            yield FoldablePiece(ref, piece.kind, chars, age, idle, of_edited, earlier, works)

@@ -35,6 +35,8 @@ class ActiveContent(NamedTuple):
     """Whether the newest user turn has not used it."""
     of_edited: bool = False
     """Whether it shows a file that the session edits."""
+    at_work: bool = False
+    """Whether that file is one of those that were edited last, in this or the turns before."""
 
     @property
     def message(self) -> int:
@@ -54,6 +56,8 @@ class FoldablePiece(NamedTuple):
     of_edited: bool
     earlier_turn: bool
     """Whether it stands before the newest user message."""
+    at_work: bool = False
+    """As of contents: whether it is of a file that was edited last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,12 @@ class UseRule:
     """An identifier that more pieces hold tells nothing of where it was taken from."""
     refresh: bool = False
     """Whether reads of edited files are brought up to date at a rebase."""
+    at_work: int = 0
+    """How many files, those edited last, are at work."""
+    copies: bool = False
+    """Whether there is one current copy of each of them where all is written anew."""
+    copy_chars: int = 0
+    """The longest file of which there is one."""
 
 
 @dataclass(frozen=True, slots=True)

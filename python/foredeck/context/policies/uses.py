@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
@@ -36,6 +37,18 @@ class LastUse:
     text: str = ""
 
 
+RECENT_TURNS, RECENT_CALLS = 2, 20
+"""A file that none of so many earlier turns has edited, nor any of so many model calls, is not at
+work any more."""
+
+
+class LastEdit(NamedTuple):
+    """When a file was written last: at which model call, from 1, and in which user turn."""
+
+    call: int
+    turn: int
+
+
 @dataclass(slots=True)
 class Uses:
     """Last uses of the results and arguments of one conversation. `follow` brings it up to date."""
@@ -48,8 +61,8 @@ class Uses:
     """Model calls so far: answers in the list that were not aborted."""
     turn_began: int = 0
     """How many there were at the newest user message."""
-    edited: set[str] = field(default_factory=set)
-    """Paths of the files that the session has written."""
+    edited: dict[str, LastEdit] = field(default_factory=dict)
+    """By path, the files that the session has written."""
     foldable: dict[PieceRef, Piece] = field(default_factory=dict)
     """Pieces of messages that are not folded, and not sealed."""
     by_ref: dict[tuple[int, int], LastUse] = field(default_factory=dict)
@@ -140,6 +153,24 @@ class Uses:
         """Results and arguments that are of a file, in their order."""
         return self._by_path.get(path, ())
 
+    def at_work(self, turn: int) -> list[str]:
+        """The files that were edited last, the newest first, as many as the rule says; `turn`: the
+        newest user turn. None that has not been edited for long."""
+        if not self.rule.at_work:
+            return []
+        turns, calls = turn - RECENT_TURNS, self.calls - RECENT_CALLS
+        recent = [
+            (edit, path)
+            for path, edit in self.edited.items()
+            if edit.turn >= turns or edit.call >= calls
+        ]
+        return [path for _, path in sorted(recent, reverse=True)[: self.rule.at_work]]
+
+    def path_of(self, message: int, slot: int = 0) -> str:
+        """The file that a piece of content is of; empty where it is of none."""
+        use = self.by_ref.get((message, slot))
+        return use.path if use else ""
+
     def _read(self, index: int, item: Item) -> None:
         if item.kind == "user":
             self.turn_began = self.calls
@@ -159,7 +190,7 @@ class Uses:
     def _note_edited(self, item: Item) -> None:
         for call in item.calls:
             if call.tool in WRITERS and (path := self._path(call.arguments)):
-                self.edited.add(path)
+                self.edited[path] = LastEdit(self.calls, item.turn)
 
     def _note_uses(self, item: Item) -> None:
         used = [self._holder(old.old) for c in item.calls for old in edits_of(c.arguments)]

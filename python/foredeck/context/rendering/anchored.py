@@ -20,7 +20,7 @@ from foredeck.context.rendering.layout import (
     RenderContext,
     folded_part,
     full_part,
-    is_receipt,
+    is_only_receipt,
     shown_name,
     shown_text,
     stand_alone,
@@ -68,7 +68,7 @@ class Anchored:
         for index in sorted(indexes):
             item = conversation.items[index]
             digest_text = ""
-            if not is_receipt(item):
+            if not is_only_receipt(conversation, index):
                 text = shown_text(conversation, index)
                 digest_text = digest(
                     item.tool, item.arguments, text, held=held, size=context.digests
@@ -171,7 +171,8 @@ def _visible_read(context: RenderContext, placed: NewResult, item: Item) -> int 
     conversation = context.conversation
     for index in reversed(conversation.holders.get(placed.subject, [])):
         shown = conversation.items[index]
-        if shown.tool in SHOWING_FILES and conversation.parts[index].form in ("full", "host"):
+        shows_file = shown.tool in SHOWING_FILES or shown_text(conversation, index) != shown.text
+        if shows_file and conversation.parts[index].form in ("full", "host"):
             return index
     return None
 

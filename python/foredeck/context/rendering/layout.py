@@ -78,6 +78,8 @@ class RenderContext:
     """Messages that belong to another object since this call, with the bytes that they had."""
     fold_text: Callable[[Item, str], str] | None = None
     """What takes the place of a long text of a message; makes the object that has all of it."""
+    file_at: Callable[[str], int | None] = lambda _path: None
+    """The handle of a file, by its absolute path."""
 
     @property
     def conversation(self) -> Conversation:
@@ -163,8 +165,8 @@ def shown_name(conversation: Conversation, index: int, ordinal: int, cwd: str) -
 
 def folded_part(context: RenderContext, index: int, digest_text: str = "") -> Part:
     """What is left of a result when it folds: `reference_part`, and less of a receipt."""
-    item, part = context.conversation.items[index], context.conversation.parts[index]
-    if part.subject is None or not is_receipt(item):
+    part = context.conversation.parts[index]
+    if part.subject is None or not is_only_receipt(context.conversation, index):
         return reference_part(context, index, digest_text)
     line = text_block(done(part.subject))
     return Part("reference", [line], part.subject, part.version, None, part.text_hash)
@@ -175,6 +177,12 @@ def is_receipt(item: Item) -> bool:
     if item.tool not in WRITERS or item.failed or item.has_image:
         return False
     return len(item.text) <= RECEIPT_CHARS
+
+
+def is_only_receipt(conversation: Conversation, index: int) -> bool:
+    """Whether a message still shows no more than such a result, and not a copy of the file."""
+    item = conversation.items[index]
+    return is_receipt(item) and shown_text(conversation, index) is item.text
 
 
 def reference_part(context: RenderContext, index: int, digest_text: str = "") -> Part:

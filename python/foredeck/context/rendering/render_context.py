@@ -29,7 +29,7 @@ def render_context(
     def describe(ordinal: int) -> Mapping[str, Any]:
         return _describe(session, ordinal, names())
 
-    return RenderContext(
+    rendering = RenderContext(
         session.branch,
         content,
         describe,
@@ -40,6 +40,8 @@ def render_context(
         digests,
         gauge,
     )
+    rendering.file_at = session.index.by_label.get
+    return rendering
 
 
 def _content(session: Session, ordinal: int) -> str | None:

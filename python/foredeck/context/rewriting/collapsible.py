@@ -11,7 +11,12 @@ from itertools import groupby
 
 from foredeck.context.messages.parts import PieceRef, recipe_chars
 from foredeck.context.policies.pieces import Piece, folded_blocks, pieces_of
-from foredeck.context.rendering.layout import RenderContext, folded_part, is_receipt, shown_text
+from foredeck.context.rendering.layout import (
+    RenderContext,
+    folded_part,
+    is_only_receipt,
+    shown_text,
+)
 from foredeck.context.rendering.savings import contains_lines
 from foredeck.sources import parse_read_range
 
@@ -64,7 +69,7 @@ def may_fold(context: RenderContext, index: int, flight: int) -> bool:
     if context.conversation.last_use(index) > flight:
         return False
     least = context.min_saving_chars
-    if is_receipt(context.conversation.items[index]):
+    if is_only_receipt(context.conversation, index):
         # Each is small, but there is one for each edit, and it tells nothing.
         least = min(least, RECEIPT_SAVING)
     return saving(context, index) >= least
@@ -78,7 +83,7 @@ def saving(context: RenderContext, index: int) -> int:
         return known
     item = conversation.items[index]
     after = recipe_chars(folded_part(context, index).blocks, item)
-    if not is_receipt(item):
+    if not is_only_receipt(conversation, index):
         after += context.digests.limit(shown_text(conversation, index))
     conversation.savings[index] = conversation.parts[index].chars - after
     return conversation.savings[index]
@@ -100,8 +105,9 @@ def find_piece_savings(
 
 
 def _digest_chars(context: RenderContext, piece: Piece) -> int:
-    """What the digest of a long text of the user's may take; of other pieces none is left."""
-    return context.digests.limit(piece.text) if piece.kind == "message" else 0
+    """What the digest of a long text may take; of other pieces none is left."""
+    said = piece.kind in ("message", "answer")
+    return context.digests.limit(piece.text) if said else 0
 
 
 def find_superseded(context: RenderContext, indexes: list[int]) -> frozenset[int]:

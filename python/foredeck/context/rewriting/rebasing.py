@@ -10,6 +10,12 @@ from foredeck.context.cache.rebase import RebaseReason, WaterMarks, first_free, 
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.rendering.layout import Layout, RenderContext
 from foredeck.context.rewriting.collapsible import find_collapsible
+from foredeck.context.rewriting.copies import (
+    CurrentCopy,
+    FindCopies,
+    explain_copies,
+    place_copies,
+)
 from foredeck.context.rewriting.costs import CallCosts, paying_rebase, priced
 from foredeck.context.rewriting.folding import (
     fold,
@@ -44,6 +50,8 @@ class Offered:
     refreshes: Mapping[PieceRef, Refresh]
     texts: Sequence[Replacement]
     """What may stand for stretches of messages."""
+    find_copies: FindCopies | None
+    """Where nothing is cached: finds of which files there is to be one current copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +70,17 @@ class Rebase:
         """The branch that the call is made on."""
         return self.context.branch
 
-    def run(self, wanted: Collection[PieceRef], find: FindRefreshes | None) -> Decision:
+    def run(
+        self,
+        wanted: Collection[PieceRef],
+        find: FindRefreshes | None,
+        copies: FindCopies | None = None,
+    ) -> Decision:
         """Rebase if that is free, pays or must be. The branch's ledger goes on by this call.
 
         `wanted`: what the policy says may go, beside what nobody wants any more. `find`: finds
-        the reads that may be brought up to date, given what goes.
+        the reads that may be brought up to date, given what goes. `copies`: finds of which files
+        there is to be one current copy, where the cache holds nothing.
         """
         branch, keeps_bytes = self.branch, self.layout.keeps_bytes
         collapsible = find_collapsible(self.context, wanted)
@@ -81,7 +95,7 @@ class Rebase:
         # Before pricing: rent runs from the call at which a piece became collapsible.
         branch.conversation.set_collapsible(collapsible.keys(), branch.depth + 1)
         texts = [made for made, _ in replaced.values()]
-        offered = Offered(collapsible, refreshes, texts)
+        offered = Offered(collapsible, refreshes, texts, copies if self.costs.inputs.lost else None)
         decision = self._fold(offered) if keeps_bytes else self._shed_objects(wanted)
         if decision.is_rebase and keeps_bytes and self.costs.unseals:
             unseal(self.context, decision.changed_from or 0)
@@ -130,10 +144,11 @@ class Rebase:
         if reason is None:
             return Decision()
         texts = [made for made in offered.texts if made.first >= first]
-        folded = self._let_go(offered, texts, first)
+        copies = self._find_copies(offered, texts)
+        folded = self._let_go(offered, texts, copies, first)
         folded |= self._fold_more(reason, texts)
         # A rebase that changes no byte is none.
-        if not (folded or texts or costs.inputs.rewrites_all):
+        if not (folded or texts or copies or costs.inputs.rewrites_all):
             return Decision()
         for index in folded:
             self.branch.release(index)
@@ -144,13 +159,28 @@ class Rebase:
             0 if costs.inputs.layout_changed else changed_from,
             stand_ins=tuple(made.stand_in.id for made in texts),
         )
+        decision = explain_copies(decision, copies)
         return decision if offer is None else offer.explain(decision)
 
-    def _let_go(self, offered: Offered, texts: Sequence[Replacement], first: int) -> set[int]:
+    def _find_copies(self, offered: Offered, texts: Sequence[Replacement]) -> list[CurrentCopy]:
+        """The current copies of files at work, where there are to be any; none in what leaves."""
+        gone = {index for made in texts for index in made.gone}
+        found = offered.find_copies(self.context) if offered.find_copies else []
+        return [copy for copy in found if copy.index not in gone]
+
+    def _let_go(
+        self,
+        offered: Offered,
+        texts: Sequence[Replacement],
+        copies: Sequence[CurrentCopy],
+        first: int,
+    ) -> set[int]:
         """Fold what may go from message `first` on, and let texts take the place of stretches;
         returns the messages that were folded."""
         gone = {index for made in texts for index in made.gone}
-        refs = [ref for ref in offered.savings if ref.message >= first and ref.message not in gone]
+        going = [ref for ref in offered.savings if ref.message >= first]
+        going = place_copies(self.context, copies, going) if copies else going
+        refs = [ref for ref in going if ref.message not in gone]
         folded = fold(self.context, self.layout, refs, offered.refreshes)
         # Last: bringing a read up to date may have folded an argument in one of these messages.
         for made in texts:

@@ -73,7 +73,7 @@ class RefreshFinder:
 
     def _of(self, context: RenderContext, uses: Uses, path: str) -> Refresh | None:
         refs = uses.refs_of(path)
-        read = _newest_read(context, refs)
+        read = newest_read(context, refs)
         if read is None:
             return None
         part = context.conversation.parts[read]
@@ -99,7 +99,7 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
     return folds
 
 
-def _newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | None:
+def newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | None:
     """The newest message that shows the whole of a file, and to which no difference refers."""
     conversation = context.conversation
     flight = conversation.last_assistant()
@@ -156,7 +156,7 @@ def _still_there(
     folds: list[PieceRef] = []
     saving = known.saving
     for ref in known.folds:
-        piece = _piece(context, uses, ref)
+        piece = foldable_piece(context, uses, ref)
         if piece is not None and ref not in going:
             folds.append(ref)
             saving += piece.saving
@@ -165,7 +165,7 @@ def _still_there(
     return Refresh(known.index, known.text, known.version, tuple(folds), saving)
 
 
-def _piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
+def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece | None:
     """A piece that can fold now: seen by a call, not sealed, not folded."""
     piece, conversation = uses.foldable.get(ref), context.conversation
     if piece is None or ref.message >= conversation.last_assistant():

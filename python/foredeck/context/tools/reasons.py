@@ -32,6 +32,8 @@ WEIGHED: dict[str, str] = {
     "rent": "reading what may go has cost {} input tokens",
     "premium": "rewriting the rest costs {} extra input tokens",
     "saves": "each call is {} tokens shorter from then on",
+    "copies": "one current copy of each file at work takes {} tokens",
+    "replaced": "in place of {} tokens of reads and edits",
 }
 """What a decision weighed. Costs are in tokens of uncached input."""
 

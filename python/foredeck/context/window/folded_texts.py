@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foredeck.context.digests import digest
+from foredeck.context.digests.names import unheld_names
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.pieces import LONG_TEXTS
@@ -22,7 +23,9 @@ def fold_text(
         return _folded_paste(session, context, item, text)
     ends = LONG_TEXTS[item.kind][1]
     ordinal, turn = compact_message(session, item, summary_chars)
-    return text[:ends] + folded_answer(ordinal, turn, len(text) - 2 * ends) + text[-ends:]
+    first, middle, last = text[:ends], text[ends:-ends], text[-ends:]
+    names = _names_said(context, item, middle, {*identifiers(first), *identifiers(last)})
+    return first + folded_answer(ordinal, turn, len(middle)) + names + last
 
 
 def _folded_paste(session: Session, context: RenderContext, item: Item, text: str) -> str:
@@ -51,7 +54,20 @@ def _middle(text: str, ends: int) -> tuple[int, int]:
 def _digest(context: RenderContext, item: Item, middle: str, beside: set[str]) -> str:
     if not context.digests.chars:
         return ""
+    held = _held(context, item) | beside
+    return digest("user", {}, middle, held=held, size=context.digests)
+
+
+def _names_said(context: RenderContext, item: Item, middle: str, beside: set[str]) -> str:
+    """A line of the names that only the middle of an answer holds: what the model has found out,
+    or decided to call something, it says once and goes on to use."""
+    limit = context.digests.limit(middle)
+    names = unheld_names(middle, _held(context, item) | beside, limit) if limit else ""
+    return f"{names}\n" if names else ""
+
+
+def _held(context: RenderContext, item: Item) -> set[str]:
+    """The names that stand in the rest of the prompt."""
     items = context.conversation.items
     own = {index for index, other in enumerate(items) if other is item}
-    held = names_in_view(context.conversation, own) | beside
-    return digest("user", {}, middle, held=held, size=context.digests)
+    return names_in_view(context.conversation, own)

@@ -1,0 +1,163 @@
+"""One current copy of each file at work, where the whole prompt is written anew anyway.
+
+After a pause the next edits are of files that the session has edited before it, and their text
+stands in old reads and in the arguments of edits, each a state that is past. The newest result of
+such a file takes in all of it, once; what it stands in place of folds. The copy folds as a whole,
+by the age of its last use, once the session leaves the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
+from foredeck.context.messages.items import text_block
+from foredeck.context.messages.parts import Part, PieceRef
+from foredeck.context.messages.wires import Wire
+from foredeck.context.policies.policy import UseRule
+from foredeck.context.policies.uses import Uses
+from foredeck.context.rendering.layout import RenderContext, shown_text
+from foredeck.context.rendering.savings import contains_lines, shown_lines
+from foredeck.context.rewriting.collapsible import may_fold
+from foredeck.context.rewriting.refresh import foldable_piece, newest_read
+from foredeck.context.wording import brought_up_to_date
+from foredeck.model.call_values import Decision
+from foredeck.model.canonical import hash_text
+from foredeck.sources.edits import edits_of
+from foredeck.sources.toolpaths import WRITERS
+
+
+LEFT_OUT = frozenset({"dropped", "observed"})
+"""Forms of messages that do not go out themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentCopy:
+    """A result that shows the whole of a file, and what need not be seen beside it."""
+
+    index: int
+    subject: int
+    version: int
+    text: str
+    gone: tuple[PieceRef, ...]
+    """Older results of the file, and arguments of its edits."""
+    replaced: int
+    """Characters that these, and the result itself, had taken."""
+
+
+FindCopies = Callable[[RenderContext], list[CurrentCopy]]
+
+
+def copy_finder(rule: UseRule | None, uses: Uses, wire: Wire) -> FindCopies | None:
+    """What finds the copies at one call; None where there are to be none."""
+    if rule is None or not rule.copies or not wire.arguments or wire.between_turns:
+        return None
+    return lambda context: list(_copies(context, uses, rule))
+
+
+def place_copies(
+    context: RenderContext, copies: Sequence[CurrentCopy], refs: Collection[PieceRef]
+) -> list[PieceRef]:
+    """Render the copies; returns what folds with them, given what folds in any case."""
+    shown = {copy.index for copy in copies}
+    gone = {ref for copy in copies for ref in copy.gone}
+    results = {ref.message for ref in gone if not ref.slot}
+    for copy in copies:
+        if shown_text(context.conversation, copy.index) != copy.text:
+            _show(context, copy)
+    # A read that goes is not brought up to date before.
+    kept = {ref for ref in refs if ref.slot > 0 or ref.message not in shown | results}
+    return sorted(kept | gone)
+
+
+def explain_copies(decision: Decision, copies: Sequence[CurrentCopy]) -> Decision:
+    """The decision with what the copies take, and what they stand in place of."""
+    if not copies:
+        return decision
+    take = sum(len(copy.text) for copy in copies)
+    replaced = sum(copy.replaced for copy in copies)
+    return decision._replace(
+        copies=round(take / CHARS_PER_TOKEN), replaced=round(replaced / CHARS_PER_TOKEN)
+    )
+
+
+def _show(context: RenderContext, copy: CurrentCopy) -> None:
+    context.branch.release(copy.index)
+    blocks = [text_block(brought_up_to_date(copy.subject, copy.version)), text_block(copy.text)]
+    digest = hash_text(copy.text)
+    context.render(copy.index, Part("full", blocks, copy.subject, copy.version, None, digest))
+    context.conversation.want(copy.index, copy.subject)
+    context.sets.activate(copy.subject)
+
+
+def _copies(context: RenderContext, uses: Uses, rule: UseRule) -> Iterator[CurrentCopy]:
+    conversation = context.conversation
+    if first_free(conversation):
+        # A copy stands further down than what it replaces: all of it must be free to change.
+        return
+    for path in uses.at_work(conversation.turn):
+        subject = context.file_at(path)
+        if subject is None or subject in context.sets.pins:
+            continue
+        text = context.content(subject)
+        index = _place_of(context, uses, path)
+        if not text or len(text) > rule.copy_chars or index is None:
+            continue
+        if _is_current(context, uses, path, text):
+            yield _copy(context, uses, path, CurrentCopy(index, subject, 0, text, (), 0))
+
+
+def _place_of(context: RenderContext, uses: Uses, path: str) -> int | None:
+    """The result that can take in a file, seen by a call and referred to by no other: a read of
+    the whole file that is in view, else the newest result of any kind."""
+    read = newest_read(context, uses.refs_of(path))
+    if read is not None:
+        return read
+    conversation = context.conversation
+    flight = conversation.last_assistant()
+    for ref in sorted(uses.refs_of(path), reverse=True):
+        item = conversation.items[ref.message]
+        if ref.slot or ref.message > flight or item.failed or item.has_image:
+            continue
+        if conversation.parts[ref.message].form in LEFT_OUT:
+            continue
+        return None if ref.message in conversation.referred_at else ref.message
+    return None
+
+
+def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> bool:
+    """Whether what the newest call has shown of a file, or written to it, stands in that text:
+    else the text is older."""
+    items = context.conversation.items
+    results = (items[ref.message] for ref in reversed(uses.refs_of(path)) if not ref.slot)
+    item = next((item for item in results if not item.failed), None)
+    if item is None or item.tool == "read":
+        return item is not None and contains_lines(text, shown_lines(item, item.text))
+    written = [str(item.arguments.get("content") or "")]
+    written += [edit.new for edit in edits_of(item.arguments)]
+    return item.tool in WRITERS and all(new.strip() in text for new in written)
+
+
+def _copy(context: RenderContext, uses: Uses, path: str, found: CurrentCopy) -> CurrentCopy:
+    """With what the copy stands in place of."""
+    conversation = context.conversation
+    flight = conversation.last_assistant()
+    gone: list[PieceRef] = []
+    replaced = conversation.parts[found.index].chars
+    for ref in uses.refs_of(path):
+        part = conversation.parts[ref.message]
+        if ref.message == found.index:
+            continue
+        if ref.slot:
+            piece = foldable_piece(context, uses, ref)
+            if piece is not None:
+                gone.append(ref)
+                replaced += len(piece.text)
+        elif (
+            part.shows and part.subject == found.subject and may_fold(context, ref.message, flight)
+        ):
+            gone.append(ref)
+            replaced += part.chars
+    version = context.newest(found.subject)
+    return CurrentCopy(found.index, found.subject, version, found.text, tuple(gone), replaced)

@@ -1,0 +1,122 @@
+"""One current copy of each file at work, after a pause."""
+
+from __future__ import annotations
+
+import pytest
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import lines
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent
+
+OLD = lines(60, "old")
+FIRST = "\n".join(OLD.split("\n")[:30])
+ADDED = lines(30, "added")
+NEW = OLD.replace(FIRST, ADDED, 1)
+RECEIPT = "Successfully replaced text in a.py. Changed 11 characters to 300 characters."
+
+
+def edit(host: Host, id: str, old: str, new: str, path: str = "a.py") -> Sent:
+    edits = [{"oldText": old, "newText": new}]
+    return use(host, id, "edit", RECEIPT, path=path, edits=edits)
+
+
+def go_cold(host: Host) -> Sent:
+    finish(host)
+    host.wait(600)
+    return ask(host)
+
+
+def edited(new_host: NewHost, **adaptive: int) -> Host:
+    """A session that has written a.py, which is @3, and then changed half of it."""
+    host = new_host(policy="adaptive", adaptive=adaptive)
+    ask(host)
+    use(host, "w1", "write", "Successfully wrote 2209 bytes to a.py", path="a.py", content=OLD)
+    edit(host, "e1", FIRST, ADDED)
+    return host
+
+
+def test_the_newest_result_shows_the_file_and_the_rest_folds(new_host: NewHost) -> None:
+    host = edited(new_host)
+    sent = go_cold(host)
+    assert sent.text(4) == f"@3 v2, with the later edits\n{NEW}"
+    assert "folded by foredeck" in str(sent.parts[1])
+    assert str(sent.prompt).count("added 20") == 1
+    host.restart()
+    assert [ask(host).text(n) for n in range(5)] == [sent.text(n) for n in range(5)]
+
+
+def test_not_before_all_is_written_anew(new_host: NewHost) -> None:
+    host = edited(new_host)
+    finish(host)
+    assert ask(host).text(4) == RECEIPT
+
+
+def test_a_read_of_the_whole_file_takes_in_what_stands_elsewhere(new_host: NewHost) -> None:
+    host = edited(new_host)
+    use(host, "r1", "read", NEW, path="a.py")
+    edit(host, "e2", "added 5:", "again 5:")
+    sent = go_cold(host)
+    again = NEW.replace("added 5:", "again 5:")
+    assert sent.text(6) == f"@3 v3, with the later edits\n{again}"
+    assert str(sent.prompt).count("added 20") == 1
+
+
+def test_a_later_read_is_compared_with_the_copy(new_host: NewHost) -> None:
+    host = edited(new_host)
+    go_cold(host)
+    sent = use(host, "r2", "read", NEW, path="a.py")
+    assert sent.text(len(sent.messages) - 1) == "Unchanged: the same as @3 above."
+    more = NEW.replace("added 1:", "more 1:", 1)
+    edit(host, "e2", "added 1:", "more 1:")
+    sent = use(host, "r3", "read", more, path="a.py")
+    assert sent.text(len(sent.messages) - 1).startswith("@3 v3, changed since the copy above:\n")
+
+
+def test_a_later_edit_moves_the_copy(new_host: NewHost) -> None:
+    host = edited(new_host)
+    go_cold(host)
+    edit(host, "e2", "added 5:", "again 5:")
+    sent = go_cold(host)
+    again = NEW.replace("added 5:", "again 5:")
+    assert f"@3 v3, with the later edits\n{again}" in [
+        sent.text(n) for n in range(5, len(sent.messages))
+    ]
+    assert sent.text(4).startswith("toolcall_ref id=@3 tool=edit status=ok")
+    host.restart()
+    after = ask(host)
+    assert [after.text(n) for n in range(9)] == [sent.text(n) for n in range(9)]
+
+
+def test_it_folds_as_a_whole_once_the_session_has_left_the_file(new_host: NewHost) -> None:
+    host = edited(new_host, patience=3, patience_edited=6)
+    go_cold(host)
+    for number in range(9):
+        bash(host, f"c{number}")
+    for number in range(3):
+        finish(host)
+        ask(host, f"Something else, {number}.")
+    sent = go_cold(host)
+    assert sent.text(4).startswith("toolcall_ref id=@3 tool=edit status=ok")
+    sent = context_tool(host, "a1", "activate", "@3")
+    assert sent.text(len(sent.messages) - 1).endswith(NEW)
+
+
+def test_what_is_not_the_newest_text_is_not_shown(new_host: NewHost) -> None:
+    host = edited(new_host)
+    use(host, "r2", "read", "something else\n" + lines(20, "formatted"), path="a.py", limit=21)
+    sent = go_cold(host)
+    assert "with the later edits" not in sent.text(6)
+
+
+@pytest.mark.parametrize("off", [{"copy_chars": 0}, {"at_work": 0}, {"copy_chars": 200}])
+def test_it_can_be_switched_off(new_host: NewHost, off: dict[str, int]) -> None:
+    assert "with the later edits" not in str(go_cold(edited(new_host, **off)).prompt)
+
+
+def test_the_record_says_what_the_copies_take(new_host: NewHost) -> None:
+    sent = go_cold(edited(new_host))
+    weighed = sent.record.decision.weighed
+    assert weighed["copies"] == round(len(NEW) / 3.5)
+    assert weighed["replaced"] > weighed["copies"]
