@@ -130,17 +130,21 @@ def decision_of(
 @pytest.mark.parametrize(
     ("given", "cold", "gone"),
     [
-        (content(1, 19), False, False),
-        (content(1, 20), False, True),
-        (content(1, 13, idle=True), False, False),
-        (content(1, 14, idle=True), False, True),
-        (content(1, 59, of_edited=True), False, False),
-        (content(1, 60, of_edited=True), False, True),
-        (content(1, 10, 4000), False, True),
-        (content(1, 39, 250), False, False),
-        (content(1, 39, 10), False, False),
-        (content(1, 5), True, False),
-        (content(1, 6), True, True),
+        (content(1, 11), False, False),
+        (content(1, 12), False, True),
+        (content(1, 8, idle=True), False, False),
+        (content(1, 9, idle=True), False, True),
+        (content(1, 19, of_edited=True), False, False),
+        (content(1, 20, of_edited=True), False, True),
+        (content(1, 59, of_edited=True, at_work=True), False, False),
+        (content(1, 60, of_edited=True, at_work=True), False, True),
+        (content(1, 6, 4000), False, True),
+        (content(1, 23, 250), False, False),
+        (content(1, 23, 10), False, False),
+        (content(1, 3), True, False),
+        (content(1, 4), True, True),
+        (content(1, 59, of_edited=True, at_work=True), True, False),
+        (content(1, 6, of_edited=True), True, True),
     ],
 )
 def test_unused_content_stays_as_long_as_its_size_is_worth(
@@ -150,7 +154,7 @@ def test_unused_content_stays_as_long_as_its_size_is_worth(
 
 
 def test_a_turn_that_will_hold_sealed_reasoning_is_the_time_to_let_go() -> None:
-    held = content(1, 12)
+    held = content(1, 8)
     history = History([held], 1, 0, cold=False, state={}, closing=True)
     assert Adaptive().decide(history).collapsible == {held.ref}
     assert not decision_of(Adaptive(), held).collapsible
@@ -197,21 +201,24 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
     [
         (foldable("old", 1), True),
         (foldable("argument", 4), False),
-        (foldable("answer", 900, earlier_turn=True), False),
+        (foldable("answer", 11, earlier_turn=True), False),
+        (foldable("answer", 12, earlier_turn=True), True),
         (foldable("argument", 5), True),
-        (foldable("argument", 59, of_edited=True), False),
+        (foldable("argument", 19, of_edited=True), False),
+        (foldable("argument", 20, of_edited=True), True),
+        (foldable("argument", 59, of_edited=True, at_work=True), False),
         (foldable("thinking", 50), False),
         (foldable("thinking", 1, earlier_turn=True), True),
     ],
 )
 def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
     assert bool(decision_of(Adaptive(), pieces=[piece]).collapsible) is gone
-    never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False))
+    never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_answers=False))
     assert not decision_of(never, pieces=[piece]).collapsible
 
 
 @pytest.mark.parametrize("policy", [Adaptive(), LastN(2), SeedWindow()])
-@pytest.mark.parametrize(("age", "gone"), [(19, False), (20, True)])
+@pytest.mark.parametrize(("age", "gone"), [(11, False), (12, True)])
 def test_messages_go_by_one_rule_under_every_policy(policy: Any, age: int, gone: bool) -> None:
     piece = foldable("message", age, earlier_turn=True)
     assert not decision_of(policy, pieces=[piece]).collapsible

@@ -51,7 +51,7 @@ class AdaptiveSection(Section):
         "at work.",
     )
     patience_left: float = Field(
-        30,
+        20,
         ge=1,
         le=10_000,
         description="The same for files that the session has edited and that are no longer at "
