@@ -91,9 +91,10 @@ def _table(ideal: Sequence[Mapping[str, Any]], ruled: Sequence[Mapping[str, Any]
     by_name = {row["row"]: row for row in ruled}
     head = (
         "| | cost, ideal cache | cost, Anthropic's rule | all-in, ideal | all-in, Anthropic's "
-        "| dearest session | edited text | identifiers | mean prompt | peak |"
+        "| dearest session | edited text | identifiers | code names, no digests | own words "
+        "| mean prompt | peak |"
     )
-    lines = [head, "|---" * 10 + "|"]
+    lines = [head, "|---" * 12 + "|"]
     for row in ideal:
         other = by_name.get(row["row"], {})
         cells = (
@@ -105,6 +106,8 @@ def _table(ideal: Sequence[Mapping[str, Any]], ruled: Sequence[Mapping[str, Any]
             _percent(row["worst_percent"]),
             _percent(row["edit_evidence_percent"]),
             _percent(row["identifier_evidence_percent"]),
+            _percent(row.get("bare_code_name_evidence_percent")),
+            _percent(row.get("own_words_evidence_percent")),
             short_count(row["mean_tokens"]),
             short_count(row["peak_tokens"]),
         )
