@@ -15,7 +15,7 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes, message_text
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.errors import ToolError
-from foredeck.hosts.protocol import CommandParams
+from foredeck.hosts.protocol import CommandParams, ToolCallParams
 from foredeck.model.observations import MessagePart, ObservationDocument, observation_id
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import ChunkRules
@@ -376,3 +376,19 @@ def test_why_says_when_an_object_left_with_its_chat(worked: tuple[Host, Noted]) 
     assert "It left with the chat around it at call" in host.engine.command(command)["text"]
     newest = host.engine.command(CommandParams(session="s", name="why", args=""))["text"]
     assert "notes in place of 2 stretches of chat: the provider's cache had expired" in newest
+
+
+def test_search_leaves_out_the_notes_that_stand_in_the_prompt(worked: tuple[Host, Noted]) -> None:
+    host, _ = worked
+
+    def found() -> str:
+        params = ToolCallParams(
+            session="s", id="m", tool="memory-search", input={"query": "parts looked"}
+        )
+        return host.engine.tool_call(params)["text"]
+
+    assert "parts 1 and 2" in found()
+    after_pause(host)
+    # What they cover can be found again, and they need not be.
+    assert "parts 1 and 2" not in found()
+    assert "I look at part" in found()

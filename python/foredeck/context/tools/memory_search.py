@@ -200,8 +200,9 @@ class _InView:
 
 
 def _shown(session: Session, conversation: Conversation) -> set[str]:
-    """The ids of tool calls and files whose newest content can be read."""
-    index, shown = session.index, set()
+    """The ids of tool calls and files whose newest content can be read, and of the observations and
+    reflections that stand in place of chat."""
+    index, shown = session.index, {*session.branch.edits.stretches}
     for part, item in zip(conversation.parts, conversation.items, strict=True):
         if part.form not in SHOWING:
             continue
