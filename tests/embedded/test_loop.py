@@ -192,3 +192,47 @@ def test_a_message_that_cannot_be_read_is_named(tmp_path: Path, folder: Path) ->
         pytest.raises(ValueError, match="role 'system' cannot be read"),
     ):
         context.prepare([{"role": "system", "content": "x"}])
+
+
+class _Answer:
+    """A message as the `openai` package gives it."""
+
+    def model_dump(self, *, exclude_none: bool) -> dict[str, Any]:
+        assert exclude_none
+        return {"role": "assistant", "content": "Yes."}
+
+
+def test_messages_of_a_client_are_read_as_they_come(tmp_path: Path, folder: Path) -> None:
+    with _manager(tmp_path, folder, "chat") as context:
+        messages: list[Any] = [*opening("chat", "Work?"), _Answer()]
+        sent = context.prepare([*messages, {"role": "user", "content": "Go on."}])
+        assert sent[2] == {"role": "assistant", "content": "Yes."}
+        with pytest.raises(ValueError, match="a str is no message"):
+            context.prepare(["Work?"])  # type: ignore[list-item]
+
+
+def test_what_was_counted_of_an_answer_is_not_of_another(tmp_path: Path, folder: Path) -> None:
+    with _manager(tmp_path, folder, "chat") as context:
+        messages = opening("chat", "Work.")
+        context.prepare(messages)
+        context.report({"prompt_tokens": 9999})
+        messages += [{"role": "assistant", "content": "A"}, {"role": "user", "content": "More."}]
+        context.prepare(messages)
+        messages[2] = {"role": "assistant", "content": "B"}
+        context.prepare(messages)
+        assert "usage" not in context._messages._host.messages[1]
+
+
+def test_a_program_is_not_its_user(tmp_path: Path, folder: Path) -> None:
+    _manager(tmp_path, folder, "chat", "program").close()
+    by_user = ContextManager("user", cwd=folder, home=tmp_path / "home", by_user=True)
+    for context in (_manager(tmp_path, folder, "chat", "program"), by_user):
+        with context:
+            context.prepare(opening("chat", "Work."))
+    store = open_store(Config(home=tmp_path / "home"))
+    begun = {
+        head.fields["session_id"]: bool(head.fields.get("begun_by"))
+        for head in store.query("session")
+    }
+    store.close()
+    assert begun == {"program": False, "user": True}

@@ -127,3 +127,11 @@ def test_a_port_that_is_taken_is_named(served: Served) -> None:
     ended = _ui("--port", port, FOREDECK_HOME=str(served.home))
     assert ended.returncode == 1
     assert f"port {port} is taken" in ended.stderr
+
+
+def test_cookies_of_others_are_no_matter(served: Served) -> None:
+    port = served.base.rpartition(":")[2]
+    for other in ('theme={"a":1}', "path=x", "a=b c", "foo"):
+        cookie = f"{other}; foredeck-{port}={served.token}"
+        answer = httpx.get(f"{served.base}/sessions", headers={"cookie": cookie})
+        assert answer.status_code == 200, other

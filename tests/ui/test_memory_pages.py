@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx
+import pytest
 
 from foredeck.config import Config
 from foredeck.engine.memory import caps_of
-from foredeck.memory.keeping import NewMemory
+from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.user import load_user
 from foredeck.memory.user_acts import UserActs
 from foredeck.store.opening import open_store
@@ -48,7 +51,7 @@ def test_the_inbox_is_emptied_in_bulk(editable: Served) -> None:
     assert answer.status_code == 200
     assert "accept: 2" in answer.text
     assert _post(editable, "refuse", ids[2]).status_code == 200
-    assert _states(editable) == {"Fact 0": "kept", "Fact 1": "kept", "Fact 2": "refused"}
+    assert _states(editable) == {"Fact 0": "kept", "Fact 1": "kept"}
     assert _post(editable, "delete", ids[0]).status_code == 200
     assert "Fact 0" not in _states(editable)
 
@@ -94,3 +97,48 @@ def test_what_was_noted_of_a_session(served: Served) -> None:
     value: Any = served.value("/sessions/0199aaaa-tidy/observations.json")
     assert value["observations"] == []
     assert "Nothing was noted" in served.page("/sessions/0199aaaa-tidy/observations")
+
+
+def test_a_finding_that_is_accepted_stays_derived(editable: Served) -> None:
+    new = NewMemory("finding", "Tides are high", session="0199", learned_from="analysis")
+    with _memory(editable) as acts:
+        id = Memory(acts.store, acts.user, acts.caps).propose(new).entry.id
+    assert _post(editable, "accept", id).status_code == 200
+    with _memory(editable) as memory:
+        assert memory.find(id).trust == "derived"
+
+
+def test_what_can_be_done_is_done_and_the_rest_named(editable: Served) -> None:
+    first, second = _propose(editable, "Fact 1"), _propose(editable, "Fact 2")
+    _post(editable, "accept", first)
+    answer = _post(editable, "accept", first, second)
+    assert answer.status_code == 400
+    assert "done to 1, not to 1" in answer.text
+    assert _states(editable) == {"Fact 1": "kept", "Fact 2": "kept"}
+
+
+def test_a_decision_is_pinned_in_its_project(editable: Served) -> None:
+    fact = NewMemory("fact", "Use pytest", session="0199", project="harbour")
+    with _memory(editable) as memory:
+        id = memory.add(fact).entry.id
+    assert _post(editable, "pin-decision", id).status_code == 200
+    with _memory(editable) as memory:
+        (pinned,) = memory.of_user("harbour")
+        assert memory.of_user("elsewhere") == []
+    assert (pinned.document.fact, pinned.document.scope) == ("Use pytest", "project")
+
+
+def test_an_agent_may_not_open_it_to_change_memory(
+    editable: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOREDECK_SESSION", "0199")
+    command = [sys.executable, "-m", "foredeck.cli.main", "ui", "--no-open", "--edit"]
+    ended = subprocess.run(
+        [*command, "--port", "0", "--home", str(editable.home)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert ended.stdout == ""

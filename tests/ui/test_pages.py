@@ -10,6 +10,7 @@ from foredeck.config import Config
 from foredeck.store.opening import open_store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.work import NewTask, TaskWork
+from foredeck.ui.pages import link
 
 from .conftest import Served
 
@@ -159,3 +160,12 @@ def test_what_is_not_there_is_said(served: Served, path: str, status: int) -> No
     twin = served.client.get(f"{bare}.json" + (f"?{query}" if query else ""))
     assert twin.status_code == status
     assert twin.json()["error"]
+
+
+def test_names_with_slashes_and_endings_are_names(served: Served) -> None:
+    listed: Any = served.value("/objects.json?contains=tide.py")["objects"]
+    path = link("objects", listed[0]["name"])
+    assert served.value(f"{path}.json")["object"] == listed[0]["object"]
+    answer = served.client.get(link("objects", "package.json"))
+    assert (answer.status_code, answer.headers["content-type"][:9]) == (404, "text/html")
+    assert "package.json" in answer.text

@@ -88,3 +88,17 @@ def blocks_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 def text_of(message: Mapping[str, Any]) -> str:
     """Its texts, put together."""
     return "\n".join(str(b.get("text") or "") for b in blocks_of(message) if b["type"] == "text")
+
+
+def as_mapping(message: Any) -> Mapping[str, Any]:
+    """A message as plain data, also where an API's client has given an object of its own.
+
+    Raises `UnknownMessage`.
+    """
+    if isinstance(message, Mapping):
+        return message
+    dump = getattr(message, "model_dump", None)
+    plain = dump(exclude_none=True) if dump is not None else None
+    if not isinstance(plain, Mapping):
+        raise UnknownMessage(f"a {type(message).__name__} is no message that can be read")
+    return plain

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from foredeck.context.state.session import Session
-from foredeck.embedded.format import CountedTokens, Message, MessageFormat
+from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
 from foredeck.hosts.protocol import AssembleParams, MessageEdits
 from foredeck.model.messages import load_message
 from foredeck.replay.simulated_host import SimulatedHost
@@ -43,6 +43,7 @@ class LoopMessages:
         system: str | None,
     ) -> None:
         """The list as it stands before a call."""
+        messages = [as_mapping(message) for message in messages]
         names = {
             use.id: use.name for message in messages for use in self._format.tool_uses(message)
         }
@@ -66,7 +67,9 @@ class LoopMessages:
         """The message as the engine knows it, with the time at which it was seen first."""
         known = self._known[index] if index < len(self._known) else None
         if known is None or _bare(known) != message:
-            del self._known[index:]
+            if index < len(self._known):  # the loop has changed it: so has all that follows
+                del self._known[index:]
+                self._usages = {n: usage for n, usage in self._usages.items() if n < index}
             known = {**message, **self._by(message), "timestamp": int(time.time() * 1000)}
             self._known.append(known)
         if message["role"] == "assistant" and index in self._usages:

@@ -17,7 +17,7 @@ from foredeck.config import load_config
 from foredeck.embedded.anthropic_messages import AnthropicMessages
 from foredeck.embedded.chat_completions import ChatCompletions
 from foredeck.embedded.definitions import definitions
-from foredeck.embedded.format import MessageFormat, ToolRequest
+from foredeck.embedded.format import MessageFormat, ToolRequest, as_mapping
 from foredeck.embedded.loop_messages import LoopMessages
 from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
@@ -51,7 +51,9 @@ class ModelInfo:
 
     def record(self, api: str) -> dict[str, Any]:
         """As the engine is told."""
-        provider, _, id = self.name.rpartition("/")
+        provider, slash, id = self.name.partition("/")
+        if not slash:
+            provider, id = "", self.name
         record: dict[str, Any] = {
             "provider": provider or "unknown",
             "id": id,
@@ -91,14 +93,20 @@ class ContextManager:
         cwd: str | Path = ".",
         home: str | Path | None = None,
         settings: Mapping[str, str] | None = None,
+        by_user: bool = False,
     ) -> None:
-        """`home`: the state folder. Raises `ConfigError`, `StoreUnavailable`."""
+        """`home`: the state folder. `by_user`: what stands as the user's in the messages is typed
+        by the user of this machine, whose word memory may keep.
+
+        Raises `ConfigError`, `StoreUnavailable`.
+        """
         folder = Path(cwd).resolve()
         flags = [f"{key}={value}" for key, value in (settings or {}).items()]
         if home is not None:
             flags.append(f"home={Path(home).resolve()}")
         self._config = load_config(project=folder, trusted=False, flags=flags).config
         self._format = _FORMATS[format]()
+        self._by_user = by_user
         self._model = model
         self._engine = Engine(self._config)
         self.notices: list[str] = []
@@ -116,7 +124,12 @@ class ContextManager:
     def _open(self, folder: Path) -> None:
         self._engine.open_session(
             SessionOpenParams(
-                session=self._session, file=None, cwd=str(folder), reason="resume", parent=None
+                session=self._session,
+                file=None,
+                cwd=str(folder),
+                reason="resume",
+                parent=None,
+                by_user=self._by_user,
             )
         )
 
@@ -153,11 +166,11 @@ class ContextManager:
     def report(self, usage: Mapping[str, Any]) -> None:
         """The API's `usage` of the answer to the newest `prepare`: tokens are then measured, and no
         longer estimated."""
-        self._messages.report(self._format.usage(usage))
+        self._messages.report(self._format.usage(as_mapping(usage)))
 
     def calls_in(self, answer: Mapping[str, Any]) -> list[ToolRequest]:
         """The tool calls of an answer."""
-        return self._format.tool_uses(answer)
+        return self._format.tool_uses(as_mapping(answer))
 
     def call(self, use: ToolRequest) -> dict[str, Any]:
         """Answer a call of one of `tools`: a message to append (with `anthropic` a block)."""

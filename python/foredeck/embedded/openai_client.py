@@ -5,23 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.embedded.waiting import AsyncContextManager
+from foredeck.errors import ForedeckError
+
+_MANAGED = "_managed_by_foredeck"
 
 
 def manage(client: Any, context: AsyncContextManager) -> None:
     """From now on, what `client.chat.completions.create` sends is what `context` makes of it.
 
     `client`: an `openai.AsyncOpenAI` of this conversation alone. Whoever uses it notices nothing:
-    its own list of messages stays as it is.
+    its own list of messages stays as it is. Where foredeck fails, that list goes out, with a line
+    in `context.notices`. What a stream has used is not reported: its tokens are estimated.
     """
-    create = client.chat.completions.create
+    completions = client.chat.completions
+    if getattr(completions.create, _MANAGED, False):
+        raise ValueError("this client has a context manager already")
+    create = completions.create
 
     async def managed(**arguments: Any) -> Any:
         tools = arguments.get("tools")
         declared = tools if isinstance(tools, list) else []
-        messages = await context.prepare(list(arguments["messages"]), tools=declared)
+        try:
+            messages = await context.prepare(list(arguments["messages"]), tools=declared)
+        except ForedeckError as error:
+            context.notices.append(f"A call went out without foredeck: {error}")
+            return await create(**arguments)
         answer = await create(**{**arguments, "messages": messages})
         if (usage := getattr(answer, "usage", None)) is not None:
-            context.report(usage.model_dump())
+            context.report(usage)
         return answer
 
-    client.chat.completions.create = managed
+    setattr(managed, _MANAGED, True)
+    completions.create = managed

@@ -31,8 +31,9 @@ def user_of(config: Config) -> User | None:
 
 
 def begun_by(config: Config, params: SessionOpenParams) -> str | None:
-    """What a new session carries that began at the user's side; None for a subagent's."""
-    user = user_of(config) if params.started_by is None else None
+    """What a new session carries that began at the user's side; None for a subagent's, and where
+    the host does not vouch for its user."""
+    user = user_of(config) if params.by_user and params.started_by is None else None
     return None if user is None else user.vouch(session_statement(params.session))
 
 

@@ -75,6 +75,9 @@ class SessionOpenParams(SessionParams):
     calls: Count | None = None
     """How many calls the session had when this host process first opened it; None that first
     time."""
+    by_user: bool = True
+    """Whether what stands as the user's in a new session is said by this machine's user; a program
+    may put anybody's words there."""
 
 
 class OutcomeParams(Params):

@@ -6,6 +6,8 @@ A private session keeps to itself what is said in it: nothing here finds or read
 from __future__ import annotations
 
 import getpass
+import re
+from collections.abc import Collection
 from pathlib import Path
 
 from foredeck.cli.find import Found, find_object, find_session
@@ -17,7 +19,7 @@ from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
-from foredeck.store.privacy import is_hidden, private_sessions
+from foredeck.store.privacy import is_hidden, is_private, private_sessions
 from foredeck.store.protocol import LocalStore, Store
 from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
@@ -29,6 +31,7 @@ from foredeck.ui.reading import Reader
 PART_CHARS = 20_000
 MOST_HITS = 20
 MOST_ROWS = 100
+_HANDLE = re.compile(r"(.+:)?@\d+")
 
 
 class Answers:
@@ -46,7 +49,7 @@ class Answers:
             filters = Filters(only, type, without=private_sessions(store))
             found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
             lines = [f"{counted(found.total, 'match')}. {state.note}".rstrip()]
-            lines += [_hit(hit) for hit in found.hits]
+            lines += [_hit(hit, filters.without) for hit in found.hits]
         return "\n\n".join(lines)
 
     def read(self, object: str, version: int | None, offset: int) -> str:
@@ -75,7 +78,9 @@ class Answers:
                 f" {(head.fields.get('provenance') or {}).get('origin') or ''}".rstrip()
                 for number, head in enumerate(store.history(found.id), start=1)
             ]
-        return "\n".join([f"{found.name} ({found.id})", *lines[-MOST_ROWS:]])
+        older = max(0, len(lines) - MOST_ROWS)
+        left = [f"and {older} older"] if older else []
+        return "\n".join([f"{found.name} ({found.id})", *left, *lines[older:]])
 
     def links(self, object: str) -> str:
         """What an object refers to, and what refers to it."""
@@ -111,7 +116,7 @@ class Answers:
 
     def _work(self, store: LocalStore) -> TaskWork:
         project = project_of(self._folder, open_filesystems(self._config, self._folder))
-        work = TaskWork(store, project.id, Actor(None, f"mcp:{_user()}"))
+        work = TaskWork(store, project.id, Actor(f"mcp:{_user()}"))
         work.board.refresh()
         return work
 
@@ -126,15 +131,16 @@ def _user() -> str:
 def _visible(store: Store, name: str) -> Found:
     """The object of that name. Raises `ForedeckError` for none, and for a private session's."""
     found = find_object(store, name)
-    if is_hidden(store, found.head.fields, ()):
+    met_in = found.session if _HANDLE.fullmatch(name) else None
+    if is_hidden(store, found.head.fields, ()) or is_private(store, met_in):
         raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
     return found
 
 
-def _hit(hit: SearchHit) -> str:
+def _hit(hit: SearchHit, without: Collection[str]) -> str:
     entry = hit.entry
     what = f"{entry.type} {entry.role or ''}".strip()
-    place = f", session {hit.session}" if hit.session else ""
+    place = f", session {hit.session}" if hit.session and hit.session not in without else ""
     path = f", {entry.path}" if entry.path else ""
     return f"{hit.object}: {what}{path}{place}, {when(entry.time_ms)}\n{hit.snippet}"
 

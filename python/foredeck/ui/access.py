@@ -9,15 +9,19 @@ what is shown from running or fetching anything: it is what models and tools wro
 from __future__ import annotations
 
 import secrets
-from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "foredeck"
+NAMES = ("127.0.0.1", "localhost", "[::1]", "foredeck.localhost")
+"""The last is nobody else's: cookies know no ports, so under the others every server on this
+machine that the browser visits is sent the token, too. Not every system resolves it, which is why
+the address is printed with the first."""
 REPORTS = "/policy-reports"
 _POLICY = "; ".join(
     (
@@ -63,7 +67,7 @@ class OnlyThisUser:
         self._app = app
         self._token = token
         self._cookie = f"{COOKIE}-{port}"
-        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._hosts = {f"{name}:{port}" for name in NAMES}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -87,8 +91,7 @@ class OnlyThisUser:
         given = dict(asked).get("token")
         if given is not None and self._is_token(given):
             return self._let_in(scope["path"], [(k, v) for k, v in asked if k != "token"])
-        cookies = SimpleCookie(headers.get("cookie", ""))
-        if self._cookie in cookies and self._is_token(cookies[self._cookie].value):
+        if self._is_token(cookie_parser(headers.get("cookie", "")).get(self._cookie, "")):
             return None
         return PlainTextResponse(
             "Open the address that `foredeck ui` printed: it carries the token.\n", 403

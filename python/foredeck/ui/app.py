@@ -6,14 +6,16 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
@@ -34,7 +36,7 @@ from foredeck.ui.views.traces import trace_page
 
 STATIC = Path(__file__).parent / "static"
 MOST_REPORTS = 100
-MOST_FIELDS = 2_000
+MOST_FIELDS = 10_000
 MOST_SAID = 200
 
 View = Callable[[Request, Reader, LocalStore], WebPage]
@@ -46,7 +48,9 @@ class BadRequest(ForedeckError):
 
 def make_app(reader: Reader) -> Starlette:
     """The application. Its pages read; only what is posted changes the store, with `edits`."""
-    return Starlette(routes=_routes(reader, _PolicyReports()))
+    return Starlette(
+        routes=_routes(reader, _PolicyReports()), middleware=[Middleware(_AsItWasSent)]
+    )
 
 
 def _routes(reader: Reader, reports: _PolicyReports) -> list[Route | Mount]:
@@ -89,6 +93,8 @@ def _answering(view: View, reader: Reader) -> Callable[[Request], Response]:
     """A view as a route. Not async: Starlette runs it in a thread, where it may read files."""
 
     def answer(request: Request) -> Response:
+        for name, value in request.path_params.items():
+            request.path_params[name] = unquote(value) if isinstance(value, str) else value
         try:
             with reader.store() as store:
                 page = view(request, reader, store)
@@ -108,7 +114,11 @@ def _changing(reader: Reader) -> Callable[[Request], Awaitable[Response]]:
 
     async def change(request: Request) -> Response:
         body = await request.body()
-        form = parse_qs(body.decode(errors="replace"), max_num_fields=MOST_FIELDS)
+        try:
+            form = parse_qs(body.decode(errors="replace"), max_num_fields=MOST_FIELDS)
+        except ValueError:
+            said = f"At most {MOST_FIELDS:,} entries are changed at once."
+            return respond(request, _refusal("Not done", said, 400))
         act, ids = form.get("act", [""])[0], form.get("id", [])
         return await run_in_threadpool(_change, request, reader, act, ids)
 
@@ -121,9 +131,13 @@ def _change(request: Request, reader: Reader, act: str, ids: list[str]) -> Respo
         return respond(request, _refusal("Not allowed", said, 403))
     try:
         with reader.store() as store:
-            count = change_memory(memory_desk(store, reader.config), act, ids)
+            count, refused = change_memory(memory_desk(store, reader.config), act, ids)
     except ForedeckError as error:
         return respond(request, _refusal("Not done", str(error), 400))
+    if refused:
+        others = " ".join(dict.fromkeys(refused))
+        said = f"{act}: done to {count}, not to {len(refused)}. {others}"
+        return respond(request, _refusal("Not all was done", said, 400))
     said = f"{act}: {count}" if count else "Nothing was selected."
     return RedirectResponse(link("memory", said=said), 303)
 
@@ -237,6 +251,18 @@ def _search(request: Request, reader: Reader, store: LocalStore) -> WebPage:
             asked.get("session"),
             state.note,
         )
+
+
+class _AsItWasSent:
+    """Middleware: routes see the path as it was sent, so that a slash within a name is none."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("ascii")}
+        await self._app(scope, receive, send)
 
 
 @dataclass(slots=True)

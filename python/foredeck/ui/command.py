@@ -24,6 +24,10 @@ def _run(args: Namespace) -> int:
             f"`foredeck ui` needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
             "that runs foredeck."
         )
+    if args.edit:
+        from foredeck.cli.memory_command import check_by_the_user
+
+        check_by_the_user()
     from foredeck.ui.server import serve
 
     return serve(resolve_config(args).config, args.port, opens=not args.no_open, edits=args.edit)

@@ -65,12 +65,13 @@ def environment() -> Environment:
 
 
 def segment(text: object) -> str:
-    """A text as one segment of a path."""
-    return quote(str(text), safe="")
+    """A text as one segment of a path: no slash of it parts it, and no ending asks for JSON."""
+    quoted = quote(str(text), safe="")
+    return quoted.removesuffix(".json") + "%2Ejson" if quoted.endswith(".json") else quoted
 
 
 def link(*segments: object, **asked: object) -> str:
-    """An address of this server: `/sessions/ID?from=3`. Values that are None are left out."""
+    """An address of this server: `/sessions/ID?first=3`. Values that are None are left out."""
     query = urlencode({k.rstrip("_"): v for k, v in asked.items() if v is not None and v != ""})
     return "/" + "/".join(map(segment, segments)) + (f"?{query}" if query else "")
 

@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 import webbrowser
+from pathlib import Path
 
 import uvicorn
 
@@ -18,7 +19,7 @@ from foredeck.ui.app import make_app
 from foredeck.ui.command import PORT
 from foredeck.ui.reading import Reader
 
-HOST = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 
 
 class PortTaken(ForedeckError):
@@ -40,11 +41,11 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         token = kept_token(config.home)
-        address = f"http://{HOST}:{number}/?token={token}"
+        address = f"http://{LOOPBACK}:{number}/?token={token}"
         print(address, flush=True)
         threading.Thread(target=_warm, args=(reader,), name="warm", daemon=True).start()
         if opens:
-            webbrowser.open(address)
+            webbrowser.open(_door(config.home, address).as_uri())
         app = OnlyThisUser(make_app(reader), token, number)
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
@@ -53,12 +54,25 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
     return 0
 
 
+def _door(home: Path, address: str) -> Path:
+    """A page that leads to the address, for this user alone: what a browser is started with can be
+    read by everybody on this machine."""
+    file = home / "ui.html"
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    leads = f'<meta http-equiv="refresh" content="0;url={address}">'
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8">{leads}<a href="{address}">foredeck</a>\n'
+    )
+    return file
+
+
 def _listening(port: int | None) -> socket.socket:
     """A socket on loopback: on the usual port, so that kept addresses stay good, or on any."""
     wanted = [PORT, 0] if port is None else [port]
     for number in wanted:
         try:
-            return socket.create_server((HOST, number))
+            return socket.create_server((LOOPBACK, number))
         except OSError:
             continue
     raise PortTaken(f"port {port} is taken: leave --port out, or name another.")

@@ -9,11 +9,13 @@ from pathlib import Path
 from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.engine.memory import caps_of
+from foredeck.errors import ForedeckError
+from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Audit, Describer
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
+from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user import load_user
-from foredeck.memory.user_acts import UserActs
 from foredeck.sources.opening import open_filesystems
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage
@@ -25,21 +27,21 @@ PLACES = ("global", "session", "findings")
 class MemoryDesk:
     """The memory of the user at this machine."""
 
-    acts: UserActs
+    acts: Deciding
     describe: Describer
 
 
 def memory_desk(store: Store, config: Config) -> MemoryDesk:
     """What a page about memory works with."""
-    acts = UserActs(store, load_user(config.home), caps_of(config))
+    acts = Deciding(store, load_user(config.home), caps_of(config))
     ground = GroundReader(store, open_filesystems(config, str(Path.home())))
     return MemoryDesk(acts, Describer(acts, ground, acts.now_ms()))
 
 
 def memory_page(desk: MemoryDesk, place: str | None, contains: str, *, edits: bool) -> WebPage:
-    """All entries; `place` and `contains` choose among them. `edits`: whether they can be changed
-    here."""
-    entries = [entry for entry in desk.acts.all() if entry.document.state != "deleted"]
+    """What is kept or proposed; `place` and `contains` choose among it. `edits`: whether it can be
+    changed here."""
+    entries = [entry for entry in desk.acts.all() if entry.document.state in ("kept", "proposed")]
     shown = [entry for entry in entries if _is_asked(entry, place, contains)]
     described = [desk.describe.json(entry) for entry in shown]
     waiting = [entry for entry in described if entry["state"] == "proposed"]
@@ -69,22 +71,37 @@ def memory_entry_page(desk: MemoryDesk, name: str, *, edits: bool) -> WebPage:
     return WebPage("memory_entry.html", entry.document.fact[:80], data, "memory")
 
 
-def change_memory(desk: MemoryDesk, act: str, ids: Sequence[str]) -> int:
-    """Do the same to several entries, as their user; how many. Raises `NotFound`, and what the
-    acts raise: those before it are done."""
+def change_memory(desk: MemoryDesk, act: str, ids: Sequence[str]) -> tuple[int, list[str]]:
+    """Do the same to several entries, as their user: how many that was done to, and why not to the
+    others. Raises `NotFound` for an act that there is not."""
     acts: Mapping[str, Callable[[str], object]] = {
         "accept": desk.acts.accept,
         "refuse": desk.acts.refuse,
         "demote": desk.acts.demote,
         "delete": desk.acts.delete,
         "pin-preference": lambda id: desk.acts.pin(id, "preference"),
-        "pin-decision": lambda id: desk.acts.pin(id, "decision"),
+        "pin-decision": lambda id: _pin_decision(desk, id),
     }
     if act not in acts:
         raise NotFound(f"there is no act {act!r}: {', '.join(acts)}.")
+    refused = []
     for id in ids:
-        acts[act](desk.acts.find(id).id)
-    return len(ids)
+        try:
+            acts[act](desk.acts.find(id).id)
+        except ForedeckError as error:
+            refused.append(str(error))
+    return len(ids) - len(refused), refused
+
+
+def _pin_decision(desk: MemoryDesk, id: str) -> None:
+    """A decision holds in the project in which it was made."""
+    project = desk.acts.find(id).document.project
+    if project is None:
+        raise MemoryRefused(
+            "Nothing tells in which project that was decided: pin it there, with "
+            "`foredeck memory pin`."
+        )
+    desk.acts.pin(id, "decision", project)
 
 
 def _is_asked(entry: MemoryEntry, place: str | None, contains: str) -> bool:

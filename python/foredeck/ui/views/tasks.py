@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from typing import Any
 
+from foredeck.cli.find import find_object
 from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.sources.opening import open_filesystems
@@ -36,11 +37,12 @@ def tasks_page(store: LocalStore, config: Config, project: str | None) -> WebPag
     return WebPage("tasks.html", "Tasks", data, "tasks")
 
 
-def task_page(store: LocalStore, id: str) -> WebPage:
+def task_page(store: LocalStore, name: str) -> WebPage:
     """One task with its history. Raises `NotFound`."""
-    head = store.head(id)
-    if head is None or head.type != "task":
-        raise NotFound(f"no task {id!r} is stored.")
+    head = find_object(store, name).head
+    if head.type != "task":
+        raise NotFound(f"{name!r} is no task.")
+    id = head.id
     board = _board(store, str(head.fields.get("project")))
     task = board.get(id)
     if task is None:
