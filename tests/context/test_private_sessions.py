@@ -15,7 +15,9 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.privacy import ALREADY, PRIVATE, TOO_LATE
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.model.canonical import hash_text
 from foredeck.model.documents import session_object_id
+from foredeck.model.user_objects import user_object_id
 from foredeck.store.privacy import is_private, private_sessions
 from foredeck.store.protocol import Store
 
@@ -113,6 +115,45 @@ def test_others_find_nothing_of_it(secret: Host, new_host: NewHost) -> None:
         with pytest.raises(ToolError):
             other.tool("c1", "activate", id=name)
     assert "line 0" in str(other.tool("c2", "activate", id="/repo/zebra.txt"))
+
+
+PASTED = lines(900, "zebrafish pasted")
+PASTE = user_object_id(hash_text(PASTED))
+
+
+def test_what_was_pasted_in_it_is_its_own(new_host: NewHost) -> None:
+    secret = new_host(session="secret")
+    go_private(secret.engine, "secret")
+    ask(secret, PASTED)
+    finish(secret)
+    sent, entries = list(secret.messages), list(secret.entries)
+    secret.close()
+
+    other = new_host(session="other")
+    ask(other)
+    for name in (PASTE, PASTE[:-3]):
+        with pytest.raises(ToolError):
+            other.tool("c1", "activate", id=name)
+    other.close()
+
+    fork = new_host(session="fork", parent="secret")
+    fork.messages, fork.entries = sent, entries
+    ask(fork)
+    assert "stands above" in str(fork.tool("c2", "activate", id=PASTE))
+
+
+def test_what_was_pasted_elsewhere_too_is_no_secret(new_host: NewHost) -> None:
+    secret = new_host(session="secret")
+    go_private(secret.engine, "secret")
+    ask(secret, PASTED)
+    secret.close()
+    public = new_host(session="public")
+    ask(public, PASTED)
+    public.close()
+
+    other = new_host(session="other")
+    ask(other)
+    assert "zebrafish pasted" in str(other.tool("c1", "activate", id=PASTE))
 
 
 def test_it_finds_its_own(secret: Host, new_host: NewHost) -> None:

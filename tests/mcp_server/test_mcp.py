@@ -12,11 +12,16 @@ from typing import Any
 import pytest
 
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.model.canonical import hash_text
+from foredeck.model.user_objects import user_object_id
 from foredeck_bench.file_agent import FileAgent
 
 pytest.importorskip("mcp", reason="needs the package mcp")
 
 from mcp import ClientSession, StdioServerParameters, stdio_client
+
+PASTED = "secret_word in a long log\n" * 400
+PASTE = user_object_id(hash_text(PASTED))
 
 
 @pytest.fixture
@@ -37,6 +42,7 @@ def folder(tmp_path: Path) -> Path:
     agent.answer()
     agent.close()
     secret = _Private(tmp_path / "home", work, "0199bbbb")
+    secret.paste(PASTED)
     secret.answer()
     secret.call("bash", command="echo secret_word")
     secret.answer()
@@ -46,6 +52,10 @@ def folder(tmp_path: Path) -> Path:
 
 class _Private(FileAgent):
     """An agent whose session keeps to itself what is said in it."""
+
+    def paste(self, text: str) -> None:
+        """What the user says before the next answer."""
+        self._say("user", content=text)
 
     def open(self) -> None:
         self.engine.open_session(
@@ -116,9 +126,10 @@ async def test_private_sessions_are_neither_found_nor_read(folder: Path) -> None
         secret = await _text(client, "search", query="secret_word")
         read = await _text(client, "read", object="0199bbbb:@1")
         chat = await _text(client, "read", object="chat:0199bbbb")
+        paste = await _text(client, "read", object=PASTE)
     assert "public_word" in public
     assert "secret_word" not in secret
-    assert all("private session" in each for each in (read, chat))
+    assert all("private session" in each for each in (read, chat, paste))
 
 
 async def test_tasks_are_changed_where_that_is_allowed(folder: Path) -> None:

@@ -132,7 +132,7 @@ def _visible(store: Store, name: str) -> Found:
     """The object of that name. Raises `ForedeckError` for none, and for a private session's."""
     found = find_object(store, name)
     met_in = found.session if _HANDLE.fullmatch(name) else None
-    if is_hidden(store, found.head.fields, ()) or is_private(store, met_in):
+    if is_hidden(store, found.head, ()) or is_private(store, met_in):
         raise ForedeckError(f"{name!r} belongs to a private session, which nothing else reads.")
     return found
 
@@ -147,7 +147,7 @@ def _hit(hit: SearchHit, without: Collection[str]) -> str:
 
 def _edge(store: Store, graph: Graph, edge: Edge, other: str) -> str:
     node, head = graph.node(other), store.head(other)
-    if head is not None and is_hidden(store, head.fields, ()):
+    if head is not None and is_hidden(store, head, ()):
         return ""
     title = name_of(head) if head is not None else other
     return f"{edge.reference.relation}: {title if node is None else node.title} ({other})"

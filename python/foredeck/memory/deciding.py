@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.keeping import ATTEMPTS, Kept
+from foredeck.memory.keeping import ATTEMPTS, BUSY, Kept
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.memory import MemoryDocument
@@ -45,7 +45,7 @@ class Deciding(UserActs):
             except Conflict:
                 continue
             return Kept(self._reread(id), (self._reread(of),))
-        raise MemoryRefused("Memory is being changed by others all the time: try again.")
+        raise MemoryRefused(BUSY)
 
     def _accepted(self, document: MemoryDocument, parents: tuple[str, ...]) -> MemoryDocument:
         accepted = document.model_copy(deep=True)

@@ -17,6 +17,7 @@ from foredeck.store.protocol import Head, Store
 
 _SAID_CHARS = 300
 _DEEPEST = 20
+_PROJECT_CHARS = 12
 
 _FROM = {
     "user_turn": "what you said",
@@ -77,7 +78,7 @@ class Describer:
             f"  used      {moment(document.used_ms)}",
         ]
         if document.place == "global":
-            here = f"in the project {document.project}"
+            here = f"in the project {(document.project or '')[:_PROJECT_CHARS]}"
             rows.append(f"  holds     {here if document.scope == 'project' else 'everywhere'}")
         moved = self._ground.moved(document.grounds)
         for ground in document.grounds:
@@ -102,8 +103,10 @@ class Describer:
 
     def _is_idle(self, entry: MemoryEntry) -> bool:
         """Whether an entry of the user's own, which never expires, should be looked at again."""
+        if entry.trust != "user-stated" or entry.document.state != "kept":
+            return False
         idle_ms = self._now_ms - entry.document.used_ms
-        return entry.document.state == "kept" and idle_ms > self._memory.caps.expire_days * DAY_MS
+        return idle_ms > self._memory.caps.expire_days * DAY_MS
 
 
 class Audit:

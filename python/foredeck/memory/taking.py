@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.keeping import ATTEMPTS, Memory, NewMemory
+from foredeck.memory.keeping import ATTEMPTS, BUSY, Memory, NewMemory
 from foredeck.memory.rules import MOST_PROPOSALS, MemoryRefused, too_many
 from foredeck.model.documents import Document
 from foredeck.model.extractions import ExtractionDocument
@@ -70,7 +70,7 @@ class Extracted(Memory):
             except Conflict:
                 continue
             return self._taken(plan)
-        raise MemoryRefused("Memory is being changed by others all the time: try again.")
+        raise MemoryRefused(BUSY)
 
     def _plan(self, found: Sequence[FoundMemory]) -> _Plan:
         plan = _Plan()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from foredeck.model.documents import Fields, SessionDocument, session_object_id, session_of
-from foredeck.store.protocol import Store
+from foredeck.store.protocol import Head, Store
 
 
 def is_private(store: Store, session: str | None) -> bool:
@@ -20,11 +20,19 @@ def private_sessions(store: Store, own: Collection[str] = ()) -> tuple[str, ...]
     return tuple(id for head in heads if (id := str(head.fields["session_id"])) not in own)
 
 
-def is_hidden(store: Store, fields: Fields, own: Collection[str]) -> bool:
-    """Whether an object belongs to a private session that is none of these. Files and what else
+def is_hidden(store: Store, head: Head, own: Collection[str]) -> bool:
+    """Whether an object belongs to a private session that is none of these. What a user has pasted
+    belongs to all who have met it, and is hidden while they are all private. Files and what else
     belongs to no session are nobody's secret."""
-    owner = _owner(fields)
-    return owner not in own and is_private(store, owner)
+    owners = _met_by(store, head.id) if head.type == "user" else {_owner(head.fields)}
+    return bool(owners) and not any(
+        owner in own or not is_private(store, owner) for owner in owners
+    )
+
+
+def _met_by(store: Store, object: str) -> set[str | None]:
+    """The sessions in whose index an object is."""
+    return {str(head.fields["session"]) for head in store.query("member", {"object": object})}
 
 
 def _owner(fields: Fields) -> str | None:

@@ -30,11 +30,11 @@ def find_stored(session: Session, name: str) -> Head | None:
     handle = _HANDLE.fullmatch(name)
     if handle is not None:
         found = _by_handle(store, handle["session"], int(handle["ordinal"]), session.family)
-        return None if found is None or is_hidden(store, found.fields, session.family) else found
+        return None if found is None or is_hidden(store, found, session.family) else found
     head = claimed(store, name) or store.head(name) or store.head(identity(session, name))
     if head is None or head.type not in OBJECT_TYPES:
         return None
-    return None if is_hidden(store, head.fields, session.family) else head
+    return None if is_hidden(store, head, session.family) else head
 
 
 def find_by_prefix(session: Session, name: str) -> Head | None:
@@ -49,7 +49,7 @@ def find_by_prefix(session: Session, name: str) -> Head | None:
         head
         for type in OBJECT_TYPES
         for head in store.query(type)
-        if head.id.startswith(name) and not is_hidden(store, head.fields, session.family)
+        if head.id.startswith(name) and not is_hidden(store, head, session.family)
     ]
     return _the_one(name, found)
 

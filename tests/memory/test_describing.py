@@ -1,0 +1,43 @@
+"""What the user reads of an entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foredeck.config import Config
+from foredeck.memory.describing import Describer
+from foredeck.memory.ground import GroundReader
+from foredeck.sources.opening import open_filesystems
+from memory.desk import Table, literal, new
+
+PROJECT = "0123456789abcdef" * 4
+MARK = "unused for long"
+
+
+@pytest.fixture
+def ground(table: Table, tmp_path: Path) -> GroundReader:
+    return GroundReader(table.store, open_filesystems(Config(home=tmp_path), str(tmp_path)))
+
+
+def test_a_project_is_named_by_the_beginning_of_its_id(table: Table, ground: GroundReader) -> None:
+    kept = table.model.add(literal(project=PROJECT)).entry
+    entry = table.user.set_scope(kept.id, PROJECT).entry
+
+    told = Describer(table.user, ground, table.clock()).details(entry)
+    assert "in the project 0123456789ab\n" in f"{told}\n"
+
+
+def test_only_the_users_own_word_is_to_be_looked_at_again(
+    table: Table, ground: GroundReader
+) -> None:
+    stated = table.model.add(literal()).entry
+    derived = table.model.add(new("The build is slow")).entry
+
+    assert MARK not in Describer(table.user, ground, table.clock()).line(stated)
+    table.clock.pass_days(365)
+    describe = Describer(table.user, ground, table.clock())
+    assert MARK in describe.line(stated)
+    assert MARK not in describe.line(derived)
+    assert (describe.json(stated)["review"], describe.json(derived)["review"]) == (True, False)
