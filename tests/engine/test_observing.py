@@ -24,6 +24,7 @@ from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
 from foredeck.hosts.protocol import CommandParams, SessionOpenParams
 from foredeck.observations.others import OtherSessionsSection
+from foredeck.observations.prompts import REFLECTOR
 from foredeck.observations.recall import Observation, observations_of
 from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources.opening import open_filesystems
@@ -36,10 +37,10 @@ START_MS = 1_777_800_000_000
 NOTE = "User asked for the queue to survive a restart"
 
 
-def noted(question: CompleteParams) -> str:
+def noted(question: CompleteParams, more: str = "") -> str:
     """An answer in the form that is asked for, at the first time that the question shows."""
     del question
-    return f"<observations>\n2026-05-03\n- 09:20 high request: {NOTE}\n</observations>"
+    return f"<observations>\n2026-05-03\n- 09:20 high request: {NOTE}{more}\n</observations>"
 
 
 class Observed:
@@ -268,6 +269,34 @@ async def test_a_failure_replaces_nothing_and_is_not_repeated_at_every_call(
     assert first.covers[0] == observed.session.branch.conversation.items[0].key.address
 
 
+async def test_condensing_that_fails_waits_for_more_notes_and_holds_up_no_observation(
+    tmp_path: Path, models: Models
+) -> None:
+    made = Observed(tmp_path / "home", models, observing={"reflection_tokens": 2000})
+
+    def is_reflectors(question: CompleteParams) -> bool:
+        return (question.system or "").startswith(REFLECTOR)
+
+    def answer(question: CompleteParams) -> str:
+        return "Quack." if is_reflectors(question) else noted(question, " word" * 600)
+
+    models.answer = answer
+
+    def reflected() -> int:
+        return sum(map(is_reflectors, models.asked))
+
+    with closing(made.engine):
+        while not reflected():
+            await made.round()
+        once, notes = reflected(), len(made.observations())
+        assert "Condensing older notes came to nothing" in made.observing.last
+        await made.rounds_of(3)
+        assert reflected() == once, "the same is not paid for at every call"
+        assert len(made.observations()) > notes, "the chat is observed as before"
+        await made.rounds_of(9)
+        assert once < reflected() <= 3 * once, "once more when as much again is noted"
+
+
 async def test_a_provider_that_refuses_is_left_alone_for_a_while(
     observed: Observed, models: Models
 ) -> None:
@@ -373,9 +402,9 @@ async def test_the_mode_is_said_or_guessed(observed: Observed) -> None:
 
 async def test_observing_goes_before_all_else_when_much_waits(observed: Observed) -> None:
     await observed.rounds_of(1)
-    observed.observing.not_before = 10**9
+    observed.observing.not_before["observe"] = 10**9
     await observed.rounds_of(4)
-    observed.observing.not_before = 0
+    observed.observing.not_before.clear()
     (job,) = observed.observing.due("call")
     assert (job.name, job.priority) == ("observe", 100)
 

@@ -50,8 +50,9 @@ class Observing:
     last: str = ""
     """What became of it the last time, for the user."""
     happened: Happening = "call"
-    not_before: int = 0
-    """Unobserved tokens from which on it is tried again, after a failure."""
+    not_before: dict[Work, int] = field(default_factory=dict)
+    """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
+    of notes where these were to be condensed."""
     reason: str = ""
     """Why no model is asked, as it stands on record."""
 
@@ -160,14 +161,22 @@ class Observing:
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules
-        if waiting < max(rules.chunk.least, self.not_before):
+        if waiting < max(rules.chunk.least, self.not_before.get("observe", 0)):
             return False
         if waiting < least_pending(rules, self.mode().mode, self.standing_tokens()):
             return False
         return self.settings.always or self.has_begun()
 
+    def as_much_again(self, work: Work) -> int:
+        """The `not_before` of work that is begun now and comes to nothing."""
+        if work == "observe":
+            return 2 * self.pending()
+        return self.standing_tokens() + self.settings.rules.reflection
+
     def _is_reflection_due(self) -> bool:
         levels, rules = self.on_branch.levels, self.settings.rules
+        if self.standing_tokens() < self.not_before.get("reflect", 0):
+            return False
         if to_summarise(rules, levels.reflections):
             return True
         return to_reflect(rules, levels.observations, now_ms()) > 0

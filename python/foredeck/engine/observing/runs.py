@@ -139,7 +139,7 @@ async def _finish(
     wanted: bool,
 ) -> bool:
     """Wait for what is written, and tell what became of it; False where nothing was begun."""
-    waiting = observing.pending()
+    again = observing.as_much_again(work)
     try:
         noted = await written
     except (NoModel, NotAsked, ObservingBusy) as error:
@@ -149,12 +149,13 @@ async def _finish(
     except ForedeckError as error:
         # As much again has to come before the same is tried once more: what cannot be read is not
         # paid for at every call.
-        observing.not_before = 2 * waiting
+        observing.not_before[work] = again
         _tell(observing, f"{_WORDS[work]} came to nothing: {error}", wanted=wanted)
         return True
     if noted is None:
         return False
-    observing.not_before, observing.reason = 0, ""
+    observing.not_before.pop(work, None)
+    observing.reason = ""
     observing.notes.refresh()
     _tell(observing, _told(noted, questions), wanted=wanted)
     return True
