@@ -170,6 +170,33 @@ async def test_jobs_run_one_at_a_time_by_priority_and_a_failing_one_harms_nobody
     assert "a failed" in caplog.text
 
 
+async def test_a_job_that_waits_gives_way_to_none_that_matters_less(opened: Opened) -> None:
+    ran: list[str] = []
+    going = asyncio.Event()
+
+    def work(name: str) -> Callable[[SessionAsking], Awaitable[None]]:
+        async def run(_asking: SessionAsking) -> None:
+            ran.append(name)
+            await going.wait()
+
+        return run
+
+    for job in (
+        Job("extract", work("extract")),
+        Job("observe", work("before the compaction"), priority=2),
+        Job("observe", work("weaker"), priority=1),
+        Job("reflect", work("earlier"), priority=1),
+        Job("reflect", work("later"), priority=1),
+    ):
+        opened.jobs = [job]
+        opened.call()
+        await settled()
+    assert ran == ["extract"]
+    going.set()
+    await settled()
+    assert ran == ["extract", "before the compaction", "later"]
+
+
 async def test_without_a_host_that_has_models_nobody_is_asked_what_is_due(tmp_path: Path) -> None:
     made = Opened(tmp_path / "home", None)
     with closing(made.engine):

@@ -22,7 +22,12 @@ from foredeck.engine.observing.choosing import LATER
 from foredeck.engine.observing.observing import Observing
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
-from foredeck.hosts.protocol import CommandParams, SessionOpenParams
+from foredeck.hosts.protocol import (
+    AssembleParams,
+    CommandParams,
+    SessionCompactParams,
+    SessionOpenParams,
+)
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.prompts import REFLECTOR
 from foredeck.observations.recall import Observation, observations_of
@@ -407,6 +412,34 @@ async def test_observing_goes_before_all_else_when_much_waits(observed: Observed
     observed.observing.not_before.clear()
     (job,) = observed.observing.due("call")
     assert (job.name, job.priority) == ("observe", 100)
+
+
+async def test_what_was_compacted_while_another_job_ran_is_observed_all_the_same(
+    observed: Observed, models: Models
+) -> None:
+    models.wait = asyncio.Event()
+    await observed.rounds_of(3)
+    assert len(models.asked) == 1
+    await observed.call()
+    whole = [item.key.address for item in observed.session.branch.conversation.items]
+    observed.engine.compact(
+        SessionCompactParams(session="s", reason="manual", messages=[], time_ms=observed.now)
+    )
+    await settled()
+    summary = {"role": "user", "content": "Go on. " * 9000, "timestamp": observed.now}
+    observed.engine.assemble(
+        AssembleParams.model_validate(
+            {
+                **{"session": "s", "keep": 0, "messages": [summary], "entries": [None]},
+                **{"model": RECORD, "time_ms": observed.now},
+            }
+        )
+    )
+    await settled()
+    models.wait.set()
+    await settled()
+    covered = [address for each in observed.observations() for address in each.covers]
+    assert covered == whole
 
 
 async def test_notes_of_a_project_are_shown_to_its_other_sessions_only_where_they_share_them(

@@ -72,11 +72,16 @@ class Background:
         for worker in self._workers:
             try:
                 for job in worker.due(happening):
-                    self._waiting[job.name] = job
+                    self._put(job)
             except Exception:
                 log.exception("%s does not say what is due", type(worker).__name__)
         if self._waiting and not self.is_busy:
             self._running = asyncio.get_running_loop().create_task(self._run())
+
+    def _put(self, job: Job) -> None:
+        waiting = self._waiting.get(job.name)
+        if waiting is None or waiting.priority <= job.priority:
+            self._waiting[job.name] = job
 
     async def _run(self) -> None:
         asking = self._asking

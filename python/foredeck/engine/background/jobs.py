@@ -19,8 +19,8 @@ compacted, which is still whole now."""
 class Job:
     """Work of a while. It may be cancelled at any `await`; whatever it raises is logged.
 
-    `name`: one that waits is replaced by a later one of the same name. Of those that wait the one
-    with the largest `priority` runs first.
+    `name`: one that waits is replaced by a later one of the same name, unless that has a smaller
+    `priority`. Of those that wait the one with the largest runs first.
     """
 
     name: str

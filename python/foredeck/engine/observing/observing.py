@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from foredeck.context.messages.parts import GONE
@@ -16,6 +16,7 @@ from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.engine.observing.sources import BranchSources
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
+from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
 from foredeck.observations.timing import is_pressing, least_pending, to_reflect, to_summarise
 from foredeck.store.clock import now_ms
@@ -25,8 +26,21 @@ if TYPE_CHECKING:
     from foredeck.observations.keeping import ObservationKeeper
     from foredeck.observations.model_free import Summarise
 
-FIRST, PRESSING, AFTERWARDS = 10, 100, 5
-"""Priorities: of an observation, of one that much waits for, of a reflection."""
+LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
+"""Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any
+other, of a reflection."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeavingChat:
+    """Chat that the user has compacted, as it stood before: a job that has to wait finds another.
+
+    `call`: the newest one then. The prompts of later ones do not show this chat.
+    """
+
+    messages: Sequence[SourceMessage]
+    mode: ModeChoice
+    call: int
 
 
 @dataclass
@@ -49,7 +63,6 @@ class Observing:
     """What the user has asked for."""
     last: str = ""
     """What became of it the last time, for the user."""
-    happened: Happening = "call"
     not_before: dict[Work, int] = field(default_factory=dict)
     """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
     of notes where these were to be condensed."""
@@ -69,13 +82,14 @@ class Observing:
 
     def due(self, happened: Happening) -> Iterator[Job]:
         """See `BackgroundWorker`."""
-        self.happened = happened
         if happened in ("answer", "command"):
             self.notes.look()
         waiting = self.pending()
-        if "observe" in self.wishes or self._is_observation_due(waiting) or self._is_leaving():
+        leaving = self._leaving() if happened == "compaction" else None
+        if leaving or "observe" in self.wishes or self._is_observation_due(waiting):
             pressing = is_pressing(self.settings.rules, waiting)
-            yield Job("observe", self._observe, PRESSING if pressing else FIRST)
+            priority = LEAVING if leaving else PRESSING if pressing else FIRST
+            yield Job("observe", partial(self._observe, happened, leaving), priority)
         if "reflect" in self.wishes or self._is_reflection_due():
             yield Job("reflect", self._reflect, AFTERWARDS)
 
@@ -92,11 +106,13 @@ class Observing:
         held = Operation(document.work, document.operation, lease.owner)
         lease.give_back(held, "the session was closed", "given up")
 
-    async def _observe(self, asking: SessionAsking) -> None:
+    async def _observe(
+        self, happened: Happening, leaving: LeavingChat | None, asking: SessionAsking
+    ) -> None:
         # Not at the top: an engine starts without what most sessions never need.
         from foredeck.engine.observing.runs import observe
 
-        await observe(self, asking)
+        await observe(self, asking, happened, leaving)
 
     async def _reflect(self, asking: SessionAsking) -> None:
         from foredeck.engine.observing.runs import reflect
@@ -150,14 +166,12 @@ class Observing:
         """Whether the chat is, or has been, long enough for notes to stand in its place."""
         return bool(self.on_branch.placed) or self.stand_ins.is_due(self.chat_tokens(), 0)
 
-    @property
-    def takes_anything(self) -> bool:
-        """Whether little is observed, too: what will soon be gone from the chat."""
-        return self.happened == "compaction"
-
-    def _is_leaving(self) -> bool:
-        """Whether the user has the chat compacted, and it is observed."""
-        return self.takes_anything and (self.settings.always or self.has_begun())
+    def _leaving(self) -> LeavingChat | None:
+        """What the user has compacted, where it is observed."""
+        if not self.settings.always and not self.has_begun():
+            return None
+        messages = tuple(self.sources.messages())
+        return LeavingChat(messages, self.mode(), self.session.log.newest)
 
     def _is_observation_due(self, waiting: int) -> bool:
         rules = self.settings.rules

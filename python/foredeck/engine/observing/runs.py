@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foredeck.engine.background.asking import SessionAsking
+from foredeck.engine.background.jobs import Happening
 from foredeck.engine.observing.choosing import LATER, ChunkChoice
 from foredeck.engine.observing.questions import ModelQuestions
 from foredeck.errors import ForedeckError
@@ -19,7 +21,7 @@ from foredeck.observations.model_free import ModelFreeObserver
 from foredeck.observations.observers import ModelObserver
 
 if TYPE_CHECKING:
-    from foredeck.engine.observing.observing import Observing
+    from foredeck.engine.observing.observing import LeavingChat, Observing
 
 Noted = ObservationDocument | ReflectionDocument
 
@@ -28,26 +30,33 @@ NOTHING = "There is nothing to note yet."
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
 
 
-async def observe(observing: Observing, asking: SessionAsking) -> None:
-    """Observe the next chunk, where it may be and pays. Nothing is raised for what can go wrong:
-    it is told, and tried again later."""
+async def observe(
+    observing: Observing,
+    asking: SessionAsking,
+    happened: Happening,
+    leaving: LeavingChat | None = None,
+) -> None:
+    """Observe the next chunk, where it may be and pays; of what is `leaving` however little it is.
+    Nothing is raised for what can go wrong: it is told, and tried again later."""
     wanted = _take_wish(observing, "observe")
-    # Before anything is waited for: the agent goes on meanwhile.
-    is_under_way = observing.happened in ("call", "tool") and not wanted
-    least = 1 if wanted or observing.takes_anything else None
+    # The agent goes on meanwhile.
+    is_under_way = happened in ("call", "tool") and not wanted
+    least = 1 if wanted or leaving else None
     try:
         questions = await _questions(observing, asking, wanted=wanted)
     except ForedeckError as error:
         _refused(observing, asking, "observe", str(error), wanted=wanted)
         return
     if questions is None:
-        await _observe_without_model(observing, least, wanted=wanted)
+        await _observe_without_model(observing, least, leaving, wanted=wanted)
         return
-    choice = _choice(observing, questions, least, may_wait=is_under_way)
-    is_told = await _observe_by(observing, choice, wanted=wanted)
+    if leaving and leaving.call != observing.session.log.newest:
+        questions.agent = replace(questions.agent, warm=None)
+    choice = _choice(observing, questions, least, leaving, may_wait=is_under_way)
+    is_told = await _observe_by(observing, choice, leaving, wanted=wanted)
     if not is_told and choice.reason == LATER and await questions.wait_until_warm():
-        choice = _choice(observing, questions, least, may_wait=False)
-        is_told = await _observe_by(observing, choice, wanted=wanted)
+        choice = _choice(observing, questions, least, leaving, may_wait=False)
+        is_told = await _observe_by(observing, choice, leaving, wanted=wanted)
     if not is_told and choice.reason not in ("", LATER):
         _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
     elif not is_told:
@@ -55,13 +64,18 @@ async def observe(observing: Observing, asking: SessionAsking) -> None:
 
 
 def _choice(
-    observing: Observing, questions: ModelQuestions, least: int | None, *, may_wait: bool
+    observing: Observing,
+    questions: ModelQuestions,
+    least: int | None,
+    leaving: LeavingChat | None,
+    *,
+    may_wait: bool,
 ) -> ChunkChoice:
     return ChunkChoice(
         session=observing.session,
         observer=_asking_model(observing, questions),
         questions=questions,
-        mode=observing.mode(),
+        mode=leaving.mode if leaving else observing.mode(),
         rules=observing.settings.rules.chunk,
         least=least,
         always=observing.settings.always or least is not None,
@@ -69,20 +83,29 @@ def _choice(
     )
 
 
-async def _observe_by(observing: Observing, choice: ChunkChoice, *, wanted: bool) -> bool:
-    messages = list(observing.sources.messages())
+def _messages(observing: Observing, leaving: LeavingChat | None) -> list[SourceMessage]:
+    return list(leaving.messages if leaving else observing.sources.messages())
+
+
+async def _observe_by(
+    observing: Observing, choice: ChunkChoice, leaving: LeavingChat | None, *, wanted: bool
+) -> bool:
+    messages = _messages(observing, leaving)
     written = observing.keeper.observe(messages, choice, choice.observer, choice.mode)
     return await _finish(observing, "observe", written, choice.questions, wanted=wanted)
 
 
-async def _observe_without_model(observing: Observing, least: int | None, *, wanted: bool) -> None:
+async def _observe_without_model(
+    observing: Observing, least: int | None, leaving: LeavingChat | None, *, wanted: bool
+) -> None:
     rules = observing.settings.rules.chunk
 
     def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
         return next_chunk(messages, position, rules, least=least)
 
-    messages = list(observing.sources.messages())
-    written = observing.keeper.observe(messages, pick, _without_model(observing), observing.mode())
+    messages = _messages(observing, leaving)
+    mode = leaving.mode if leaving else observing.mode()
+    written = observing.keeper.observe(messages, pick, _without_model(observing), mode)
     if not await _finish(observing, "observe", written, wanted=wanted):
         _tell(observing, NOTHING, wanted=wanted)
 
