@@ -10,7 +10,7 @@ import type {
   ExtensionCommandContext,
   SessionBeforeCompactResult,
 } from "@earendil-works/pi-coding-agent";
-import { type Entry, isStretch, standing, takingBack } from "./context/put-away.ts";
+import { type Entry, isStretch, standing, summaryOf, takingBack } from "./context/put-away.ts";
 import type { Shim } from "./shim.ts";
 
 /** Stands for the summary where there was none before: Pi's list begins with one. */
@@ -55,6 +55,19 @@ export async function uncompact(shim: Shim, ctx: ExtensionCommandContext): Promi
   const branch = ctx.sessionManager.getBranch() as unknown as Entry[];
   const newest = standing(branch).at(-1);
   if (!newest) throw new Error(NOTHING);
+  const told = await takeBack(newest, branch, shim, ctx);
+  // The engine keeps it in the store: what a summary stands for may be pruned, and this no more.
+  shim.event("uncompact", { summary: summaryOf(newest) });
+  return told;
+}
+
+/** Takes one back in the way that its place allows. */
+async function takeBack(
+  newest: Entry,
+  branch: Entry[],
+  shim: Shim,
+  ctx: ExtensionCommandContext,
+): Promise<string> {
   if (isStretch(newest)) {
     shim.putAway.takeBack(newest);
     return BACK;

@@ -16,6 +16,7 @@ from context.scenes import ask, bash, finish
 from context.test_compacting import compact
 from foredeck.cli.main import main
 from foredeck.config import Config
+from foredeck.hosts.protocol import SessionEventParams
 from foredeck.model.archive import ARCHIVED, ArchivedDocument, archived_id
 from foredeck.model.messages import load_message
 from foredeck.model.tasks import TaskDocument, TaskLink
@@ -34,8 +35,11 @@ ANSWERED = "Done. " + "It is linear. " * 60 + "It was the tangerine. " + "It is 
 OUTPUT = lines(30, "output of the profiler")
 
 
-def converse(home: Path, session: str = "first", **settings: str) -> None:
-    """A session whose first turns were compacted long ago; its engine has ended."""
+def converse(
+    home: Path, session: str = "first", *, taken_back: bool = False, **settings: str
+) -> None:
+    """A session whose first turns were compacted long ago, and maybe brought back after that; its
+    engine has ended."""
     host = Host(home, session=session, **settings)
     ask(host, ASKED)
     host.add(assistant(calls(f"{session}-r", "read", path="a.py")))
@@ -47,7 +51,13 @@ def converse(home: Path, session: str = "first", **settings: str) -> None:
     finish(host, "They pass.")
     answer = compact(host)
     assert answer["action"] == "summary"
-    host.compact(str(answer["summary"]), 2)
+    summary, sent, entries = str(answer["summary"]), list(host.messages), list(host.entries)
+    host.compact(summary, 2)
+    if taken_back:
+        host.engine.session_event(
+            SessionEventParams(session=session, kind="uncompact", summary=summary)
+        )
+        host.messages, host.entries = sent, entries
     ask(host, "And the documentation?")
     host.close()
 
@@ -100,6 +110,15 @@ def test_messages_lose_their_text_and_keep_their_entry(
     assert "tangerine" not in chat
     assert ARCHIVED in chat
     assert "They pass." in chat
+
+
+def test_what_was_brought_back_into_the_chat_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "home"
+    converse(home, taken_back=True)
+    assert pruned(home, capsys)["messages"] == 0
+    assert "kumquat" in shown(home, capsys, "cat", "chat:first")
 
 
 def test_the_text_is_gone_from_the_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

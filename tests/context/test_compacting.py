@@ -171,6 +171,34 @@ def test_the_same_messages_get_the_same_summary(new_host: NewHost) -> None:
     assert made.fields["time_ms"] == host.now_ms
 
 
+def test_one_that_was_taken_back_says_so_until_it_is_made_again(new_host: NewHost) -> None:
+    host = new_host(compaction={"manual": "foredeck"})
+    work(host)
+    summary = str(compact(host, "manual")["summary"])
+
+    def marks(summary: str) -> list[bool | None]:
+        back = SessionEventParams(session="s", kind="uncompact", summary=summary)
+        host.engine.session_event(back)
+        return [head.fields.get("taken_back") for head in host.store.query("compaction")]
+
+    assert marks("Somebody else's.") == [None]
+    assert marks(summary) == [True]
+    host.restart()
+    assert compact(host, "manual")["summary"] == summary
+    assert marks("") == [None]
+
+
+def test_a_fork_takes_nothing_back_for_its_parent(new_host: NewHost) -> None:
+    host = new_host(compaction={"manual": "foredeck"})
+    work(host)
+    summary = str(compact(host, "manual")["summary"])
+    fork = host.fork("fork")
+    ask(fork)
+    fork.engine.session_event(SessionEventParams(session="fork", kind="uncompact", summary=summary))
+    (made,) = fork.store.query("compaction")
+    assert made.fields.get("taken_back") is None
+
+
 def test_a_summary_by_the_model_is_kept_with_its_turns(host: Host) -> None:
     work(host)
     assert compact(host, "manual") == {"action": "host"}

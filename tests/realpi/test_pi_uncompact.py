@@ -10,7 +10,7 @@ import pytest
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
 from harness import Pi
-from observed import answered, assert_stable, messages, notified, results
+from observed import answered, assert_stable, messages, notified, results, stored
 from test_pi_compaction import SMALL, TALK, compactions, handle
 from test_pi_interactive import ask
 
@@ -28,6 +28,12 @@ def prompts(pi: Pi, count: int, settings: dict[str, Any], more: list[Step]) -> t
     return model, rpc
 
 
+def taken_back(pi: Pi) -> list[bool | None]:
+    """Of each compaction that foredeck stores, whether it is kept as taken back."""
+    with stored(pi) as store:
+        return [head.fields.get("taken_back") for head in store.query("compaction")]
+
+
 def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> None:
     model, rpc = prompts(pi, 3, SMALL, ["on"])
     rpc.compact()
@@ -37,6 +43,7 @@ def test_with_nothing_after_it_a_compaction_is_as_if_it_had_not_been(pi: Pi) -> 
     assert model.violations == []
     before, after = answered(model)[-2:]
     assert messages(after)[: len(messages(before))] == messages(before)
+    assert taken_back(pi) == [True]
     rpc.command("/foredeck uncompact")
     assert "There is no compaction on this branch" in notified(rpc)[-1]
 
@@ -76,6 +83,7 @@ def test_one_of_two_compactions_is_taken_back(pi: Pi) -> None:
     assert model.violations == []
     before, after = answered(model)[3], answered(model)[-1]
     assert first in before.request.text
+    assert sorted(map(bool, taken_back(pi))) == [False, True]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert "Answer 4." in after.request.text
 
@@ -151,6 +159,7 @@ def test_calls_of_choice_give_way_to_a_summary_and_come_back(
     rpc.command("/foredeck uncompact")
     rpc.prompt("And back.")
     assert model.violations == []
+    assert taken_back(pi) == [True]
     back = answered(model)[-1]
     assert messages(back)[: len(messages(before))] == messages(before)
 

@@ -44,6 +44,12 @@ export function isStretch(entry: Entry): boolean {
   return stretchOf(entry) !== null;
 }
 
+/** The summary that stands for what a compaction has put away; null where it has none. */
+export function summaryOf(compaction: Entry): string | null {
+  const { summary } = stretchOf(compaction) ?? compaction;
+  return typeof summary === "string" ? summary : null;
+}
+
 /** What the compaction that takes another one back says beside its summary. */
 export function takingBack(compaction: Entry): Record<string, unknown> {
   return { foredeck: { takes_back: compaction.id } };

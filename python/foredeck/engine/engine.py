@@ -17,6 +17,7 @@ from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
 from foredeck.context.window.compacting import finish_compaction
+from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
 from foredeck.engine.current import CurrentSession
@@ -318,6 +319,9 @@ class Engine:
         if params.kind == "compact" and params.summary:
             with self._current.use(params.session) as opened:
                 finish_compaction(opened.session, params.summary, params.by)
+        if params.kind == "uncompact" and params.summary:
+            with self._current.use(params.session) as opened:
+                take_back(opened.session, params.summary)
         if params.kind == "answer" and params.message is not None:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs

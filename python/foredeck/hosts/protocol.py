@@ -200,9 +200,10 @@ class SessionEventParams(SessionParams):
     """`session/event`: something that the next request will show anyway."""
 
     kind: Name
-    """`tree`, `compact`, `model` or `answer`; a kind that is not known is passed over."""
+    """`tree`, `compact`, `uncompact`, `model` or `answer`; one that is not known is passed over."""
     summary: str | None = None
-    """`compact`: the summary, where the engine has not written it."""
+    """`compact`: the summary, where the engine has not written it. `uncompact`: the one that stands
+    for its messages no more."""
     by: Literal["model", "extension"] = "model"
     """`compact`: who wrote the summary."""
     message: HostObject | None = None

@@ -54,6 +54,9 @@ class CompactionDocument(Document):
     lost: str | None = None
     """What the turns hold and the summary does not name, one in a line with where it is. None for
     a message that stays in the chat without its middle."""
+    taken_back: bool | None = None
+    """Whether the user has had the turns brought back into the chat, so that the summary stands for
+    them no more."""
 
 
 def compaction_id(session: str, covers: list[str], previous: str | None, by: str) -> str:

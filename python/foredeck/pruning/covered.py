@@ -26,6 +26,8 @@ def summarised(store: Store, session: str) -> list[CompactedStretch]:
     """The stretches of chat that compactions of the session stand for."""
     found = []
     for head in store.query("compaction", {"session": session}):
+        if head.fields.get("taken_back"):
+            continue
         keys = _keys_at(store, call_id(session, int(head.fields["call"])))
         if addresses := _between(keys, head.fields.get("entries") or []):
             texts = frozenset(marked(head.fields.get("turns")))

@@ -79,12 +79,26 @@ def compact(
         if lists_losses:
             known.lost = losses_of(turns, names_of(session), known.content).to_text()
     known.asked_by, known.instructions = request.by, request.instructions
+    known.taken_back = None
     known.call, known.time_ms = session.log.newest, request.time_ms
     known.refused, known.pinned = dict(request.refused), list(pinned)
     session.workspace.put(known.seal())
     entry = session.see_document(known)
     session.compactions[id] = known.model_dump(exclude={"turns"})
     return Compacted(id, entry.ordinal, known.content or "")
+
+
+def take_back(session: Session, summary: str) -> None:
+    """Note that the host has the chat again for which this summary stood. What a session inherited
+    still stands where it was made, so that is left as it is; and so is a summary of others."""
+    id = by_summary(session, summary)
+    known = None if id is None else session.store.get(id, CompactionDocument)
+    if known is None or known.session != session.id:
+        return
+    known.taken_back = True
+    session.workspace.put(known.seal())
+    session.workspace.commit()
+    session.compactions[known.id] = known.model_dump(exclude={"turns"})
 
 
 def compact_message(session: Session, item: Item, max_chars: int) -> tuple[int, int]:
