@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import platform
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -332,7 +331,7 @@ async def test_what_a_killed_engine_has_left_is_cleared_and_told(
     observed: Observed, models: Models
 ) -> None:
     lease = observed.observing.keeper.lease
-    lease.owner = f"{platform.node()}/{2**22 + 1}/killed"
+    lease.owner = f"{lease.owner.partition('/')[0]}/{2**22 + 1}/killed"
     models.wait = asyncio.Event()
     await observed.rounds_of(3)
     assert len(models.asked) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -166,8 +168,8 @@ def test_what_a_dead_process_left_is_cleared_and_told(store: LocalStore) -> None
         "An observation was cut off when its engine ended; nothing of it was kept, and its "
         "messages are observed again."
     )
-    assert stale.to_json()["details"]["clearedFlags"] == ["isObserving"]
-    assert stale.to_json()["details"]["lastKnownState"]["tokens"] == 6000
+    assert (stale.to_json()["work"], stale.to_json()["tokens"]) == ("observe", 6000)
+    assert str(replace(stale, work="reflect")).startswith("A reflection was cut off")
     assert lease.clear_stale() is None
     assert observe(store) is not None
 
@@ -179,6 +181,19 @@ def test_a_process_that_ended_and_was_not_waited_for_is_gone() -> None:
     assert is_gone(f"{machine}/{process}/x")
     os.waitpid(process, 0)
     assert not is_gone(f"elsewhere/{process}/x")
+    assert not is_gone(f"{platform.node()}/{process}/x"), "others may be called the same"
+
+
+def test_where_asking_would_end_a_process_its_lease_has_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+    owner = owner_name()
+    monkeypatch.setattr(os, "kill", lambda process, _signal: asked.append(process))
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert (is_gone(owner), asked) == (False, [])
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert (is_gone(owner), asked) == (False, [os.getpid()])
 
 
 def test_a_live_owner_is_left_alone(store: LocalStore) -> None:

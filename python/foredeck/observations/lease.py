@@ -7,10 +7,12 @@ back, so that what was observed is there once or not at all, whoever is killed w
 
 from __future__ import annotations
 
+import hashlib
 import os
-import platform
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +27,7 @@ from foredeck.store.protocol import Batch, Head, LocalStore, Token
 LEASE_MS = 120_000
 HEARTBEAT_MS = 30_000
 """How often a lease is renewed: three may be missed."""
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 Outcome = Literal["done", "failed", "given up", "cleared"]
 
 
@@ -75,23 +78,23 @@ class StaleWork:
 
     def to_json(self) -> dict[str, Any]:
         """As programs are told."""
-        state = {"owner": self.owner, "operation": self.operation, "tokens": self.tokens}
         return {
-            "action": "initialize",
-            "warning": "Stale flags detected and cleared",
-            "details": {
-                "clearedFlags": ["isObserving" if self.work == "observe" else "isReflecting"],
-                "lastKnownState": {**state, "takenMs": self.taken_ms},
-            },
+            "work": self.work,
+            "owner": self.owner,
+            "operation": self.operation,
+            "tokens": self.tokens,
+            "taken_ms": self.taken_ms,
         }
 
     def __str__(self) -> str:
-        what = "observation" if self.work == "observe" else "reflection"
-        return f"An {what} was cut off when its engine ended".replace("An r", "A r") + (
-            "; nothing of it was kept, and its messages are observed again."
-            if self.work == "observe"
-            else "; nothing of it was kept."
-        )
+        return _CUT_OFF[self.work]
+
+
+_CUT_OFF: dict[Work, str] = {
+    "observe": "An observation was cut off when its engine ended; nothing of it was kept, and its "
+    "messages are observed again.",
+    "reflect": "A reflection was cut off when its engine ended; nothing of it was kept.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +106,39 @@ class Seen:
 
 
 def owner_name() -> str:
-    """This process as an owner of leases: machine, process, and a part that no other has."""
-    return f"{platform.node()}/{os.getpid()}/{uuid7()}"
+    """This process as an owner of leases: where its number means something, that number, and a
+    part that no other has."""
+    return f"{_process_space()}/{os.getpid()}/{uuid7()}"
+
+
+@cache
+def _process_space() -> str:
+    """What tells where the numbers of processes are those that this one sees.
+
+    Names of machines do not: containers are called the same. On Linux it is the boot and the
+    namespace of processes; where nothing is known, this process alone.
+    """
+    found = _read(_BOOT_ID).strip()
+    try:
+        found = found and f"{found} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        found = ""
+    if not found and sys.platform == "darwin":
+        # Not at the top: elsewhere nobody needs it.
+        from foredeck.sources.machine import machine_id
+
+        found = machine_id() or ""
+    return hashlib.sha256((found or uuid7()).encode()).hexdigest()[:16]
 
 
 def is_gone(owner: str) -> bool:
-    """Whether the process of an owner has ended, as far as this machine can tell."""
-    machine, _, rest = owner.partition("/")
+    """Whether the process of an owner has ended, as far as this one can tell."""
+    space, _, rest = owner.partition("/")
     process = rest.partition("/")[0]
-    if machine != platform.node() or not process.isdecimal():
+    if space != _process_space() or not process.isdecimal():
+        return False
+    if sys.platform == "win32":
+        # Signal 0 is Ctrl+C there, or the end of the process. A lease ends by itself.
         return False
     try:
         os.kill(int(process), 0)
@@ -124,11 +151,14 @@ def is_gone(owner: str) -> bool:
 
 def _is_zombie(process: str) -> bool:
     """Whether a process has ended and nobody has asked how: in a container often nobody does."""
+    return _read(f"/proc/{process}/stat").rpartition(")")[2].split()[:1] == ["Z"]
+
+
+def _read(name: str) -> str:
     try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        return Path(name).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[:1] == ["Z"]
+        return ""
 
 
 @dataclass
