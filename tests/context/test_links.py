@@ -157,7 +157,7 @@ def test_a_link_resolves_in_the_prompt_s_own_terms_after_a_rename(
 
 def test_a_store_that_is_not_read_yet_is_asked_again(work: Work, activate: Activate) -> None:
     state, home = work.host.state, work.host.home
-    state.open_graph = partial(live_graph, state.store, home, patience_s=-1)
+    state.open_graph = partial(live_graph, state.store, home, patience_s=-1, batch=1)
     assert refused(activate, "@3", show="links") == (
         "References are still being read for the first time: ask again."
     )

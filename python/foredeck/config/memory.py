@@ -23,8 +23,8 @@ class MemorySection(Section):
         "yours and asks you about all else (`/memory`); `ask` asks about everything; `off` keeps "
         "nothing.",
     )
-    data_tools: list[str] = Field(
-        ["load-data", "query-data", "query-sql", "analyze-data", "duckdb", "sql"],
+    data_tools: tuple[str, ...] = Field(
+        ("load-data", "query-data", "query-sql", "analyze-data", "duckdb", "sql"),
         description="Tools of other extensions that bring data. After one of them has, the model "
         "may propose findings (`tools.findings`), and `findings` among the details of their "
         "results are proposed to you.",

@@ -30,11 +30,17 @@ class StillReading(StoreUnavailable):
 
 @contextmanager
 def live_graph(
-    store: Store, home: Path, patience_s: float = PATIENCE_S, *, chats: bool = True
+    store: Store,
+    home: Path,
+    patience_s: float = PATIENCE_S,
+    *,
+    chats: bool = True,
+    batch: int = BATCH,
 ) -> Iterator[Graph]:
     """The graph of a store, up to date. `home`: the state folder, where the layer's file lies.
 
-    `chats`: also with the links in chat messages, the newest of them where time is short.
+    `chats`: also with the links in chat messages, the newest of them where time is short. `batch`:
+    how many versions are taken in between two looks at the clock.
 
     Raises `StillReading`, and `StoreUnavailable` for a store that has no layers beside it.
     """
@@ -49,7 +55,7 @@ def live_graph(
         raise StoreUnavailable("this store has no graph beside it")
     check = _until(time.monotonic() + patience_s)
     local = cast(LocalStore, store)
-    with Follower(local, LAYER, home, batch=BATCH, patience_s=max(patience_s, 0)) as follower:
+    with Follower(local, LAYER, home, batch=batch, patience_s=max(patience_s, 0)) as follower:
         follower.catch_up(check)
         if chats:
             with suppress(StillReading, LayerBusy):  # the graph without the newest links
