@@ -36,6 +36,18 @@ def test_messages_calls_files_and_thinking_are_found(stored: Searched) -> None:
     assert stored.find("heron").hits[0].session == "one"
 
 
+def test_a_file_is_named_with_the_latest_session_that_may_be_named(stored: Searched) -> None:
+    for session in ("one", "two"):
+        Talk(stored.store, session).meet("/repo/zoo.py", "class Heron: pass")
+
+    def sessions(*without: str) -> list[str | None]:
+        return [hit.session for hit in stored.find("heron", without=without).hits]
+
+    assert sessions() == ["two"]
+    assert sessions("two") == ["one"]
+    assert sessions("one", "two") == [None]
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -78,8 +78,7 @@ def search(
         words = tuple(term.text for term in plan.looked if index.matching(term, [one.id]))
         width = PASSAGE if number else BEST_PASSAGE
         snippet = passage(texts.of(entry), _words(plan.looked), width)
-        sessions = index.sessions_that_met(entry.document) if entry.session is None else []
-        session = entry.session or next(reversed(sessions), None)
+        session = entry.session or _met_in(index, entry.document, filters)
         hits.append(SearchHit(entry, texts.object_of(entry), session, one, words, snippet))
     if message_range:
         hits = [_with_neighbours(store, index, hit, message_range) for hit in hits]
@@ -99,6 +98,12 @@ def best_for(
         if len(ranked) >= limit:
             break
     return last, list(ranked.values())
+
+
+def _met_in(index: SearchIndex, document: str, filters: Filters) -> str | None:
+    """The latest session that has met a file, of those that may be named."""
+    met = reversed(index.sessions_that_met(document))
+    return next((session for session in met if session not in filters.without), None)
 
 
 def _words(terms: Iterable[Term]) -> list[str]:
