@@ -36,7 +36,7 @@ def test_all_is_listed_with_what_it_stands_for(capsys: pytest.CaptureFixture[str
     out = told(capsys).splitlines()
     assert "reflection 1 of 3 observations" in out[0]
     assert "names left out, by test/model" in out[0]
-    assert any("(not in the sources: src/made_up.py)" in line for line in out)
+    assert any("(not in the sources: src/c1.py, src/made_up.py)" in line for line in out)
     assert any("turn 1, default, 3,004 tokens in" in line for line in out)
     assert out[-1] == "27,004 tokens of chat observed; 72 names stand in no source"
 

@@ -26,7 +26,7 @@ from foredeck.context.intake import notice_lines, notices, pauses, worked
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
-from foredeck.context.rewriting import refresh, stand_in_lines
+from foredeck.context.rewriting import copies, refresh, stand_in_lines
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, tools
 from foredeck.context.window import (
@@ -34,6 +34,7 @@ from foredeck.context.window import (
     fitting,
     folded_texts,
     losses,
+    noted_summary,
     sections,
     summary,
     transcript,
@@ -44,11 +45,13 @@ from foredeck.model.call_values import Decision
 USERS = (
     anchored,
     compactions,
+    copies,
     fitting,
     folded_texts,
     layout,
     listing,
     losses,
+    noted_summary,
     notice_lines,
     notices,
     pauses,

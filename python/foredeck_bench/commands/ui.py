@@ -30,8 +30,20 @@ def _run(args: Namespace) -> int:
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("--calls", metavar="N", type=positive, default=CALLS)
-    parser.add_argument("--sessions", metavar="N", type=positive, default=SESSIONS)
+    parser.add_argument(
+        "--calls",
+        metavar="N",
+        type=positive,
+        default=CALLS,
+        help="calls of the session (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sessions",
+        metavar="N",
+        type=positive,
+        default=SESSIONS,
+        help="other sessions in the store (default: %(default)s)",
+    )
     add_json_flag(parser)
 
 
