@@ -74,10 +74,9 @@ export class Harness {
     } catch {
       return [];
     }
-    const all: Logged[] = text
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line));
+    // The engine may be writing: what follows the last line break is not a whole line yet.
+    const lines = text.split("\n").slice(0, -1);
+    const all: Logged[] = lines.map((line) => JSON.parse(line));
     return method ? all.filter((message) => message.method === method) : all;
   }
 
