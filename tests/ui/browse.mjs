@@ -1,6 +1,7 @@
 // Opens pages of the inspector in a headless Chromium, and says what it found as JSON:
 //   node browse.mjs CHROMIUM BASE TOKEN [PICTURES] < [{"path", "scheme", "width"}, ...]
-// Per page: what axe-core objects to, errors on the console, and requests to anywhere else.
+// A path is one of the server's, or the address of a file.
+// Per page: what axe-core objects to, which tables stood open, errors on the console, and requests to anywhere else.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -63,21 +64,27 @@ for (const { path, scheme, width } of pages) {
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("dialog", (dialog) => dialogs.push(dialog.message()) && dialog.dismiss());
-  page.on("request", (request) => request.url().startsWith(base) || elsewhere.push(request.url()));
-  await page.goto(`${base}/?token=${token}`);
+  const isFile = path.startsWith("file:");
+  const home = isFile ? path.split("#")[0] : base;
+  page.on("request", (request) => request.url().startsWith(home) || elsewhere.push(request.url()));
+  if (!isFile) await page.goto(`${base}/?token=${token}`);
   const started = performance.now();
-  await page.goto(base + path, { waitUntil: "load" });
+  await page.goto(isFile ? path : base + path, { waitUntil: "load" });
   const loaded = performance.now() - started;
   const memory = await page.evaluate(() => performance.memory.usedJSHeapSize);
   const wider = await page.evaluate(
     () => document.documentElement.scrollWidth > document.documentElement.clientWidth,
   );
+  const open = await page.evaluate(() => document.querySelectorAll("details[open]").length);
+  if (isFile) await page.evaluate(() => {
+    for (const each of document.querySelectorAll("details")) each.open = true;
+  });
   if (pictures) {
     const name = `${path.replaceAll(/[^a-zA-Z0-9]+/g, "-").slice(0, 60)}-${scheme}-${width}.png`;
     await page.screenshot({ path: `${pictures}/${name}` });
   }
   const violations = await objections(page);
-  found.push({ path, scheme, width, errors, elsewhere, dialogs, violations, loaded, memory, wider });
+  found.push({ path, scheme, width, errors, elsewhere, dialogs, violations, loaded, memory, wider, open });
   await context.close();
 }
 await browser.close();

@@ -17,6 +17,7 @@ from foredeck_bench.file_agent import FileAgent
 
 HOSTILE = '<script>fetch("//evil.example")</script><img src=x onerror=alert(1)>\x1b[31m"\'{{ 7*7 }}'
 LONG_LINE = "x" * 1_000_000
+SECRET = "sk-ant-0123456789abcdefghijklmn"
 
 
 @dataclass
@@ -73,6 +74,7 @@ def _fill(home: Path, folder: Path) -> None:
     hostile.answer()
     hostile.read("evil<b>.md")
     hostile.call("bash", command=f"echo '{HOSTILE.replace(chr(39), '')}'")
+    hostile.run("write", path="evil<b>.md", content=f"{HOSTILE}\n{SECRET} {Path.home()}/x\n")
     hostile.answer()
     hostile.close()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
+from foredeck.cli.files import STANDARD, written_file
 from foredeck.cli.output import counted, print_json, printable, short_count, table, when
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
@@ -15,6 +18,7 @@ from foredeck.cli.stored import NotFound, opened_store
 
 if TYPE_CHECKING:
     from foredeck.accounting.report import ChangedFile, SessionReport
+    from foredeck.store.protocol import Store
 
 DIFF_LINES = 60
 """So many lines of each difference are printed without --full."""
@@ -29,13 +33,34 @@ def _run(args: Namespace) -> int:
         if not store.query("call", {"session": session}, limit=1):
             raise NotFound(f"session {session} has made no call yet: there is nothing to report.")
         report = report_of(store, session, progress.advance)
+        page = _snapshot(store, report, full=args.full) if args.html else None
+    stream = sys.stderr if args.html == STANDARD else sys.stdout
+    if page is not None:
+        with written_file(args.html) as write:
+            # What holds half a surrogate pair has no bytes of its own.
+            write(page.encode(errors="replace").decode())
     if args.json:
         value = report.to_json()
-        print_json(value if args.full else _redacted_json(value))
+        print_json(value if args.full else _redacted_json(value), stream)
+    elif page is not None:
+        calls, size = counted(report.calls, "call"), short_count(len(page.encode(errors="replace")))
+        print(f"{args.html}: session {session}, {calls}, {size} bytes", file=stream)
     else:
         text = "\n\n".join(_parts(report, full=args.full))
         print(printable(text if args.full else redacted(text)))
     return 0
+
+
+def _snapshot(store: Store, report: SessionReport, *, full: bool) -> str:
+    # By name: the pages import this package.
+    import_module("foredeck.ui.command").check_packages("`foredeck report --html`")
+    page: str = import_module("foredeck.ui.snapshot").snapshot(
+        store,
+        report,
+        (lambda value: value) if full else _redacted_json,
+        diff_lines=None if full else DIFF_LINES,
+    )
+    return page
 
 
 def redacted(text: str) -> str:
@@ -117,6 +142,11 @@ def _configure(parser: ArgumentParser) -> None:
         action="store_true",
         help="with whole differences, and nothing masked",
     )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write the session's page with all of this as one HTML file (`-`: stdout)",
+    )
     add_json_flag(parser)
     add_config_flags(parser)
 
@@ -128,6 +158,8 @@ COMMAND = Command(
         "again. To be shown around: keys and tokens of the usual shapes are masked, the home\n"
         "folder is shortened, and long differences are cut; --full leaves all as it is. What a\n"
         "person changed between two changes of the session is in the difference, too.\n"
+        "--html FILE writes the page that `foredeck ui` has of the session, with all its prompts\n"
+        "as charts and tables, into one file that any browser opens and that fetches nothing.\n"
         'JSON: {"session", "calls", "cost", "plain_cost", "files": [{"path", "added", "removed",\n'
         '"diff"}], "failed", "folded", "asked_back"}.'
     ),

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.files import STANDARD, file_errors, written_file
 from foredeck.cli.output import counted, print_json, short_count
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
-from foredeck.errors import ForedeckError
-from foredeck.store.location import private_draft
-
-STANDARD = "-"
-"""Stands for stdout and stdin."""
-
-
-class FileError(ForedeckError):
-    """A file cannot be read or written."""
 
 
 def _export(args: Namespace) -> int:
@@ -32,7 +24,7 @@ def _export(args: Namespace) -> int:
 
     with opened_store(args) as store, Progress("exporting, line") as progress:
         session = find_session(store, args.session)
-        with _target(args.file) as write:
+        with written_file(args.file) as write:
 
             def line(text: str) -> None:
                 write(text)
@@ -50,25 +42,6 @@ def _export(args: Namespace) -> int:
             file=report,
         )
     return 0
-
-
-@contextmanager
-def _target(name: str) -> Iterator[Callable[[str], object]]:
-    """Where lines go: stdout, or a private file that is in place only once it is whole."""
-    if name == STANDARD:
-        yield lambda text: sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
-        return
-    with _file_errors(name), private_draft(Path(name).absolute()) as file:
-        yield lambda text: file.write(text.encode())
-
-
-@contextmanager
-def _file_errors(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"{name}: {error.strerror or error}") from error
 
 
 def _import(args: Namespace) -> int:
@@ -117,7 +90,7 @@ def _source(name: str) -> Iterator[IO[bytes]]:
     if name == STANDARD:
         yield sys.stdin.buffer
         return
-    with _file_errors(name):
+    with file_errors(name):
         file = Path(name).open("rb")  # noqa: SIM115  (closed below)
     with file:
         yield file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import accumulate
 
@@ -11,23 +11,28 @@ from markupsafe import Markup
 from foredeck.accounting.composition import Composition, Kind
 from foredeck.cli.output import short_count
 from foredeck.model.calls import CallRecord
-from foredeck.ui.pages import link
 
 WIDTH, HEIGHT = 1000, 180
 OUTLINE_HEIGHT = 36
 
 
-def bars(session: str, made: Sequence[Composition]) -> Markup:
+Address = Callable[[int], str]
+"""Where a call leads to, by its number."""
+
+
+def bars(made: Sequence[Composition], address: Address) -> Markup:
     """One bar for each prompt, its kinds stacked; a mark above those that a rebase rewrote."""
     if not made:
         return Markup()
     most = max(one.total for one in made) or 1
     step = WIDTH / len(made)
-    parts = [_bar(session, one, at * step, step, most) for at, one in enumerate(made)]
+    parts = [
+        _bar(one, address(one.record.ordinal), at * step, step, most) for at, one in enumerate(made)
+    ]
     return _svg("What the prompts were made of", HEIGHT, "".join(parts))
 
 
-def _bar(session: str, one: Composition, x: float, step: float, most: int) -> str:
+def _bar(one: Composition, address: str, x: float, step: float, most: int) -> str:
     scale = (HEIGHT - 14) / most
     sizes = [(kind, one.chars[kind] * scale) for kind in Kind]
     tops = accumulate(size for _, size in sizes)
@@ -48,12 +53,12 @@ def _bar(session: str, one: Composition, x: float, step: float, most: int) -> st
         said += f", rebase ({decision.reason})"
     elif decision.is_host:
         said += ", went out without foredeck"
-    address = escape(link("sessions", session, "calls", one.record.ordinal))
-    return f'<a href="{address}" tabindex="-1"><title>{escape(said)}</title>{rects}</a>'
+    return f'<a href="{escape(address)}" tabindex="-1"><title>{escape(said)}</title>{rects}</a>'
 
 
-def outline(session: str, records: Sequence[CallRecord], first: int, per_page: int) -> Markup:
-    """All calls of a session as one line of prompt sizes, with the part that is shown marked."""
+def outline(records: Sequence[CallRecord], first: int, per_page: int, address: Address) -> Markup:
+    """All calls of a session as one line of prompt sizes, with the part from call `first` on
+    marked (0: none). `address`: of the part that begins with a call."""
     if len(records) <= per_page:
         return Markup()
     sizes = [record.stats.chars_sent for record in records]
@@ -73,7 +78,7 @@ def outline(session: str, records: Sequence[CallRecord], first: int, per_page: i
         here = "here" if start <= first < start + per_page else "page"
         last = min(start + per_page - 1, len(sizes))
         pages.append(
-            f'<a href="{escape(link("sessions", session, first=start))}" tabindex="-1">'
+            f'<a href="{escape(address(start))}" tabindex="-1">'
             f"<title>calls {start} to {last}</title>"
             f'<rect class="{here}" x="{x:.1f}" y="0" width="{width:.1f}" '
             f'height="{OUTLINE_HEIGHT}"/></a>'

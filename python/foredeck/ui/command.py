@@ -17,13 +17,18 @@ class MissingExtra(ForedeckError):
     """The packages that the pages need are not installed."""
 
 
-def _run(args: Namespace) -> int:
+def check_packages(what: str) -> None:
+    """Raises `MissingExtra` where a package that the pages need is not there."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise MissingExtra(
-            f"`foredeck ui` needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
+            f"{what} needs {', '.join(missing)}: pip install 'foredeck[ui]' in the Python "
             "that runs foredeck."
         )
+
+
+def _run(args: Namespace) -> int:
+    check_packages("`foredeck ui`")
     if args.edit:
         from foredeck.cli.memory_command import check_by_the_user
 

@@ -15,7 +15,7 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import session_object_id
 from foredeck.store.protocol import Head, Store
 from foredeck.ui.charts import bars, outline
-from foredeck.ui.pages import WebPage
+from foredeck.ui.pages import WebPage, link
 
 PER_PAGE = 200
 
@@ -37,11 +37,13 @@ def session_page(store: Store, name: str, first: int | None) -> WebPage:
         "first": start,
         "last": start + len(shown) - 1,
         "per_page": PER_PAGE,
-        "calls_shown": [_call(one) for one in made],
+        "calls_shown": [call_row(one) for one in made],
         "kinds": [str(kind) for kind in Kind],
-        "branches": _branches(store, session, heads) if records else [],
-        "chart": bars(session, made),
-        "outline": outline(session, records, start, PER_PAGE),
+        "branches": branch_rows(store, session, heads) if records else [],
+        "chart": bars(made, lambda call: link("sessions", session, "calls", call)),
+        "outline": outline(
+            records, start, PER_PAGE, lambda call: link("sessions", session, first=call)
+        ),
     }
     return WebPage("session.html", f"Session {session[:13]}", data, "sessions")
 
@@ -100,7 +102,8 @@ def _start(calls: int, first: int | None) -> int:
     return max(1, min(first, max(1, calls)))
 
 
-def _call(one: Composition) -> dict[str, Any]:
+def call_row(one: Composition) -> dict[str, Any]:
+    """What the table says of a prompt."""
     record, stats, cache = one.record, one.record.stats, one.record.cache
     decision = record.decision
     return {
@@ -120,7 +123,8 @@ def _call(one: Composition) -> dict[str, Any]:
     }
 
 
-def _branches(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:
+def branch_rows(store: Store, session: str, heads: Sequence[Head]) -> list[dict[str, Any]]:
+    """The branches of a session that has made calls; none where it never left the first."""
     found = branches_of(store, session, heads)
     if len(found.all) < 2:
         return []
