@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from typing import Any, Self
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.messages import Message
 from foredeck.replay.simulated_host import SimulatedHost
+from foredeck_bench.process_usage import used_seconds
 from foredeck_bench.work_session import Step
 
 INITIALIZE = {
@@ -144,12 +146,24 @@ class EngineProcess:
             raise EngineEnded("the engine does not read any more") from None
 
 
-def start_seconds(home: Path, cwd: Path) -> float:
-    """Seconds from the start of a process to its first answer."""
+@dataclass(frozen=True, slots=True)
+class EngineStart:
+    """Seconds that one engine took: until its first answer, and of the processor's time until then
+    and until a session is open (None where the system does not say)."""
+
+    answered: float
+    busy: float | None
+    busy_open: float | None
+
+
+def start_engine(home: Path, cwd: Path) -> EngineStart:
+    """Start an engine, open a session, and end it."""
     began = time.perf_counter()
     with EngineProcess(home, cwd) as engine:
         engine.initialize()
-        return time.perf_counter() - began
+        answered, busy = time.perf_counter() - began, used_seconds(engine.pid)
+        engine.open("start")
+        return EngineStart(answered, busy, used_seconds(engine.pid))
 
 
 def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:

@@ -21,11 +21,20 @@ def peak_mb_of(pid: int) -> float | None:
 def busy_seconds(pid: int, seconds: float) -> float | None:
     """Processor time that a process uses in the next `seconds`; None where the system does not
     say."""
-    before = _cpu_seconds(pid)
+    before = used_seconds(pid)
     if before is None:
         return None
     time.sleep(seconds)
-    return (_cpu_seconds(pid) or before) - before
+    return (used_seconds(pid) or before) - before
+
+
+def used_seconds(pid: int) -> float | None:
+    """Processor time that a process has used; None where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _status_mb(pid: int, name: str) -> float | None:
@@ -43,11 +52,3 @@ def _resident_by_ps(pid: int) -> float | None:
         return int(told) / 1024
     except (OSError, ValueError, subprocess.CalledProcessError):
         return None
-
-
-def _cpu_seconds(pid: int) -> float | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
-    except OSError:
-        return None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

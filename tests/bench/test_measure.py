@@ -181,7 +181,9 @@ def test_the_command_prints_figures_and_the_machine(
     monkeypatch.setattr(measuring, "STARTS", 1)
     assert main(["bench", "start", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert [figure["name"] for figure in value["figures"]] == ["start"]
+    names = [figure["name"] for figure in value["figures"]]
+    # Not every system tells the processor time of another process.
+    assert names in (["start"], ["start", "start_busy", "open_busy"])
     assert value["figures"][0]["goal"] == 300
     assert value["machine"]["cores"] >= 1
     assert main(["bench", "start"]) == 0

@@ -9,6 +9,7 @@ themselves are in `calls/` and `intake/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from foredeck.context.calls.answering import answer_again, answer_call
 from foredeck.context.calls.call import AssemblySettings, CallInProgress, rendering_of
@@ -35,11 +36,9 @@ from foredeck.context.rewriting.replacing import MessagePlaces
 from foredeck.context.state.gauge import Calibrator, Gauge
 from foredeck.context.state.request import Answer, CompactionRequest, Model, Request
 from foredeck.context.state.session import Session
-from foredeck.context.window.compacting import (
-    CompactionDecision,
-    CompactionSettings,
-    decide_compaction,
-)
+
+if TYPE_CHECKING:  # imported with the first compaction
+    from foredeck.context.window.compacting import CompactionDecision, CompactionSettings
 
 
 class Assembler:
@@ -98,6 +97,8 @@ class Assembler:
         self, request: CompactionRequest, settings: CompactionSettings
     ) -> CompactionDecision:
         """What to do about a compaction that the host has in mind."""
+        from foredeck.context.window.compacting import decide_compaction
+
         self._use_gauge_of(request.model)
         self.session.take_up_newest()
         context = rendering_of(self.session, self.settings, self._gauge)

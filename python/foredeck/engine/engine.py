@@ -16,7 +16,6 @@ from foredeck.context.intake.observing import observe, take_answer
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
-from foredeck.context.window.compacting import finish_compaction
 from foredeck.context.window.compactions import take_back
 from foredeck.engine.background.asking import Show
 from foredeck.engine.background.background import Background
@@ -26,7 +25,6 @@ from foredeck.engine.findings import propose_found, questions_of
 from foredeck.engine.garbage import without_garbage_collection
 from foredeck.engine.opening import MakeSource, OpenedSession, SessionOpener
 from foredeck.engine.recovery import RecoverableStore
-from foredeck.engine.settings import compaction_settings
 from foredeck.engine.task_commands import with_tasks
 from foredeck.engine.watching import CallSoon
 from foredeck.errors import Conflict, OutOfSync, StoreDamaged
@@ -302,6 +300,9 @@ class Engine:
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""
+        # Not at the top, as in `command`.
+        from foredeck.engine.settings import compaction_settings
+
         settings = compaction_settings(self._config)
         with self._current.use(params.session) as opened:
             decision = opened.assembler.compact(to_compaction_request(params), settings)
@@ -317,6 +318,8 @@ class Engine:
         """Something that the next request will show anyway."""
         log.debug("session event %s", params.kind)
         if params.kind == "compact" and params.summary:
+            from foredeck.context.window.compacting import finish_compaction
+
             with self._current.use(params.session) as opened:
                 finish_compaction(opened.session, params.summary, params.by)
         if params.kind == "uncompact" and params.summary:

@@ -7,6 +7,8 @@ outlive the session and is not the user's own sentence waits for their word.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -14,23 +16,15 @@ from foredeck.engine.background.asking import SessionAsking
 from foredeck.engine.background.jobs import Happening, Job
 from foredeck.engine.memory import caps_of, user_of
 from foredeck.hosts.asking import CompleteParams
-from foredeck.memory.entry import MemoryEntry
-from foredeck.memory.extracting.judging import Accept
-from foredeck.memory.extracting.question import (
-    EXPECTED_TOKENS,
-    MAX_ANSWER_TOKENS,
-    SYSTEM,
-    Saying,
-    is_worth_asking,
-    question,
-    within_bounds,
-)
-from foredeck.memory.reading_out import AskedTurns, read_out
-from foredeck.memory.taking import Extracted, TakenIn
-from foredeck.memory.turns import texts_of_turns
 from foredeck.model.documents import session_object_id
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
+
+if TYPE_CHECKING:  # imported with the first turn that is read out: most sessions are short
+    from foredeck.memory.entry import MemoryEntry
+    from foredeck.memory.extracting.judging import Accept
+    from foredeck.memory.extracting.question import Saying
+    from foredeck.memory.taking import Extracted, TakenIn
 
 PRIORITY = -10
 """Observations keep the prompt within its window; what is remembered can wait."""
@@ -44,16 +38,24 @@ class Extraction:
     """Reads out one session, turn by turn. A worker of the background."""
 
     def __init__(
-        self, session: Session, memory: Extracted, accept: Accept, project: str | None
+        self,
+        session: Session,
+        make_memory: Callable[[], Extracted],
+        accept: Accept,
+        project: str | None,
     ) -> None:
         self._session = session
-        self._memory = memory
+        self._make_memory = make_memory
         self._accept: Accept = accept
         self._project = project
         self._last: int | None = None
         """Number of the last turn that was read out; None: not looked up yet."""
         self._earlier: int | None = None
         """Turns that were there before the first call of this process; None before that call."""
+
+    @cached_property
+    def _memory(self) -> Extracted:
+        return self._make_memory()
 
     def due(self, happened: Happening) -> Iterable[Job]:
         """One question after each run that has ended with an answer."""
@@ -67,6 +69,14 @@ class Extraction:
         """See `BackgroundWorker`: nothing is held."""
 
     async def _extract(self, asking: SessionAsking) -> None:
+        from foredeck.memory.extracting.question import (
+            EXPECTED_TOKENS,
+            is_worth_asking,
+            within_bounds,
+        )
+        from foredeck.memory.reading_out import AskedTurns, read_out
+        from foredeck.memory.turns import texts_of_turns
+
         session, last = self._session, self._session.turns
         first = max(self._read_out() + 1, last - MOST_TURNS + 1)
         texts = texts_of_turns(session.store, session.id, first, last)
@@ -82,6 +92,8 @@ class Extraction:
             session.notify(line)
 
     def _question(self, shown: Sequence[Saying]) -> CompleteParams:
+        from foredeck.memory.extracting.question import MAX_ANSWER_TOKENS, SYSTEM, question
+
         guard = self._memory.user.vouch(["guard", self._session.id])[:20]
         message = {"role": "user", "content": question(shown, guard)}
         return CompleteParams(messages=[message], max_tokens=MAX_ANSWER_TOKENS, system=SYSTEM)
@@ -102,9 +114,14 @@ def extraction(config: Config, session: Session) -> Extraction | None:
     head = session.workspace.head(session_object_id(session.id))
     if head is not None and head.fields.get("started_by") is not None:
         return None
-    memory = Extracted(session.store, user, caps_of(config), by=session.id)
+
+    def make_memory() -> Extracted:
+        from foredeck.memory.taking import Extracted
+
+        return Extracted(session.store, user, caps_of(config), by=session.id)
+
     project = project_of(session.cwd, open_filesystems(config, session.cwd))
-    return Extraction(session, memory, config.memory.accept, project.id)
+    return Extraction(session, make_memory, config.memory.accept, project.id)
 
 
 def news_of(taken: TakenIn, name: Callable[[str], str]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from foredeck.config import Config
 from foredeck.context.cache.economics import RebaseThresholds, definition_chars
 from foredeck.context.cache.rebase import WaterMarks
@@ -9,7 +11,9 @@ from foredeck.context.calls.call import AssemblySettings
 from foredeck.context.digests import DigestSize
 from foredeck.context.head.budget import HeadBudget
 from foredeck.context.rewriting.rebasing import RebaseSettings
-from foredeck.context.window.compacting import CompactionSettings
+
+if TYPE_CHECKING:  # imported with the first compaction
+    from foredeck.context.window.compacting import CompactionSettings
 
 LIMIT_CHARS_PER_TOKEN = 4
 """Limits are configured in tokens and kept in characters, before any provider has counted."""
@@ -39,6 +43,8 @@ def assembler_settings(config: Config) -> AssemblySettings:
 
 def compaction_settings(config: Config) -> CompactionSettings:
     """What the user can change about compactions."""
+    from foredeck.context.window.compacting import CompactionSettings
+
     return CompactionSettings(
         automatic=config.compaction.automatic,
         manual=config.compaction.manual,

@@ -14,7 +14,6 @@ from foredeck.hosts.protocol import (
     TaskStatus,
     ToolCallResult,
 )
-from foredeck.tasks.wording import clipped, counts_line
 
 if TYPE_CHECKING:
     from foredeck.tasks.tools import SessionTasks
@@ -77,6 +76,8 @@ def with_tasks(answer: Answer, opened: OpenedSession) -> Answer:
 
 
 def _status(tasks: SessionTasks) -> TaskStatus:
+    from foredeck.tasks.wording import counts_line
+
     board, now_ms = tasks.work.board, tasks.work.now_ms()
     board.refresh()
     waiting = [*board.in_progress(), *board.ready(OPEN_NAMED, now_ms)][:OPEN_NAMED]
@@ -87,6 +88,8 @@ def _status(tasks: SessionTasks) -> TaskStatus:
 
 
 def _active(tasks: SessionTasks) -> str:
+    from foredeck.tasks.wording import clipped
+
     task = tasks.active.task()
     return "" if task is None else f"{tasks.work.name(task)} {clipped(task.title, _TITLE)} · "
 

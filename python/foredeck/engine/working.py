@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
@@ -11,16 +12,19 @@ from foredeck.model.working import by_an_agent
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.protocol import Store
-from foredeck.working.markdown import TEMPLATE
-from foredeck.working.memory import JsonForm, MarkdownForm, PageForm, WorkingMemory
-from foredeck.working.schema import BadSchema
-from foredeck.working.section import ContextUpdates, WorkingSection
+
+if TYPE_CHECKING:  # imported with the first session that is opened
+    from foredeck.working.memory import PageForm, WorkingMemory
+    from foredeck.working.section import ContextUpdates, WorkingSection
 
 log = logging.getLogger(__name__)
 
 
 def page_form(config: Config) -> PageForm:
     """What pages are, as configured. Raises `BadSchema`."""
+    from foredeck.working.markdown import TEMPLATE
+    from foredeck.working.memory import JsonForm, MarkdownForm
+
     if config.working.json_schema:
         return JsonForm(config.working.json_schema)
     return MarkdownForm(config.working.template or TEMPLATE)
@@ -28,6 +32,8 @@ def page_form(config: Config) -> PageForm:
 
 def project_page(config: Config, store: Store, folder: str, by: Provenance) -> WorkingMemory:
     """The page of the project that a folder is in."""
+    from foredeck.working.memory import WorkingMemory
+
     project = project_of(folder, open_filesystems(config, folder))
     form, most = page_form(config), config.working.max_chars
     return WorkingMemory(store, "resource", project.id, form, most, by)
@@ -35,6 +41,8 @@ def project_page(config: Config, store: Store, folder: str, by: Provenance) -> W
 
 def session_page(config: Config, store: Store, session: str, by: Provenance) -> WorkingMemory:
     """The page of one session."""
+    from foredeck.working.memory import WorkingMemory
+
     form, most = page_form(config), config.working.max_chars
     return WorkingMemory(store, "thread", session, form, most, by)
 
@@ -44,6 +52,8 @@ def working_section(config: Config, session: Session) -> WorkingSection | None:
     folder was in cannot be told any more."""
     if not config.working.head or not session.is_live:
         return None
+    from foredeck.working.section import WorkingSection
+
     return WorkingSection(_pages(config, session))
 
 
@@ -51,6 +61,9 @@ def update_context(config: Config, session: Session) -> ContextUpdates | None:
     """What the model's `update_context` does; None in a replay, and with an unusable schema."""
     if not session.is_live:
         return None
+    from foredeck.working.schema import BadSchema
+    from foredeck.working.section import ContextUpdates
+
     try:
         project, own = _pages(config, session)
     except BadSchema as error:

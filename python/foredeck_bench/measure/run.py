@@ -13,7 +13,7 @@ from foredeck.errors import StoreUnavailable
 from foredeck_bench.engine_process import (
     EngineProcess,
     run_step,
-    start_seconds,
+    start_engine,
 )
 from foredeck_bench.figures import Figure, timing
 from foredeck_bench.measure.growth import Growth, folder_bytes, grow
@@ -54,8 +54,14 @@ class Measurement:
         taken = []
         for _ in range(STARTS + 1):
             self.advance("starting engines")
-            taken.append(start_seconds(self.folder / "start", self.folder))
-        yield timing("start", "engine start to first answer", taken[1:], 300)
+            taken.append(start_engine(self.folder / "start", self.folder))
+        waited = [each.answered for each in taken[1:]]
+        busy = [each.busy for each in taken[1:] if each.busy is not None]
+        opened = [each.busy_open for each in taken[1:] if each.busy_open is not None]
+        yield timing("start", "engine start to first answer", waited, 300)
+        if busy and opened:
+            yield timing("start_busy", "of it processor time", busy)
+            yield timing("open_busy", "processor time until a session is open", opened)
 
     def assemble(self) -> Iterator[Figure]:
         """Assembly per call, by the length of the session, and whether it grows."""

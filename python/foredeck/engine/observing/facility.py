@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, cast
 
 from foredeck.config import Config
 from foredeck.context.state.session import Session
-from foredeck.engine.observing.observing import Observing
 from foredeck.engine.observing.others import project_id
-from foredeck.engine.observing.settings import observing_settings
 from foredeck.errors import StoreError
 from foredeck.model.documents import session_object_id
 from foredeck.model.observations import observing_id
-from foredeck.observations.chunks import Chunk
-from foredeck.observations.timing import TimingRules
 from foredeck.store.protocol import LocalStore
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported with the first session that may be observed
+    from foredeck.engine.observing.observing import Observing
+    from foredeck.observations.chunks import Chunk
     from foredeck.observations.keeping import ObservationKeeper
+    from foredeck.observations.timing import TimingRules
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +31,11 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     From here on the session's prompts may have notes in the place of chat. What an engine that was
     killed has left is cleared, and told.
     """
-    if not session.is_live:
+    if config.observations == "off" or not session.is_live:
         return None
+    from foredeck.engine.observing.observing import Observing
+    from foredeck.engine.observing.settings import observing_settings
+
     settings = observing_settings(config, is_subagent=_is_subagent(session))
     if settings is None:
         return None
