@@ -49,8 +49,10 @@ STORE = (
         "references",
         "whole",
         "archives",
+        "quarantine",
+        "copying",
     ),
-    *("kind", "registry", "sqlite", "session_cache", "quarantine", "opening", "copying"),
+    *("kind", "registry", "sqlite", "session_cache", "opening"),
     *("portable", "forgetting", "redaction", "purging"),
 )
 

@@ -298,6 +298,10 @@ def test_the_commands(
         assert "--force" in capsys.readouterr().err
         restored = run_json("restore", str(target), "--force")
         assert Path(restored["moved_aside"]).is_dir()
+        monkeypatch.setenv("FOREDECK_STORE", "xtdb")
+        assert main(["backup", str(tmp_path / "pair.tar")]) == 0
+        assert main(["restore", str(tmp_path / "pair.tar"), "--force"]) == 0
+        assert "xtdb up" in capsys.readouterr().out
         run_json("up")
         with opened(node) as store:
             assert store.latest() == token

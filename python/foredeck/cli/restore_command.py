@@ -1,4 +1,4 @@
-"""`foredeck restore`: the files of a session as they were at one of its calls."""
+"""`foredeck restore`: the store from a backup, or the files of a session as they were at a call."""
 
 from __future__ import annotations
 
@@ -6,23 +6,40 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foredeck.cli.backup_command import restore_store
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import NotFound, opened_store
+from foredeck.errors import ConfigError
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Store
     from foredeck.timeline.rewinding import RewindPlan, Rewound
 
+_OF_FILES = ("path", "to", "dry_run", "diff", "overwrite")
+
 
 def _run(args: Namespace) -> int:
+    if args.call is not None or args.undo:
+        return _restore_files(args)
+    if used := [name for name in _OF_FILES if getattr(args, name)]:
+        raise ConfigError(f"--{used[0].replace('_', '-')} is about files: add --call N or --undo")
+    if not Path(args.what).expanduser().is_file():
+        raise NotFound(
+            f"there is no backup {args.what}. With --call N the files of a session are brought "
+            "back: `foredeck restore SESSION --call 7`"
+        )
+    return restore_store(args)
+
+
+def _restore_files(args: Namespace) -> int:
     from foredeck.cli.find import find_session
     from foredeck.timeline import rewinding
 
     home = resolve_config(args).config.home
     with opened_store(args) as store:
-        session = find_session(store, args.session)
+        session = find_session(store, args.what)
         cwd = _folder_of(store, session)
         steps = rewinding.interrupted(home, session)
         if steps is not None and not args.dry_run:
@@ -103,8 +120,18 @@ def _tell(args: Namespace, result: Rewound, cwd: str, *, went_on: bool = False) 
 
 
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="a session, or the start of its id")
-    what = parser.add_mutually_exclusive_group(required=True)
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        help="a file that `foredeck backup` has written; or, with --call or --undo, a session or "
+        "the start of its id",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="with a backup: also where there is a store already; it is kept under another name",
+    )
+    what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--call",
         metavar="N",
@@ -134,14 +161,17 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Bring the files that a session's tools have changed to what they were at one of its\n"
-        "calls: bytes, permissions and links, also outside the working folder. What somebody else\n"
-        "has changed since is named, and left as it is without --overwrite. What is there before\n"
-        "is kept: --undo takes it back. Where a restore was interrupted, the next one finishes it\n"
-        "first. Exit code 1 where a file was left as it is or could not be brought back.\n"
-        "/foredeck rewind does the same inside Pi."
+        "With a backup alone, put it in the place of the store. It is checked before anything is\n"
+        "changed. A store that is there is never overwritten: --force keeps it under another\n"
+        "name. No Pi with foredeck may be running meanwhile.\n\n"
+        "With a session and --call, bring the files that the session's tools have changed to what\n"
+        "they were at one of its calls: bytes, permissions and links, also outside the working\n"
+        "folder. What somebody else has changed since is named, and left as it is without\n"
+        "--overwrite. What is there before is kept: --undo takes it back. Where a restore was\n"
+        "interrupted, the next one finishes it first. Exit code 1 where a file was left as it is\n"
+        "or could not be brought back. /foredeck rewind does the same inside Pi."
     ),
-    example="foredeck restore SESSION --call 7 --dry-run",
+    example="foredeck restore ~/foredeck-monday.db",
     configure=_configure,
     run=_run,
 )

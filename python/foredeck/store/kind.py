@@ -7,7 +7,7 @@ answer is a method here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,33 @@ class DeliveredCopy:
     differs: str | None
     extra: int
     holds: str
+
+
+Report = Callable[[int, str], object]
+"""Told how many steps were done, and of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupReport:
+    """What was backed up or restored.
+
+    file       the file that was written, or the file or folder that is in place now
+    counts     how much of what it holds, by nouns in the singular
+    bytes      its size
+    newest_ms  the time of its last transaction, or of the backup itself
+    verified   the SHA-256 over everything that was read from both and is equal; None where only
+               the file itself was checked
+    kept       where what was there before is kept
+    hints      what the user should know or do next
+    """
+
+    file: Path
+    counts: Mapping[str, int]
+    bytes: int
+    newest_ms: int | None
+    verified: str | None = None
+    kept: Path | None = None
+    hints: tuple[str, ...] = ()
 
 
 class StoreKind(ABC):
@@ -106,6 +133,18 @@ class StoreKind(ABC):
     ) -> None:
         """Take documents and blobs out of it for good, wherever this machine can reach them.
         Raises `Conflict` where somebody has taken up some of it since `looked`."""
+
+    @abstractmethod
+    def back_up(
+        self, config: Config, target: Path, report: Report, *, verify: bool
+    ) -> BackupReport:
+        """Write everything into one file while others go on writing. `verify`: compare it with the
+        store. Raises `StoreError`; an earlier backup in `target` stays then."""
+
+    @abstractmethod
+    def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
+        """Put a backup in the place of the store, which is kept under another name where `force`
+        allows it. Raises `StoreError`, and has changed nothing then."""
 
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """New, empty stores for the time of the block, such as those of a replay; by default

@@ -70,22 +70,33 @@ def private_draft(target: Path) -> Iterator[IO[bytes]]:
 
     What was there stays until then, and for good where the block fails.
     """
-    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with draft_beside(target) as draft, draft.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def draft_beside(target: Path) -> Iterator[Path]:
+    """As `private_draft`, for what is written by its path: the path of the draft."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(descriptor)
+    draft = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).replace(target)
+        yield draft
+        _sync(draft)
+        draft.replace(target)
         sync_folder(target.parent)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder are on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

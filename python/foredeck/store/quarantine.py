@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-_COMPANIONS = ("", "-wal", "-shm")
+LOGS = ("-wal", "-shm")
+"""How the names of the files that belong to a store end."""
+_COMPANIONS = ("", *LOGS)
 
 
 def quarantine(path: Path, inode: int | None = None) -> Path | None:
@@ -18,20 +20,27 @@ def quarantine(path: Path, inode: int | None = None) -> Path | None:
     None where another process has done so already: `inode` is that of the damaged file, and the
     one at `path` is another by now. Raises `OSError` where it cannot be renamed.
     """
-    with _exclusively(path):
+    with exclusively(path):
         try:
             found = path.stat().st_ino
         except FileNotFoundError:
             return None
         if inode is not None and found != inode:
             return None
-        target = _free_name(path)
-        # The log goes along: a fresh store beside a stale -wal would be damaged at once.
-        for companion in _COMPANIONS:
-            source = path.with_name(path.name + companion)
-            if source.exists():
-                source.rename(target.with_name(target.name + companion))
+        target = free_name(path, "damaged")
+        rename_with(path, target, _COMPANIONS)
         return target
+
+
+def rename_with(path: Path, target: Path, companions: Sequence[str]) -> None:
+    """Rename the files whose names begin with that of the store and end with one of these.
+
+    The log goes along: a fresh store beside a stale -wal would be damaged at once.
+    """
+    for companion in companions:
+        source = path.with_name(path.name + companion)
+        if source.exists():
+            source.rename(target.with_name(target.name + companion))
 
 
 def inode_of(path: Path) -> int | None:
@@ -42,16 +51,17 @@ def inode_of(path: Path) -> int | None:
         return None
 
 
-def _free_name(path: Path) -> Path:
+def free_name(path: Path, state: str) -> Path:
+    """A name that is free, beside the file: its own, what became of it, and the day."""
     day = time.strftime("%Y-%m-%d")
-    names = (f"{path.name}.damaged-{day}{f'-{n}' if n else ''}" for n in range(1000))
+    names = (f"{path.name}.{state}-{day}{f'-{n}' if n else ''}" for n in range(1000))
     return next(free for name in names if not (free := path.with_name(name)).exists())
 
 
 @contextmanager
-def _exclusively(path: Path) -> Iterator[None]:
-    """One process at a time: of two that find the same damage only one may rename, or the second
-    would move the fresh store of the first."""
+def exclusively(path: Path) -> Iterator[None]:
+    """One process at a time puts another file in the place of a store: of two that find the same
+    damage only one may rename, or the second would move the fresh store of the first."""
     if sys.platform == "win32":
         yield
         return

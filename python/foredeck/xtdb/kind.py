@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.errors import StoreUnavailable
-from foredeck.store.kind import DeliveredCopy, Settings, StoreKind, StorePlace
+from foredeck.store.kind import BackupReport, DeliveredCopy, Report, Settings, StoreKind, StorePlace
 from foredeck.store.protocol import Looked, Notify
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.opening import copy_file, open_copy, open_database
@@ -92,6 +92,30 @@ class XtdbKind(StoreKind):
             with closing(open_database(config)) as database:
                 database.erase(ids, blobs)
             copy.erase(ids, blobs, looked)
+
+    def back_up(
+        self, config: Config, target: Path, report: Report, *, verify: bool
+    ) -> BackupReport:
+        """See `StoreKind.back_up`: log and documents of the node in the state folder."""
+        from foredeck.xtdb.commands.backup import back_up_node, waiting_hint
+
+        summary, found, left = back_up_node(config, target, report, verify=verify)
+        return BackupReport(
+            target,
+            {"file": summary.files},
+            summary.bytes,
+            summary.time_ms,
+            verified=found.sha256 if found else None,
+            hints=(waiting_hint(left),) if left else (),
+        )
+
+    def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
+        """See `StoreKind.restore`."""
+        from foredeck.xtdb.commands.backup import REBUILT, restore_node
+
+        summary, data, kept = restore_node(config, source, report, force=force)
+        counts, time_ms = {"file": summary.files}, summary.time_ms
+        return BackupReport(data, counts, summary.bytes, time_ms, kept=kept, hints=(REBUILT,))
 
     def empty_stores(self) -> AbstractContextManager[Settings]:
         """See `StoreKind.empty_stores`: one node in memory for all of them."""

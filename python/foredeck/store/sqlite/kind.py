@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foredeck.errors import StoreUnavailable
-from foredeck.store.kind import StoreKind, StorePlace
+from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.store.kind import BackupReport, Report, StoreKind, StorePlace
 from foredeck.store.protocol import Looked, Notify
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.finding import Finding
+    from foredeck.store.sqlite.backup import BackupContents
 
 _PATIENCE_MS = 60_000
 """How long copying waits for a busy file: only the user who watches it waits."""
@@ -102,6 +103,47 @@ class SqliteKind(StoreKind):
         """See `StoreKind.erase`."""
         with closing(self.open_whole(config)) as store:
             store.erase(ids, blobs, looked)
+
+    def back_up(
+        self, config: Config, target: Path, report: Report, *, verify: bool
+    ) -> BackupReport:
+        """See `StoreKind.back_up`."""
+        from foredeck.store.sqlite.backup import back_up
+
+        if not config.sqlite_file.exists():
+            raise StoreUnavailable(f"nothing is stored yet: {config.sqlite_file} does not exist")
+        contents = back_up(config.sqlite_file, target, report)
+        verified = self._verified(config, target, report) if verify else None
+        return _described(target, contents, verified=verified)
+
+    def _verified(self, config: Config, backup: Path, report: Report) -> str:
+        from foredeck.store.copying import compare
+        from foredeck.store.sqlite.backup import opened_backup
+
+        with opened_backup(backup) as copy, closing(self.open_whole(config)) as store:
+            found = compare(store, copy, lambda: report(1, "verifying"))
+        if not found.equal:
+            raise Corrupt(f"{backup} is not a copy of what is here: {found.differs} differs")
+        return found.copy.sha256
+
+    def restore(self, config: Config, source: Path, report: Report, *, force: bool) -> BackupReport:
+        """See `StoreKind.restore`."""
+        from foredeck.store.sqlite.backup import contents_of, restore
+
+        kept = restore(source, config.sqlite_file, force=force, report=report)
+        return _described(config.sqlite_file, contents_of(config.sqlite_file), kept=kept)
+
+
+def _described(
+    file: Path, contents: BackupContents, *, verified: str | None = None, kept: Path | None = None
+) -> BackupReport:
+    counts = {
+        "session": contents.sessions,
+        "version": contents.versions,
+        "object": contents.objects,
+        "transaction": contents.transactions,
+    }
+    return BackupReport(file, counts, contents.bytes, contents.newest_ms, verified, kept)
 
 
 KIND = SqliteKind()

@@ -17,10 +17,14 @@ from foredeck.xtdb.commands.delivering import deliver_first
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.store.copying import Totals
+    from foredeck.store.kind import Report
     from foredeck.xtdb.database.adapter import XtdbStore
+    from foredeck.xtdb.node.backup import BackupSummary
     from foredeck.xtdb.node.folder import NodeFolder
 
 _COUNTS = ("transactions", "objects", "versions", "blobs")
+REBUILT = "`foredeck xtdb up` rebuilds the index from them."
+"""What is to be said of log and documents that were restored."""
 _INDEXING_MS = 600_000
 """How long a restored node may take to index its log."""
 
@@ -50,26 +54,34 @@ def _check_is_here(config: Config) -> None:
         raise StoreUnavailable(_ELSEWHERE[topology].format(index=folder.data / "index"))
 
 
-def run_backup(args: Namespace, config: Config) -> int:
-    """Back up the node of the state folder."""
+def back_up_node(
+    config: Config, file: Path, report: Report, *, verify: bool
+) -> tuple[BackupSummary, Totals | None, int]:
+    """Back up the node of the state folder: what was written, what was compared, how many
+    transactions of this machine still wait and are not in it."""
     from foredeck.xtdb.node.backup import back_up
     from foredeck.xtdb.node.runtime import how_to_start
     from foredeck.xtdb.node.supervise import own_node_folder
 
     _check_is_here(config)
-    if not own_node_folder(config.home).data.is_dir():
+    folder = own_node_folder(config.home)
+    if not folder.data.is_dir():
         raise StoreUnavailable(
             f"there is nothing to back up: no node has run here; {how_to_start(config.home)}"
         )
     left = _delivered(config)
+    summary = back_up(folder, file, lambda name: report(1, name))
+    return summary, _verified(file, config, report) if verify else None, left
+
+
+def run_backup(args: Namespace, config: Config) -> int:
+    """`foredeck xtdb backup`."""
     target = args.file.absolute()
-    with Progress("backing up, file") as progress:
-        summary = back_up(
-            own_node_folder(config.home), target, lambda name: progress.advance(note=name)
-        )
+    with Progress("backing up, step") as progress:
+        summary, found, left = back_up_node(config, target, progress.advance, verify=args.verify)
     report: dict[str, Any] = {"file": target, **asdict(summary), "waiting": left}
-    if args.verify:
-        report["verified"] = asdict(_verified(target, config))
+    if found is not None:
+        report["verified"] = asdict(found)
     if args.json:
         print_json(report)
         return 0
@@ -78,15 +90,20 @@ def run_backup(args: Namespace, config: Config) -> int:
         f"{target}: log and documents{until}, {counted(summary.files, 'file')}, "
         f"{short_count(summary.bytes)} bytes. Only you can read it; keep it so."
     )
-    if args.verify:
+    if found is not None:
         counts = ", ".join(f"{report['verified'][name]:,} {name}" for name in _COUNTS)
-        print(f"Restored and compared: {counts} are equal; SHA-256 {report['verified']['sha256']}")
+        print(f"Restored and compared: {counts} are equal; SHA-256 {found.sha256}")
     if left:
-        print(
-            f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in "
-            "it: `foredeck xtdb sync` delivers, then back up again."
-        )
+        print(waiting_hint(left))
     return 0
+
+
+def waiting_hint(left: int) -> str:
+    """What is to be said of transactions that a backup does not have."""
+    return (
+        f"{counted(left, 'transaction')} of this machine still waits for XTDB and is not in it: "
+        "`foredeck xtdb sync` delivers, then back up again."
+    )
 
 
 def _delivered(config: Config) -> int:
@@ -100,7 +117,7 @@ def _delivered(config: Config) -> int:
     return waiting(config)
 
 
-def _verified(backup: Path, config: Config) -> Totals:
+def _verified(backup: Path, config: Config, report: Report) -> Totals:
     """Restore into a temporary folder and compare with what is here. Raises `Corrupt`."""
     from foredeck.store.copying import compare
     from foredeck.xtdb.database.adapter import open_xtdb
@@ -120,18 +137,15 @@ def _verified(backup: Path, config: Config) -> Totals:
     runtime = find_runtime(config.home)
     own = own_node_folder(config.home)
     ran_before = own.running() is not None
-    with (
-        tempfile.TemporaryDirectory(prefix="verifying-", dir=own.root) as name,
-        Progress("verifying, step") as progress,
-    ):
-        restore(backup, NodeFolder(Path(name)), progress=lambda file: progress.advance(note=file))
+    with tempfile.TemporaryDirectory(prefix="verifying-", dir=own.root) as name:
+        restore(backup, NodeFolder(Path(name)), progress=lambda file: report(1, file))
         try:
             with (
                 private_node(Path(name), runtime, "rocksdb") as copy,
                 opened(own) as here,
                 opened(copy) as restored,
             ):
-                found = compare(here, restored, progress.advance)
+                found = compare(here, restored, lambda: report(1, "verifying"))
         finally:
             if not ran_before:
                 stop(own)
@@ -140,8 +154,10 @@ def _verified(backup: Path, config: Config) -> Totals:
     return found.copy
 
 
-def run_restore(args: Namespace, config: Config) -> int:
-    """Restore a backup into the state folder."""
+def restore_node(
+    config: Config, file: Path, report: Report, *, force: bool
+) -> tuple[BackupSummary, Path, Path | None]:
+    """Restore a backup into the state folder: what it holds, where it is, where older data is."""
     from foredeck.xtdb.delivery import follow_anew
     from foredeck.xtdb.node.backup import restore
     from foredeck.xtdb.node.supervise import own_node_folder
@@ -149,22 +165,22 @@ def run_restore(args: Namespace, config: Config) -> int:
 
     _check_is_here(config)
     folder = own_node_folder(config.home)
-    with Progress("restoring, file") as progress:
-        summary, aside = restore(
-            args.file,
-            folder,
-            force=args.force,
-            progress=lambda name: progress.advance(note=name),
-        )
+    summary, aside = restore(file, folder, force=force, progress=lambda name: report(1, name))
     # A backup holds all namespaces.
     follow_anew(copy_file(config).parent.glob("own-*.db"))
+    return summary, folder.data, aside
+
+
+def run_restore(args: Namespace, config: Config) -> int:
+    """`foredeck xtdb restore`."""
+    with Progress("restoring, file") as progress:
+        summary, data, aside = restore_node(config, args.file, progress.advance, force=args.force)
     if args.json:
-        print_json({"data": folder.data, **asdict(summary), "moved_aside": aside})
+        print_json({"data": data, **asdict(summary), "moved_aside": aside})
     else:
         print(
-            f"{folder.data}: {counted(summary.files, 'file')} of the backup of "
-            f"{when(summary.time_ms)} are in place.\n"
-            "`foredeck xtdb up` rebuilds the index from them."
+            f"{data}: {counted(summary.files, 'file')} of the backup of "
+            f"{when(summary.time_ms)} are in place.\n{REBUILT}"
         )
         if aside is not None:
             print(f"What was there is in {aside}: delete it when you do not need it.")

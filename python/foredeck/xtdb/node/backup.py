@@ -42,7 +42,7 @@ _MANIFEST_BYTES = 64 * 1024 * 1024
 _CHUNK = 1024 * 1024
 _NAME = re.compile(rf"{LOG}/[A-Za-z0-9][A-Za-z0-9._-]*")
 
-Progress = Callable[[str], None]
+Progress = Callable[[str], object]
 """Called with the name of each file that is done."""
 
 

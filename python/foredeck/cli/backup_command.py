@@ -1,0 +1,117 @@
+"""`foredeck backup`, and what `foredeck restore` does with a backup."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
+from foredeck.cli.output import counted, print_json, short_count, when
+from foredeck.cli.progress import Progress
+from foredeck.cli.registry import Command
+
+if TYPE_CHECKING:
+    from foredeck.store.kind import BackupReport
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.memory.user import KEY_FILE
+    from foredeck.store.registry import store_kind
+
+    config = resolve_config(args).config
+    _check_no_purge(config.home)
+    target = args.file.expanduser().absolute()
+    with Progress("backing up, step") as progress:
+        made = store_kind(config.store).back_up(
+            config, target, progress.advance, verify=args.verify
+        )
+    if args.json:
+        print_json(asdict(made))
+        return 0
+    print(f"{_contents(made)}. Checked; only you can read it: keep it so.")
+    if made.verified is not None:
+        print(f"Compared with the store: everything is equal; SHA-256 {made.verified}")
+    _print_hints(made)
+    if (key := config.home / KEY_FILE).exists():
+        print(f"Keep {key} with it: by it your own word in memory is told from anybody else's.")
+    return 0
+
+
+def restore_store(args: Namespace) -> int:
+    """Put the backup `args.what` in the place of the configured store."""
+    from foredeck.config import ensure_home
+    from foredeck.store.registry import store_kind
+
+    config = resolve_config(args).config
+    _check_no_purge(config.home)
+    ensure_home(config.home)
+    with Progress("restoring, step") as progress:
+        done = store_kind(config.store).restore(
+            config, Path(args.what).expanduser().absolute(), progress.advance, force=args.force
+        )
+    _discard_layers(config.home)
+    if args.json:
+        print_json(asdict(done))
+        return 0
+    print(f"{_contents(done)}. It is in place.")
+    if done.kept is not None:
+        print(f"What was there is kept as {done.kept}: delete it when you do not need it.")
+    _print_hints(done)
+    return 0
+
+
+def _contents(made: BackupReport) -> str:
+    counts = ", ".join(counted(number, noun) for noun, number in made.counts.items())
+    newest = "" if made.newest_ms is None else f", the newest of {when(made.newest_ms)}"
+    return f"{made.file}: {counts}{newest}, {short_count(made.bytes)} bytes"
+
+
+def _print_hints(made: BackupReport) -> None:
+    for hint in made.hints:
+        print(hint)
+
+
+def _check_no_purge(home: Path) -> None:
+    """Half a purge belongs neither into a backup, nor to be finished in another store."""
+    from foredeck.errors import StoreUnavailable
+    from foredeck.store.opening import PENDING_PURGE
+
+    if (home / PENDING_PURGE).exists():
+        raise StoreUnavailable("a purge was interrupted: `foredeck purge` finishes it")
+
+
+def _discard_layers(home: Path) -> None:
+    """What was worked out from the store that is no longer there: it is made again when needed."""
+    from foredeck.derived.file import FOLDER
+
+    for file in (home / FOLDER).glob("*"):
+        file.unlink()
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="the file to write")
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read every version and every byte from the backup and from the store, and compare",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Write everything that is stored into one file, while sessions go on writing: the backup\n"
+        "is the store as it was when the command began. It is checked before it takes its name,\n"
+        "and replaces an earlier backup only once it is whole. Any SQLite can open it. It holds\n"
+        "what your agents saw: treat it as confidential. With XTDB it is a tar file of the node's\n"
+        "log and documents, as `foredeck xtdb backup` writes it.\n\n"
+        "`foredeck restore FILE` puts it back. What is purged or forgotten later is in earlier\n"
+        "backups still. Indexes are left out: they are made again from the store."
+    ),
+    example="foredeck backup ~/foredeck-monday.db",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,213 @@
+"""Backup of a store's file while others write to it, and putting one in its place.
+
+A backup is an SQLite database in one file, without a log beside it: any SQLite opens it, and it
+can be copied like any file. It is one state of the store, that of the moment at which it was begun.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from foredeck.errors import Corrupt, StoreDamaged, StoreUnavailable
+from foredeck.store.clock import now_ms
+from foredeck.store.kind import Report
+from foredeck.store.location import draft_beside, holders
+from foredeck.store.quarantine import LOGS, exclusively, free_name, rename_with
+from foredeck.store.sqlite.adapter import SqliteStore
+from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.schema import check_ours, new_store_id
+
+PATIENCE_MS = 60_000
+"""How long a busy file is waited for: only the user who watches waits."""
+_PAGES = 2_000
+"""8 MB are copied between two looks at the progress."""
+_CHECKED = 1_000_000
+"""Steps of SQLite's own machine between two signs of life of the check."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupContents:
+    """What a store's file holds: counts, its size in bytes, the time of its last transaction."""
+
+    sessions: int
+    transactions: int
+    objects: int
+    versions: int
+    bytes: int
+    newest_ms: int | None
+
+
+def back_up(source: Path, target: Path, report: Report) -> BackupContents:
+    """Copy the store at `source`, as it is now, into the file `target` (mode 0600).
+
+    An earlier backup there is replaced once the new one is whole. Raises `StoreUnavailable` for a
+    store that cannot be read and for a target that is something else, `Corrupt` where the copy is
+    damaged, because the store is: then nothing is written.
+    """
+    with _reading(source) as store:
+        _check_target(target)
+        with draft_beside(target) as draft:
+            _copy(store, draft, target, report)
+            _check_sound(draft, source, report)
+    return contents_of(target)
+
+
+def restore(source: Path, target: Path, *, force: bool, report: Report) -> Path | None:
+    """Put the backup `source` in the place of the store at `target`, which nobody may use.
+
+    The backup is copied and checked before anything is changed. A store that is there is refused;
+    with `force` it is kept under another name, which is returned. Raises `StoreUnavailable`, and
+    `Corrupt` for a damaged backup.
+    """
+    with _reading(source) as backup:
+        _check_replaceable(source, target, force=force)
+        with draft_beside(target) as draft:
+            _copy(backup, draft, target, report)
+            _check_sound(draft, source, report)
+            _rename_store(draft)
+            with exclusively(target):
+                return _kept(target)
+
+
+def contents_of(path: Path) -> BackupContents:
+    """What a store or a backup holds. Raises `StoreUnavailable`."""
+    with _reading(path) as db:
+        (sessions,) = db.execute("SELECT count(*) FROM document WHERE type = 'session'").fetchone()
+        transactions, newest = db.execute("SELECT count(*), max(time_ms) FROM tx").fetchone()
+        (objects,) = db.execute("SELECT count(*) FROM document").fetchone()
+        (versions,) = db.execute("SELECT count(*) FROM version").fetchone()
+        size = path.stat().st_size
+    return BackupContents(sessions, transactions, objects, versions, size, newest)
+
+
+@contextmanager
+def opened_backup(path: Path) -> Iterator[SqliteStore]:
+    """A backup as a store that only reads, for comparing: nothing beside it is written."""
+    with _reading(path) as db:
+        yield SqliteStore(db, path, PATIENCE_MS, now_ms)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that only reads a store's file."""
+    if not path.is_file():
+        raise StoreUnavailable(f"there is no file {path}")
+    with translated(path, PATIENCE_MS):
+        uri = f"{path.absolute().as_uri()}?mode=ro"
+        db = sqlite3.connect(uri, uri=True, timeout=PATIENCE_MS / 1000, isolation_level=None)
+    with closing(db), translated(path, PATIENCE_MS):
+        try:
+            empty = check_ours(db) == 0
+        except StoreUnavailable as error:
+            raise StoreUnavailable(f"{path}: {error}") from error
+        if empty:
+            raise StoreUnavailable(f"{path} is empty: it is no store of foredeck")
+        yield db
+
+
+def _check_target(target: Path) -> None:
+    """Raise `StoreUnavailable` for anything but a free name and an earlier backup."""
+    if not target.parent.is_dir():
+        raise StoreUnavailable(f"there is no folder {target.parent}")
+    if not target.exists():
+        return
+    try:
+        with _reading(target) as db:
+            (mode,) = db.execute("PRAGMA journal_mode").fetchone()
+    except StoreUnavailable as error:
+        raise StoreUnavailable(
+            f"{target} is there and is no backup of foredeck: take another name"
+        ) from error
+    if mode == "wal":
+        raise StoreUnavailable(f"{target} is a store in use, and no backup: take another name")
+
+
+def _check_replaceable(source: Path, target: Path, *, force: bool) -> None:
+    """Raise `StoreUnavailable` where a store is in the way."""
+    if target.exists() and source.samefile(target):
+        raise StoreUnavailable(f"{source} is the store itself: there is nothing to restore")
+    if target.exists() and not force:
+        raise StoreUnavailable(
+            f"{target} holds a store already: --force keeps it under another name"
+        )
+
+
+def _copy(source: sqlite3.Connection, draft: Path, target: Path, report: Report) -> None:
+    done = 0
+
+    def step(_status: int, remaining: int, total: int) -> None:
+        nonlocal done
+        report(total - remaining - done, f"of {total} pages")
+        done = total - remaining
+
+    with translated(target, PATIENCE_MS), closing(sqlite3.connect(draft)) as copy:
+        # An open read transaction holds one state of the store. Without it SQLite begins the copy
+        # again after each commit of anybody, and would never end beside a busy writer.
+        source.execute("BEGIN")
+        try:
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            source.backup(copy, pages=_PAGES, progress=step)
+        finally:
+            source.execute("ROLLBACK")
+        copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def _check_sound(draft: Path, source: Path, report: Report) -> None:
+    with closing(sqlite3.connect(draft)) as copy:
+
+        def alive() -> None:
+            report(0, "checking")
+
+        copy.set_progress_handler(alive, _CHECKED)
+        try:
+            (answer,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            answer = str(error)
+    if answer != "ok":
+        finding = answer.splitlines()[-1]
+        raise Corrupt(f"{source} is damaged ({finding}): nothing was written")
+
+
+def _rename_store(draft: Path) -> None:
+    """Let the restored store make tokens of its own: the one that it replaces has given out those
+    that would come next."""
+    with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        db.execute("UPDATE meta SET value = ? WHERE key = 'store_id'", (new_store_id(),))
+
+
+def _kept(target: Path) -> Path | None:
+    """Give the store at `target` a second name, so that there is one at every moment; its name."""
+    if not target.exists():
+        return None
+    aside = free_name(target, "replaced")
+    _check_unused(target)
+    rename_with(target, aside, LOGS)
+    try:
+        aside.hardlink_to(target)
+    except OSError:  # a file system without hard links
+        shutil.copy2(target, aside)
+    return aside
+
+
+def _check_unused(path: Path) -> None:
+    """Raise `StoreUnavailable` where another process has the store open.
+
+    Turning the log off needs the file for oneself, on every system, and brings what is in the log
+    into the file. Of a damaged file only the system can say who has it open.
+    """
+    try:
+        with translated(path, 0), closing(sqlite3.connect(path, timeout=0)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")
+    except StoreDamaged:
+        pids = ", ".join(f"process {pid}" for pid in holders(path))
+    except StoreUnavailable as error:
+        raise StoreUnavailable(f"{error}. End all sessions, then restore") from error
+    else:
+        return
+    if pids:
+        raise StoreUnavailable(f"store {path}: open in {pids}. End all sessions, then restore")
