@@ -12,7 +12,7 @@ import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
 import { registerMemoryCommand } from "./memory-command.ts";
-import { registerObserver } from "./observe.ts";
+import { registerReporting } from "./reporting.ts";
 import { piProjection, piVersion } from "./pi-version.ts";
 import { registerPreparing } from "./preparing.ts";
 import { registerSessions } from "./sessions.ts";
@@ -36,9 +36,9 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerTools(pi, shim, facilities);
   pi.on("session_shutdown", (event) => keepFacilities(event.reason, facilities));
   registerGuards(pi);
-  // Before the observer: a call that is blocked never runs, so nobody is told that it started.
+  // Before the reports: a call that is blocked never runs, so nobody is told that it started.
   registerPreparing(pi, shim);
-  registerObserver(pi, shim);
+  registerReporting(pi, shim);
   registerCommand(pi, shim);
   registerTaskCommands(pi, shim);
   registerMemoryCommand(pi, shim);

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.messages import Message
-from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck_bench.process_usage import used_seconds
 from foredeck_bench.work_session import Step
 
@@ -131,7 +131,7 @@ class EngineProcess:
         self.ask("ping", {"messages": messages})
         return time.perf_counter() - began
 
-    def observe(self, session: str, observed: list[dict[str, Any]]) -> None:
+    def tool_observed(self, session: str, observed: list[dict[str, Any]]) -> None:
         """Report tools that have run."""
         for tool in observed:
             params = {"session": session, **tool}
@@ -169,7 +169,7 @@ def start_engine(home: Path, cwd: Path) -> EngineStart:
 def run_step(engine: EngineProcess, host: SimulatedHost, step: Step) -> float:
     """Make one model call; returns the seconds from the request to its answer."""
     if step.observed:
-        engine.observe(host.session, step.observed)
+        engine.tool_observed(host.session, step.observed)
         engine.open(host.session)  # answered only when the notifications before it are served
     host.add(*step.messages)
     request = host.request(step.time_ms).model_dump()

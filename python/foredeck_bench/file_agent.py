@@ -166,7 +166,7 @@ class FileAgent:
     def _observed(self, id: str, tool: str, arguments: dict[str, Any], text: str) -> None:
         self._made.append((id, tool, arguments, text))
         content = [{"type": "text", "text": text}]
-        self.engine.observe(
+        self.engine.tool_observed(
             ToolObservedParams(
                 session=self.session, id=id, tool=tool, input=arguments, content=content
             )

@@ -20,8 +20,8 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.hosts.protocol import ToolObservedParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.canonical import hash_value
-from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.store.forgetting import forget, plan_forgetting
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
@@ -108,7 +108,9 @@ class _Growth:
             engine.open_session(host.opening(self._cwd))
             for first, step in enumerate(steps):
                 for told in step.observed:
-                    engine.observe(ToolObservedParams.model_validate({"session": work.id, **told}))
+                    engine.tool_observed(
+                        ToolObservedParams.model_validate({"session": work.id, **told})
+                    )
                 host.add(*step.messages)
                 request = host.request(step.time_ms)
                 at = time.process_time()

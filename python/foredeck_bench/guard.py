@@ -84,7 +84,7 @@ class _Writer:
         content = [{"type": "text", "text": text}]
         id = f"{self._name}-{self._calls}"
         call = {"id": id, "tool": tool, "input": arguments, "content": content}
-        self.engine.observe(self._name, [call])
+        self.engine.tool_observed(self._name, [call])
 
 
 def run_guard(
@@ -143,11 +143,11 @@ def _quiet(root: Path, files: int, advance: Advance) -> dict[str, Any]:
             Path(path).write_text(text)
             shown = {"tool": "read", "input": {"path": path}}
             content = [{"type": "text", "text": text}]
-            engine.observe("alone", [{"id": f"r{number}", **shown, "content": content}])
+            engine.tool_observed("alone", [{"id": f"r{number}", **shown, "content": content}])
             writes.append(_asked_ms(engine, f"w{number}", "write", {"path": path, "content": "x"}))
             commands.append(_asked_ms(engine, f"b{number}", "bash", {"command": "true"}))
             done = {"id": f"b{number}", "tool": "bash", "input": {"command": "true"}}
-            engine.observe("alone", [{**done, "content": []}])
+            engine.tool_observed("alone", [{**done, "content": []}])
             advance(f"{number + 1} files")
     return {
         "files": files,

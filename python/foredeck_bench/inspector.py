@@ -11,11 +11,11 @@ from statistics import median
 from typing import Any
 
 from foredeck.config import Config
+from foredeck.lookup.reader import Reader
 from foredeck.model.documents import Provenance, SessionDocument, chat_id, session_object_id
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck.ui.pages import WebPage, render
-from foredeck.ui.reading import Reader
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.session import session_page
 from foredeck.ui.views.sessions import Listing, sessions_page

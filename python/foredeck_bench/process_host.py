@@ -11,7 +11,7 @@ from pathlib import Path
 
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import AssembleResult
-from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck_bench.engine_process import EngineEnded, EngineFailed, EngineProcess
 from foredeck_bench.work_session import Step, work_host
 
@@ -107,7 +107,7 @@ class ProcessHost:
                 self.ready()
                 assert self._engine is not None
                 if attempt == 0:
-                    self._engine.observe(self.host.session, step.observed)
+                    self._engine.tool_observed(self.host.session, step.observed)
                 request = self.host.request(step.time_ms + attempt).model_dump()
                 answer: AssembleResult = self._engine.ask("context/assemble", request)
                 self._recovered()

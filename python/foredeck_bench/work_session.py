@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.hosts.pi.messages import Message
-from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import SimulatedHost
 
 START_MS = 1_770_000_000_000
 CALL_MS = 5_000

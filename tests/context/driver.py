@@ -21,6 +21,7 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import Facilities, make_facilities
 from foredeck.engine.opening import OpenedSession
 from foredeck.errors import OutOfSync
+from foredeck.hosts.edit_book import EditBook
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.hosts.protocol import (
@@ -30,10 +31,9 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
     ZoneParams,
 )
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.calls import CallRecord
-from foredeck.replay.edit_book import EditBook
 from foredeck.replay.replayed_session import recorded_source
-from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Store
 
@@ -258,7 +258,7 @@ class Host(SimulatedHost):
 
         `parent`: the call inside which it ran; no list will have its result.
         """
-        self.engine.observe(
+        self.engine.tool_observed(
             ToolObservedParams(
                 session=self.session,
                 id=message["toolCallId"],

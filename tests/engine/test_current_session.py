@@ -67,7 +67,9 @@ class Opened:
 
     def observe(self) -> None:
         content = [{"type": "text", "text": "out"}]
-        self.engine.observe(ToolObservedParams(session="s", id="c", tool="bash", content=content))
+        self.engine.tool_observed(
+            ToolObservedParams(session="s", id="c", tool="bash", content=content)
+        )
 
     def answer(self) -> None:
         message = {"role": "assistant", "content": [{"type": "text", "text": "So."}]}

@@ -27,10 +27,10 @@ from foredeck.hosts.protocol import (
     SessionCompactParams,
     SessionOpenParams,
 )
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.observations.others import OtherSessionsSection
 from foredeck.observations.prompts import REFLECTOR
 from foredeck.observations.recall import Observation, observations_of
-from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.opening import open_store

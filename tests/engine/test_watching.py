@@ -64,7 +64,7 @@ class Watched:
             input={"path": path},
             content=[{"type": "text", "text": said}],
         )
-        self.engine.observe(params)
+        self.engine.tool_observed(params)
 
     def assemble(self, *then: str) -> AssembleResult:
         """A request after the file was read, and what the user has said since."""

@@ -16,7 +16,7 @@ from foredeck.cli.main import main
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import CompleteParams
 from foredeck.rpc import methods
-from foredeck.rpc.asking import HostModel
+from foredeck.rpc.host_model import HostModel
 
 
 async def ask_from_file(models: HostModel, *, ask: bool) -> str:

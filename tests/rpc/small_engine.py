@@ -118,7 +118,7 @@ class SmallEngine:
     def tool_started(self, params: ToolStartedParams) -> None:
         self._require(params)
 
-    def observe(self, params: ToolObservedParams) -> None:
+    def tool_observed(self, params: ToolObservedParams) -> None:
         self._require(params)
         self.write(f"observe {params.id}")
 

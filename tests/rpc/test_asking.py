@@ -19,9 +19,9 @@ from foredeck.hosts.asking import (
     NotAsked,
     UselessAnswer,
 )
-from foredeck.rpc.asking import HostModel
 from foredeck.rpc.doctor import examine
 from foredeck.rpc.errors import RemoteError
+from foredeck.rpc.host_model import HostModel
 
 QUESTION = CompleteParams(messages=[{"role": "user", "content": "?"}], max_tokens=9, warm=2)
 USAGE = {"read": 4000, "written": 0, "fresh": 20, "output": 3, "cost": 0.00126}

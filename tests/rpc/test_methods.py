@@ -17,8 +17,8 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     SessionOpenParams,
 )
-from foredeck.rpc.asking import HostModel
 from foredeck.rpc.errors import InvalidParamsError, InvalidRequestError
+from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods
 from foredeck.rpc.parsing import parse_params
 

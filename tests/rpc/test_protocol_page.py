@@ -25,7 +25,7 @@ from foredeck.hosts.protocol import (
     Params,
 )
 from foredeck.rpc.api import EngineApi
-from foredeck.rpc.asking import HostModel
+from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import ROUTES, EngineMethods
 
 PAGE = Path(__file__, "../../../docs/protocol.md").resolve().read_text(encoding="utf-8")

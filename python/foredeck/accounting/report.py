@@ -13,12 +13,12 @@ from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store, Token
-from foredeck.timeline.asking import (
-    AskingCalls,
-    by_agent,
+from foredeck.timeline.callers import (
+    ModelCalls,
     by_transaction,
-    made_by,
+    is_written_by_agent,
     text_of_version,
+    tool_call_of,
 )
 from foredeck.timeline.differences import hunks
 from foredeck.timeline.origins import lines_of
@@ -106,7 +106,7 @@ def report_of(
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
     handles = _handles(store, session)
-    asking = AskingCalls(store, session)
+    asking = ModelCalls(store, session)
     return SessionReport(
         session,
         "" if head is None else str(head.fields.get("cwd") or ""),
@@ -154,9 +154,9 @@ def _is_made(
 ) -> bool:
     """Whether one of these tool calls has made a version. What a command has only shown was there
     before."""
-    if by_agent(version):
-        return made_by(version) in calls or version.token in made
-    return made_by(version) in calls and not first
+    if is_written_by_agent(version):
+        return tool_call_of(version) in calls or version.token in made
+    return tool_call_of(version) in calls and not first
 
 
 def _compared(path: str, handle: str, versions: int, before: str, after: str) -> ChangedFile:
@@ -166,7 +166,7 @@ def _compared(path: str, handle: str, versions: int, before: str, after: str) ->
 
 
 def _failed(
-    tool_calls: Iterable[Head], asking: AskingCalls, handles: dict[str, str]
+    tool_calls: Iterable[Head], asking: ModelCalls, handles: dict[str, str]
 ) -> Iterator[FailedCommand]:
     for head in tool_calls:
         if head.fields.get("status") == "fail":
@@ -177,7 +177,7 @@ def _failed(
             )
 
 
-def _asked_back(tool_calls: Iterable[Head], asking: AskingCalls) -> Iterator[AskedBack]:
+def _asked_back(tool_calls: Iterable[Head], asking: ModelCalls) -> Iterator[AskedBack]:
     asked: dict[str, list[int]] = {}
     for head in tool_calls:
         if head.fields.get("tool") == "activate" and head.fields.get("status") == "ok":

@@ -263,22 +263,14 @@ def _sets(store: Store, version: Version, at: str | None) -> SetsAtCall:
 
 
 def _content(store: Store, found: Found, version: Version) -> str:
-    """The text of a version; that of a chat is rendered from its turns. Raises `NoContent`."""
-    from foredeck.context.tools.versions import WHY_NO_CONTENT
-    from foredeck.hosts.pi.chat import render_chat
-    from foredeck.model.documents import Document, session_of
+    """The text of a version. Raises `NoContent`."""
+    from foredeck.lookup.contents import content_of
 
-    head = version.head
-    if head.type == "chat":
-        session = session_of(head.fields["session_ref"])
-        return render_chat(store, session, head.fields["turn_count"])
-    document = store.get(found.id, Document, head.token)
-    if document is not None and document.content is not None:
-        return document.content
-    state = str(head.fields.get("state") or "")
-    why = WHY_NO_CONTENT.get(state, f"a {head.type} such as this has none")
-    if head.fields.get("moved_to"):
-        why = f"it {_note(store, head)}"
+    text, why = content_of(store, version.head)
+    if text is not None:
+        return text
+    if version.head.fields.get("moved_to"):
+        why = f"it {_note(store, version.head)}"
     raise NoContent(f"{found.name} has no content at version {version.number}: {why}.")
 
 

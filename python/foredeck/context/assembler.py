@@ -20,8 +20,8 @@ from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
 from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import align
+from foredeck.context.intake.early_results import store_lost_results
 from foredeck.context.intake.notices import attach_notices
-from foredeck.context.intake.observing import observe_lost
 from foredeck.context.intake.our_messages import insert_pools, repair_list
 from foredeck.context.intake.pauses import attach_time
 from foredeck.context.intake.renames import follow_renames
@@ -109,7 +109,7 @@ class Assembler:
         session = self.session
         take_system(session, request.system, request.tools)
         alignment = align(session, request)
-        observe_lost(session, alignment.items, alignment.matched)
+        store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
         self._gauge = Gauge()
         self._use_gauge_of(request.model)

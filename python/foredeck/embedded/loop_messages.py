@@ -10,8 +10,8 @@ from typing import Any
 from foredeck.context.state.session import Session
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
 from foredeck.hosts.protocol import AssembleParams, MessageEdits
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.messages import load_message
-from foredeck.replay.simulated_host import SimulatedHost
 
 
 class LoopMessages:

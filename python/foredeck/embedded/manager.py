@@ -1,7 +1,7 @@
 """A context manager for anyone's agent loop: messages in, messages out.
 
 The engine, the store and the policies are those that Pi has; what the shim does there is done here
-(`replay/simulated_host.py`).
+(`hosts/simulated_host.py`).
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class ContextManager:
             content=[{"type": "text", "text": text}],
             is_error=failed,
         )
-        self._engine.observe(params)
+        self._engine.tool_observed(params)
         return self._format.result(use, text, failed=failed)
 
     def close(self) -> None:

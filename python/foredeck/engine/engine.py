@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from foredeck import __version__
 from foredeck.config import Config
 from foredeck.context.calls.reports import unpriced
-from foredeck.context.intake.observing import observe, take_answer
+from foredeck.context.intake.early_results import store_early_result, take_answer
 from foredeck.context.state.request import Answer
 from foredeck.context.state.session import Session
 from foredeck.context.status import status_line
@@ -265,7 +265,7 @@ class Engine:
         event = ToolEvent(params.tool, {"path": params.path}, "", cwd=opened.session.cwd)
         opened.watch.hold(params.id, event)
 
-    def observe(self, params: ToolObservedParams) -> None:
+    def tool_observed(self, params: ToolObservedParams) -> None:
         """A tool has run: keep its result and look at the files it touched."""
         with self._current.use(params.session) as opened:
             if opened.keeper is not None:
@@ -273,7 +273,9 @@ class Engine:
             changed = opened.guard.changed_by(params.id, params.tool)
             event = to_tool_event(params, opened.session.cwd, changed)
             blocks, output = to_blocks(params), full_output(event.details)
-            found = observe(opened.session, event, params.id, blocks, output, to_nesting(params))
+            found = store_early_result(
+                opened.session, event, params.id, blocks, output, to_nesting(params)
+            )
             opened.guard.observed(params.id, event, found)
         opened.watch.release(params.id)
         if not params.is_error:

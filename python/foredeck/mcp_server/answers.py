@@ -14,6 +14,8 @@ from foredeck.cli.find import Found, find_object, find_session
 from foredeck.cli.output import counted, when
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, ToolError
+from foredeck.lookup.contents import content_of, name_of
+from foredeck.lookup.reader import Reader
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search
@@ -25,8 +27,6 @@ from foredeck.tasks.claiming import Actor
 from foredeck.tasks.mutate import TaskMutate
 from foredeck.tasks.query import TaskQuery
 from foredeck.tasks.work import TaskWork
-from foredeck.ui.contents import content_of, name_of
-from foredeck.ui.reading import Reader
 
 PART_CHARS = 20_000
 MOST_HITS = 20

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from foredeck.model.canonical import hash_value
 from foredeck.model.documents import Document
-from foredeck.model.working import Scope
+from foredeck.model.working import MemoryScope
 
 Mode = Literal[
     "default", "explore", "bug_fixing", "refactoring", "testing", "debugging", "research"
@@ -150,6 +150,9 @@ class ReflectionDocument(Document):
     time_ms: int = 0
 
 
+NotedDocument = ObservationDocument | ReflectionDocument
+
+
 class ObservingDocument(Document):
     """Who observes or reflects at the moment, for one session or project.
 
@@ -158,7 +161,7 @@ class ObservingDocument(Document):
     """
 
     type: str = "observing"
-    scope: Scope = "thread"
+    scope: MemoryScope = "thread"
     session: str | None = None
     project: str | None = None
     work: Work | None = None

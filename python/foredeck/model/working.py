@@ -8,7 +8,7 @@ from pydantic import Field
 
 from foredeck.model.documents import Document, Provenance
 
-Scope = Literal["resource", "thread"]
+MemoryScope = Literal["resource", "thread"]
 """Whose page it is: the project's, or one session's."""
 
 
@@ -24,7 +24,7 @@ class WorkingDocument(Document):
 
     type: str = "working"
     provenance: Provenance = Field(default_factory=lambda: by_an_agent(""))
-    scope: Scope = "resource"
+    scope: MemoryScope = "resource"
     project: str | None = None
     """Id of the project whose page it is."""
     session: str | None = None
@@ -32,6 +32,6 @@ class WorkingDocument(Document):
     form: Literal["markdown", "json"] = "markdown"
 
 
-def working_id(scope: Scope, owner: str) -> str:
+def working_id(scope: MemoryScope, owner: str) -> str:
     """Id of a page, by the id of its project or session."""
     return f"working:{scope}:{owner}"

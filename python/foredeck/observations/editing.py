@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
-from foredeck.model.observations import ObservationDocument, ReflectionDocument, Remark
+from foredeck.model.observations import (
+    NotedDocument,
+    ObservationDocument,
+    ReflectionDocument,
+    Remark,
+)
 from foredeck.observations.documents import fields_of
 from foredeck.observations.excerpt import WallTime
 from foredeck.observations.modes import MODES
 from foredeck.observations.texts import Malformed, TextRules, remarks_in, text_of
 from foredeck.store.protocol import Batch, Head, Store
-
-Noted = ObservationDocument | ReflectionDocument
 
 
 class EditRefused(ForedeckError):
@@ -28,7 +31,9 @@ class NoObservation(ForedeckError):
     exit_code = 4
 
 
-def edit(store: Store, id: str, text: str, who: str, clock: WallTime | None = None) -> Noted:
+def edit(
+    store: Store, id: str, text: str, who: str, clock: WallTime | None = None
+) -> NotedDocument:
     """Store the user's own text of an observation or reflection.
 
     It is written as the text is printed: dates, and a line for each remark. Raises `EditRefused`
@@ -51,7 +56,7 @@ def edit(store: Store, id: str, text: str, who: str, clock: WallTime | None = No
     return _put(store, document, head, who)
 
 
-def delete(store: Store, id: str, who: str) -> Noted:
+def delete(store: Store, id: str, who: str) -> NotedDocument:
     """Let an observation or reflection say nothing from now on.
 
     Its messages count as observed all the same: what the user has taken out is not written again.
@@ -76,9 +81,9 @@ def made_from(store: Store, id: str) -> list[str]:
     ]
 
 
-def _found(store: Store, id: str) -> tuple[Noted, Head]:
+def _found(store: Store, id: str) -> tuple[NotedDocument, Head]:
     head = store.head(id)
-    kinds: dict[str, type[Noted]] = {
+    kinds: dict[str, type[NotedDocument]] = {
         "observation": ObservationDocument,
         "reflection": ReflectionDocument,
     }
@@ -89,7 +94,7 @@ def _found(store: Store, id: str) -> tuple[Noted, Head]:
     return document.model_copy(deep=True), head
 
 
-def _put(store: Store, document: Noted, head: Head, who: str) -> Noted:
+def _put(store: Store, document: NotedDocument, head: Head, who: str) -> NotedDocument:
     parents = document.provenance.parent_refs
     document.provenance = Provenance(origin=who, generator="human", parent_refs=parents)
     try:
@@ -99,7 +104,7 @@ def _put(store: Store, document: Noted, head: Head, who: str) -> Noted:
     return document
 
 
-def _set_remarks(document: Noted, remarks: Sequence[Remark]) -> None:
+def _set_remarks(document: NotedDocument, remarks: Sequence[Remark]) -> None:
     if isinstance(document, ObservationDocument):
         for name, value in fields_of(remarks).items():
             setattr(document, name, value)
@@ -107,13 +112,13 @@ def _set_remarks(document: Noted, remarks: Sequence[Remark]) -> None:
         document.remarks = list(remarks)
 
 
-def _first_ms(document: Noted) -> int:
+def _first_ms(document: NotedDocument) -> int:
     if document.remarks:
         return document.remarks[0].time_ms
     return document.from_ms if isinstance(document, ObservationDocument) else document.time_ms
 
 
-def _scaled(document: Noted, chars: int) -> int:
+def _scaled(document: NotedDocument, chars: int) -> int:
     """Tokens by what the text before took for each character."""
     before = sum(len(remark.content) + 24 for remark in document.remarks)
     return max(1, document.tokens * chars // before) if before else chars // 4

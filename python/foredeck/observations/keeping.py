@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from foredeck.errors import Conflict, ForedeckError, StoreError, StoreUnavailable
-from foredeck.model.observations import ObservationDocument, ReflectionDocument, Work
+from foredeck.model.observations import (
+    NotedDocument,
+    ObservationDocument,
+    ReflectionDocument,
+    Work,
+)
 from foredeck.model.records import forgotten_id
 from foredeck.observations.chunks import Chunk, Position
 from foredeck.observations.documents import (
@@ -56,7 +61,7 @@ Pick = Callable[[Sequence[SourceMessage], Position], Chunk | None]
 
 
 @dataclass(frozen=True, slots=True)
-class BranchNotes:
+class BranchObservations:
     """What was noted of a branch. `seen`: the lease as it stood before this was read.
 
     `is_behind`: another machine has committed more than has come here from the shared database.
@@ -88,7 +93,7 @@ class ObservationKeeper:
     rules: TimingRules = field(default_factory=TimingRules)
     step: Step = lambda _name: None
 
-    def read(self, addresses: Sequence[str]) -> BranchNotes:
+    def read(self, addresses: Sequence[str]) -> BranchObservations:
         """What stands on the branch whose messages have these addresses."""
         seen = self.lease.look()
         sessions = (self.session, *self.ancestors)
@@ -99,7 +104,7 @@ class ObservationKeeper:
         )
         placed = on_branch(observations, addresses)
         levels = levels_on(placed, reflections)
-        return BranchNotes(seen, placed, levels, self._is_behind(seen))
+        return BranchObservations(seen, placed, levels, self._is_behind(seen))
 
     def _is_behind(self, seen: Seen) -> bool:
         """Whether what was committed last under the lease is not here.
@@ -122,17 +127,17 @@ class ObservationKeeper:
         is kept then, and whoever comes next may try again. `StoreUnavailable` where the database
         that decides is away.
         """
-        notes = self.read([message.address for message in messages])
-        self._check(notes, "observe")
-        chunk = pick(messages, notes.position)
+        found = self.read([message.address for message in messages])
+        self._check(found, "observe")
+        chunk = pick(messages, found.position)
         if chunk is None:
             return None
         self.step("read")
         ends = (chunk.messages[0].address, chunk.messages[-1].address)
-        held = self._take("observe", notes.seen, ends, chunk.tokens)
+        held = self._take("observe", found.seen, ends, chunk.tokens)
         written = await held.during(observer.observe(chunk, mode.mode))
         self.step("answered")
-        previous = notes.placed[-1].observation.id if notes.placed else None
+        previous = found.placed[-1].observation.id if found.placed else None
         document = observation_document(written, chunk, mode, self._about(held, previous))
         await held.commit(document, {})
         return document
@@ -146,23 +151,23 @@ class ObservationKeeper:
     ) -> ReflectionDocument | None:
         """Condense what has grown too long: reflections first, else the oldest observations; None
         where nothing has. `asked`: by the user, however short it is. Raises as `observe`."""
-        notes = self.read([message.address for message in messages])
-        self._check(notes, "reflect")
-        replaced = self._too_long(notes.levels, asked=asked)
+        found = self.read([message.address for message in messages])
+        self._check(found, "reflect")
+        replaced = self._too_long(found.levels, asked=asked)
         if not replaced:
             return None
         self.step("read")
         tokens = sum(one.tokens for one in replaced)
-        held = self._take("reflect", notes.seen, (replaced[0].id, replaced[-1].id), tokens)
+        held = self._take("reflect", found.seen, (replaced[0].id, replaced[-1].id), tokens)
         written = await held.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        newest = notes.levels.newest
+        newest = found.levels.newest
         document = reflection_document(written, replaced, newest, self._about(held))
         await held.commit(document, {one.id: one.token for one in replaced})
         return document
 
-    def _check(self, notes: BranchNotes, work: Work) -> None:
-        if notes.is_behind:
+    def _check(self, found: BranchObservations, work: Work) -> None:
+        if found.is_behind:
             raise ObservingBusy(
                 work, "What another machine has observed is still on its way.", retryable=True
             )
@@ -229,7 +234,7 @@ class _HeldLease:
 
     async def commit(
         self,
-        document: ObservationDocument | ReflectionDocument,
+        document: NotedDocument,
         expect: dict[str, Token | None],
     ) -> None:
         """Write it. Raises `ObservingFailed` where somebody was faster, or where the database that

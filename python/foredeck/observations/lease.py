@@ -20,7 +20,7 @@ from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Document, Provenance
 from foredeck.model.ids import uuid7
 from foredeck.model.observations import ObservingDocument, Work, observing_id
-from foredeck.model.working import Scope
+from foredeck.model.working import MemoryScope
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Head, LocalStore, Token
 
@@ -168,7 +168,7 @@ class ObservingLease:
     store: LocalStore
     key: str
     """Id of the session or project."""
-    scope: Scope = "thread"
+    scope: MemoryScope = "thread"
     owner: str = field(default_factory=owner_name)
     clock: Callable[[], int] = now_ms
 

@@ -9,6 +9,7 @@ from typing import Any
 from foredeck.model.observations import (
     Level,
     MessagePart,
+    NotedDocument,
     ObservationDocument,
     ReflectionDocument,
     Remark,
@@ -18,8 +19,8 @@ from foredeck.store.protocol import Head, Store, Token
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """What was noted of a stretch of messages; the fields as in `ObservationDocument`.
+class Recalled:
+    """An observation or a reflection as it was stored; the fields as in its document.
 
     `text` is what the model reads of it, empty where the user has deleted it.
     """
@@ -29,17 +30,6 @@ class Observation:
     session: str
     text: str
     fields: Mapping[str, Any]
-
-    @property
-    def covers(self) -> list[str]:
-        """Addresses of the messages that it stands for, in their order."""
-        return list(self.fields["covers"])
-
-    @property
-    def part(self) -> MessagePart | None:
-        """The piece of a long message that it was made from."""
-        part = self.fields.get("part")
-        return None if part is None else MessagePart.model_validate(part)
 
     @property
     def remarks(self) -> list[Remark]:
@@ -57,26 +47,36 @@ class Observation:
         return int(self.fields.get("tokens") or 0)
 
     @property
-    def covered_tokens(self) -> int:
-        """Of the messages that it stands for."""
-        return int(self.fields.get("covered_tokens") or 0)
-
-    @property
     def is_deleted(self) -> bool:
-        """The user has deleted it: nothing stands for its messages, which count as observed."""
+        """The user has deleted it. Nothing stands for an observation's messages then, which count
+        as observed; what a reflection replaced stands again."""
         return self.fields.get("text_hash") is None
 
 
 @dataclass(frozen=True, slots=True)
-class Reflection:
-    """What stands for observations or earlier reflections; the fields as in
-    `ReflectionDocument`."""
+class Observation(Recalled):
+    """What was noted of a stretch of messages."""
 
-    id: str
-    token: Token
-    session: str
-    text: str
-    fields: Mapping[str, Any]
+    @property
+    def covers(self) -> list[str]:
+        """Addresses of the messages that it stands for, in their order."""
+        return list(self.fields["covers"])
+
+    @property
+    def part(self) -> MessagePart | None:
+        """The piece of a long message that it was made from."""
+        part = self.fields.get("part")
+        return None if part is None else MessagePart.model_validate(part)
+
+    @property
+    def covered_tokens(self) -> int:
+        """Of the messages that it stands for."""
+        return int(self.fields.get("covered_tokens") or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection(Recalled):
+    """What stands for observations or earlier reflections."""
 
     @property
     def level(self) -> Level:
@@ -99,39 +99,22 @@ class Reflection:
         """Ids of all observations behind it."""
         return list(self.fields.get("observations") or ())
 
-    @property
-    def remarks(self) -> list[Remark]:
-        """What it says, one by one."""
-        return [Remark.model_validate(remark) for remark in self.fields.get("remarks") or ()]
-
-    @property
-    def remark_times(self) -> list[int]:
-        """When its remarks were made, in milliseconds."""
-        return [int(remark["time_ms"]) for remark in self.fields.get("remarks") or ()]
-
-    @property
-    def tokens(self) -> int:
-        """Of its text."""
-        return int(self.fields.get("tokens") or 0)
-
-    @property
-    def is_deleted(self) -> bool:
-        """The user has deleted it: what it replaces stands again."""
-        return self.fields.get("text_hash") is None
-
 
 def load_observation(store: Store, head: Head) -> Observation:
     """The observation in a version."""
-    document = store.get(head.id, ObservationDocument, head.token)
-    text = "" if document is None else document.content or ""
+    text = _text_of(store, head, ObservationDocument)
     return Observation(head.id, head.token, str(head.fields["session"]), text, head.fields)
 
 
 def load_reflection(store: Store, head: Head) -> Reflection:
     """The reflection in a version."""
-    document = store.get(head.id, ReflectionDocument, head.token)
-    text = "" if document is None else document.content or ""
+    text = _text_of(store, head, ReflectionDocument)
     return Reflection(head.id, head.token, str(head.fields["session"]), text, head.fields)
+
+
+def _text_of(store: Store, head: Head, kind: type[NotedDocument]) -> str:
+    document = store.get(head.id, kind, head.token)
+    return "" if document is None else document.content or ""
 
 
 def observations_of(store: Store, sessions: Iterable[str]) -> list[Observation]:
@@ -179,27 +162,25 @@ def on_branch(observations: Sequence[Observation], addresses: Sequence[str]) -> 
     rank = {id(placed.observation): n for n, placed in enumerate(found)}
     found.sort(key=lambda p: (p.start, _first_char(p), rank[id(p.observation)]))
     chosen: list[Placed] = []
-    end, chars = 0, 0
+    reached = Position()
     for placed in found:
         first = _first_char(placed)
-        follows = placed.start > end or (placed.start == end and first == chars)
-        if not follows or (placed.start > end and first):
-            continue
-        chosen.append(placed)
-        part = placed.observation.part
-        is_unfinished = part is not None and part.end < part.length
-        end, chars = placed.end, part.end if part is not None and is_unfinished else 0
+        is_next = placed.start == reached.messages and first == reached.chars
+        if is_next or (placed.start > reached.messages and not first):
+            chosen.append(placed)
+            reached = _observed_up_to(placed)
     return chosen
 
 
 def position_on(placed: Sequence[Placed]) -> Position:
     """How far a branch is observed, by what `on_branch` gives for it."""
-    if not placed:
-        return Position()
-    last = placed[-1]
-    part = last.observation.part
+    return _observed_up_to(placed[-1]) if placed else Position()
+
+
+def _observed_up_to(placed: Placed) -> Position:
+    part = placed.observation.part
     is_unfinished = part is not None and part.end < part.length
-    return Position(last.end, part.end if part is not None and is_unfinished else 0)
+    return Position(placed.end, part.end if part is not None and is_unfinished else 0)
 
 
 def _first_char(placed: Placed) -> int:

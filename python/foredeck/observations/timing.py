@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from foredeck.model.observations import Mode
-from foredeck.model.working import Scope
+from foredeck.model.working import MemoryScope
 from foredeck.observations.chunks import ChunkRules
 from foredeck.observations.modes import MODES
 
@@ -39,7 +39,7 @@ class TimingRules:
     raw_count: int = 50
     raw_ms: int = DAY_MS
     chunk: ChunkRules = field(default_factory=ChunkRules)
-    scope: Scope = "thread"
+    scope: MemoryScope = "thread"
 
 
 def threshold_of(rules: TimingRules, mode: Mode, observation_tokens: int) -> int:

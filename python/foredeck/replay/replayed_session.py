@@ -10,11 +10,11 @@ from foredeck.engine.engine import Engine
 from foredeck.engine.facilities import make_facilities
 from foredeck.hosts.pi.transcripts import Message, RecordedCall, Transcript
 from foredeck.hosts.protocol import AssembleParams
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.call_values import Decision
 from foredeck.replay.filled_head import filled_head
 from foredeck.replay.observing import ReplayObserver
 from foredeck.replay.options import ReplayOptions
-from foredeck.replay.simulated_host import SimulatedHost
 from foredeck.sources import FileSource, FilesystemMap, RecordedSource
 from foredeck.store.protocol import Store
 from foredeck.store.registry import store_kind

@@ -63,7 +63,7 @@ class EngineApi(Protocol):
     def tool_started(self, params: ToolStartedParams) -> None:
         """`tool/started`: a tool that names a file is about to run."""
 
-    def observe(self, params: ToolObservedParams) -> None:
+    def tool_observed(self, params: ToolObservedParams) -> None:
         """`tool/observed`: a tool has run."""
 
     def command(self, params: CommandParams) -> CommandResult:

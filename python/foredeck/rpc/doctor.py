@@ -13,7 +13,7 @@ from foredeck.hosts.asking import (
     ModelUsage,
     UselessAnswer,
 )
-from foredeck.rpc.asking import HostModel
+from foredeck.rpc.host_model import HostModel
 
 _ANSWER_S = 100.0
 """Less than the host waits, so that it is told."""

@@ -26,10 +26,10 @@ from foredeck.hosts.protocol import (
     ToolStartedParams,
 )
 from foredeck.rpc.api import EngineApi
-from foredeck.rpc.asking import HostModel
 from foredeck.rpc.dispatch import Handler, Method
 from foredeck.rpc.doctor import examine
 from foredeck.rpc.errors import InvalidRequestError, ProtocolError
+from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.parsing import parse_params
 
 P = TypeVar("P", bound=Params)
@@ -62,7 +62,7 @@ ROUTES: dict[str, Route[Any]] = {
         ToolStartedParams, lambda engine, params: engine.tool_started(params), "notification"
     ),
     "tool/observed": Route(
-        ToolObservedParams, lambda engine, params: engine.observe(params), "notification"
+        ToolObservedParams, lambda engine, params: engine.tool_observed(params), "notification"
     ),
     "session/event": Route(
         SessionEventParams, lambda engine, params: engine.session_event(params), "notification"

@@ -16,7 +16,7 @@ from foredeck.config import ensure_home, load_config
 from foredeck.errors import ForedeckError
 from foredeck.hosts.protocol import InitializeParams
 from foredeck.rpc.api import EngineApi, EngineFactory
-from foredeck.rpc.asking import HostModel
+from foredeck.rpc.host_model import HostModel
 from foredeck.rpc.methods import EngineMethods
 from foredeck.rpc.parent import ParentWatch
 from foredeck.rpc.peer import Peer

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from foredeck.model.documents import chat_id
 from foredeck.store.protocol import Head, Store, Token
-from foredeck.timeline.asking import (
-    AskingCalls,
-    by_agent,
+from foredeck.timeline.callers import (
+    ModelCalls,
     by_transaction,
-    made_by,
+    is_written_by_agent,
     text_of_version,
+    tool_call_of,
 )
 from foredeck.timeline.origins import line_origins, lines_of
 
@@ -95,16 +95,16 @@ class _Authors:
     def __init__(self, store: Store, objects: set[str]) -> None:
         self._store = store
         self._objects = objects
-        self._calls: dict[str, AskingCalls] = {}
+        self._calls: dict[str, ModelCalls] = {}
 
     def of(self, head: Head, *, first: bool) -> Author:
         """Who made a version."""
-        tool_call, is_agents = self._tool_call(head, first=first), by_agent(head)
+        tool_call, is_agents = self._tool_call(head, first=first), is_written_by_agent(head)
         if tool_call is None:
             return Author(AGENT if is_agents else PERSON, head.time_ms, first=first)
         session = str(tool_call.fields["chat_ref"]).removeprefix("chat:")
         if session not in self._calls:
-            self._calls[session] = AskingCalls(self._store, session)
+            self._calls[session] = ModelCalls(self._store, session)
         record = self._calls[session].behind(tool_call)
         return Author(
             AGENT,
@@ -119,10 +119,10 @@ class _Authors:
 
     def _tool_call(self, head: Head, *, first: bool) -> Head | None:
         """The call that made a version. What a command has only shown was there before."""
-        named = made_by(head)
-        if named is not None and (by_agent(head) or not first):
+        named = tool_call_of(head)
+        if named is not None and (is_written_by_agent(head) or not first):
             return self._store.head(named)
-        return self._by_transaction.get(head.token) if by_agent(head) else None
+        return self._by_transaction.get(head.token) if is_written_by_agent(head) else None
 
     @cached_property
     def _by_transaction(self) -> dict[Token, Head]:

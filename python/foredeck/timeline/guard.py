@@ -28,11 +28,11 @@ from foredeck.sources.recorded import whole_text
 from foredeck.sources.toolpaths import WRITERS
 from foredeck.timeline import wording
 from foredeck.timeline.differences import difference, stands_clear
-from foredeck.timeline.knowledge import UNKNOWN, Knowledge, KnownState, state_of, state_of_text
+from foredeck.timeline.knowledge import UNKNOWN_HASH, Knowledge, KnownState, state_of, state_of_text
 from foredeck.timeline.locks import PathLocks
 from foredeck.timeline.states import capture
 from foredeck.timeline.windows import ToolWindows, stamp
-from foredeck.timeline.writes import PendingWrite, made_by, result_of
+from foredeck.timeline.writes import PendingWrite, result_of, state_after
 
 GuardMode = Literal["block", "warn", "off"]
 
@@ -237,7 +237,7 @@ class ToolGuard:
         self, event: ToolEvent, sighting: Sighting, found: KnownState, write: PendingWrite | None
     ) -> None:
         """The agent knows what its own call makes of the file, whoever has saved it since."""
-        id, made = sighting.object_id, made_by(event, write)
+        id, made = sighting.object_id, state_after(event, write)
         for other in self._writes.values():
             if other.object_id == id:
                 other.alone = False
@@ -267,7 +267,7 @@ class ToolGuard:
         if whole is not None:
             return self._knowledge.learn(id, state_of_text(whole))
         if self._knowledge.of(id) is None:
-            self._knowledge.learn(id, KnownState(UNKNOWN))
+            self._knowledge.learn(id, KnownState(UNKNOWN_HASH))
         return None
 
     def _is_own(self, event: ToolEvent, sighting: Sighting, local: str) -> bool:

@@ -10,7 +10,7 @@ from foredeck.model.canonical import hash_text
 from foredeck.model.documents import FileDocument
 from foredeck.sources import Sighting
 
-UNKNOWN = "unknown"
+UNKNOWN_HASH = "unknown"
 """In place of a hash: the file was saved while it was being read, so what the agent read cannot be
 told."""
 
@@ -38,7 +38,7 @@ class Knowledge:
     def learn(self, object_id: str, state: KnownState) -> None:
         """The agent has read this, made it, or been shown it."""
         # Texts are kept in the store; a long session must not hold all of them.
-        keeps = state.source_hash in (None, UNKNOWN) or not self._is_stored(object_id, state)
+        keeps = state.source_hash in (None, UNKNOWN_HASH) or not self._is_stored(object_id, state)
         self.stale.discard(object_id)
         self._known[object_id] = state if keeps else KnownState(state.source_hash)
         ordinal = self._session.index.by_object.get(object_id)
@@ -65,7 +65,7 @@ class Knowledge:
 
     def text_of(self, object_id: str, known: KnownState) -> str | None:
         """The text of a known state, from memory or the store; None where it has none."""
-        if known.text is not None or known.source_hash in (None, UNKNOWN):
+        if known.text is not None or known.source_hash in (None, UNKNOWN_HASH):
             return known.text
         head = self._session.store.head(object_id)
         if head is None:

@@ -27,7 +27,7 @@ class PendingWrite:
     """Hash of what somebody else has saved since, as far as it was seen."""
 
 
-def made_by(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:
+def state_after(event: ToolEvent, write: PendingWrite | None) -> KnownState | None:
     """What a call must have left in its file; None where that is not certain."""
     if event.tool == "write":
         text = whole_text(event)

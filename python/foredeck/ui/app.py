@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
+from foredeck.lookup.reader import Reader
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import REPORTS
 from foredeck.ui.pages import WebPage, link, respond
-from foredeck.ui.reading import Reader
 from foredeck.ui.views.memory import change_memory, memory_desk, memory_entry_page, memory_page
 from foredeck.ui.views.notes import graph_page, notes_page
 from foredeck.ui.views.objects import blame_page, object_diff_page, object_page, objects_page

@@ -13,11 +13,11 @@ import uvicorn
 from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
+from foredeck.lookup.reader import Reader
 from foredeck.store.registry import store_kind
 from foredeck.ui.access import OnlyThisUser, kept_token
 from foredeck.ui.app import make_app
 from foredeck.ui.command import PORT
-from foredeck.ui.reading import Reader
 
 LOOPBACK = "127.0.0.1"
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from foredeck.errors import Conflict, ForedeckError
 from foredeck.model.documents import Provenance
-from foredeck.model.working import Scope, WorkingDocument, working_id
+from foredeck.model.working import MemoryScope, WorkingDocument, working_id
 from foredeck.store.protocol import ATTEMPTS, Batch, Store, Token
 from foredeck.working.markdown import TEMPLATE, page_of, put_section, sections_of, shown
 from foredeck.working.schema import check_schema, faults
@@ -153,7 +153,7 @@ class WorkingMemory:
     def __init__(
         self,
         store: Store,
-        scope: Scope,
+        scope: MemoryScope,
         owner: str,
         form: PageForm,
         max_chars: int,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.errors import Conflict, ToolError
-from foredeck.model.working import Scope
+from foredeck.model.working import MemoryScope
 from foredeck.working.memory import Page, PageRefused, WorkingMemory
 
 OF_THIS_SESSION = "For this session:"
@@ -47,8 +47,8 @@ def _cut(text: str, limit: int) -> str:
 class ContextUpdates:
     """What `update_context` does: writes a section, or a whole page, for one session."""
 
-    pages: Mapping[Scope, WorkingMemory]
-    _known: dict[Scope, Page] = field(default_factory=dict)
+    pages: Mapping[MemoryScope, WorkingMemory]
+    _known: dict[MemoryScope, Page] = field(default_factory=dict)
     """Each page as the session has been told of it."""
 
     def __post_init__(self) -> None:

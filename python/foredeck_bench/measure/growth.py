@@ -15,7 +15,7 @@ from foredeck.config import Config
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import ToolObservedParams
-from foredeck.replay.simulated_host import SimulatedHost
+from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Origin, Store, Token
 from foredeck.xtdb.delivery import deliver
@@ -121,7 +121,7 @@ class _Run:
     def step(self, step: Step) -> None:
         began = time.perf_counter()
         for told in step.observed:
-            self._engine.observe(
+            self._engine.tool_observed(
                 ToolObservedParams.model_validate({"session": self._host.session, **told})
             )
         self._growth.observe.append(time.perf_counter() - began)

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.keeping import BranchNotes
+from foredeck.observations.keeping import BranchObservations
 from foredeck.observations.messages import SourceCall, SourceMessage
 from foredeck.observations.observers import AskedQuestion, ModelReply
 from foredeck.observations.timing import TimingRules
@@ -68,11 +68,11 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
     return next_chunk(messages, position, RULES.chunk)
 
 
-def prompt_of(notes: BranchNotes, messages: list[SourceMessage]) -> str:
+def prompt_of(found: BranchObservations, messages: list[SourceMessage]) -> str:
     """What would stand in the next prompt: reflections, observations, and the rest of the chat."""
-    levels = notes.levels
+    levels = found.levels
     shown = [one.text for one in levels.reflections] + [one.text for one in levels.observations]
-    return "\n\n".join([*shown, *(m.text for m in messages[notes.position.messages :])])
+    return "\n\n".join([*shown, *(m.text for m in messages[found.position.messages :])])
 
 
 def answer_to(question: str) -> str:

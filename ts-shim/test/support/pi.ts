@@ -3,7 +3,7 @@
 import { registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
 import { registerMemoryCommand } from "../../memory-command.ts";
-import { registerObserver } from "../../observe.ts";
+import { registerReporting } from "../../reporting.ts";
 import { registerSessions } from "../../sessions.ts";
 import { registerTaskCommands } from "../../task-commands.ts";
 import { registerTools } from "../../tools.ts";
@@ -58,7 +58,7 @@ export function registered(mode: string) {
   const recorded = recorder();
   const parts = [
     registerTools,
-    registerObserver,
+    registerReporting,
     registerSessions,
     registerCommand,
     registerTaskCommands,

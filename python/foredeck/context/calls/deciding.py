@@ -18,7 +18,7 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
-from foredeck.context.policies.asking import PolicyRun, ask
+from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
@@ -68,7 +68,9 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         price = request.model.input_price if request.model else 0.0
         session.pending.user_messages.append(withdrawn_now(inputs.tokens, price))
     is_new_head = rebuild_head(call, inputs)
-    run = ask(session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms)
+    run = run_policy(
+        session, call.policy, uses, wire=wire, cold=inputs.lost, time_ms=request.time_ms
+    )
     costs = CallCosts(
         inputs,
         request.model.prices if request.model else Prices(),

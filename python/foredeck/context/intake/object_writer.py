@@ -64,7 +64,7 @@ class ObjectWriter:
     """Writes the objects that messages bring, one message after the other, and updates the sets.
 
     `answered`: id of the call that an answer belongs to, where it is stored before any message list
-    has it (`observing.take_answer`); its turn names that call.
+    has it (`early_results.take_answer`); its turn names that call.
     """
 
     def __init__(self, session: Session, answered: str | None = None) -> None:
@@ -153,8 +153,8 @@ class ObjectWriter:
         session.workspace.put(chat.seal())
 
     def _is_taken(self, item: Item) -> bool:
-        """Whether an answer got its turn when it was given (`observing.take_answer`), or when its
-        session's history was read in."""
+        """Whether an answer got its turn when it was given (`early_results.take_answer`), or when
+        its session's history was read in."""
         if item.calls and not self._session.was_read_in:
             return False
         where = {"session": self._session.id, "assistant": item.key.address}

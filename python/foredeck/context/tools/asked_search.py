@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from foredeck.errors import ToolError
 from foredeck.search.texts import TYPES
 
-Scope = Literal["project", "session", "all"]
+SearchScope = Literal["project", "session", "all"]
 
 MOST_HITS, MOST_NEIGHBOURS = 20, 10
 NEEDS_QUERY = (
@@ -24,7 +24,7 @@ class AskedSearch:
     """A search as a model wants it. `message_range`: neighbours before and after each hit."""
 
     query: str
-    scope: Scope = "project"
+    scope: SearchScope = "project"
     limit: int = 3
     message_range: int = 0
     type: str | None = None
@@ -53,11 +53,11 @@ class AskedSearch:
         )
 
 
-def _scope(given: Any) -> Scope:
+def _scope(given: Any) -> SearchScope:
     if given in (None, ""):
         return "project"
-    if given in get_args(Scope):
-        scope: Scope = given
+    if given in get_args(SearchScope):
+        scope: SearchScope = given
         return scope
     raise ToolError(f'There is no scope {given!r}: it is "project", "session" or "all".')
 

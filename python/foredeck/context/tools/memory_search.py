@@ -27,7 +27,7 @@ from foredeck.store.protocol import LocalStore
 
 # Every session has the tool, and few use it: what only an answer needs is imported with it.
 if TYPE_CHECKING:
-    from foredeck.context.tools.asked_search import AskedSearch, Scope
+    from foredeck.context.tools.asked_search import AskedSearch, SearchScope
     from foredeck.derived.follower import Follower
     from foredeck.search.index import IndexedText, SearchIndex
     from foredeck.search.searching import SearchHit
@@ -125,7 +125,7 @@ class MemorySearch:
         handles = [self._handle(hit) for hit in found.hits]
         return describe(found, handles, in_view.count)
 
-    def _sessions(self, scope: Scope, index: SearchIndex) -> tuple[str, ...] | None:
+    def _sessions(self, scope: SearchScope, index: SearchIndex) -> tuple[str, ...] | None:
         if scope == "session":
             return (self._session.id,)
         if scope == "all":

@@ -27,7 +27,7 @@ from foredeck.context.window.compactions import (
     lines_around,
     summary_lines,
 )
-from foredeck.context.window.noted_summary import noted_summary
+from foredeck.context.window.observed_summary import observed_summary
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.compactions import Writer
 
@@ -152,7 +152,7 @@ def _make(
     if written is None and session.stand_ins is not None:
         around = lines_around(session, previous, pinned)
         summarise = partial(summary_lines, session, wanted)
-        written = noted_summary(session, items, first, max(chars, share), summarise, around)
+        written = observed_summary(session, items, first, max(chars, share), summarise, around)
     made = compact(
         session,
         items,

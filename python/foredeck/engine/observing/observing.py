@@ -11,7 +11,7 @@ from foredeck.context.messages.parts import GONE
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.observing.notes import NotedBranch, SessionNotes
+from foredeck.engine.observing.session_observations import ObservedBranch, SessionObservations
 from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.engine.observing.sources import BranchSources
 from foredeck.model.observations import Mode, Work
@@ -73,7 +73,7 @@ class Observing:
         store, rules = self.session.store, self.settings.rules
         self.sources = BranchSources(self.session)
         self.stand_ins = ObservedStandIns(store, self.sessions, rules, lambda: self.mode().mode)
-        self.notes = SessionNotes(store, self.sessions, self.stand_ins)
+        self.observed = SessionObservations(store, self.sessions, self.stand_ins)
 
     @cached_property
     def keeper(self) -> ObservationKeeper:
@@ -83,7 +83,7 @@ class Observing:
     def due(self, happened: Happening) -> Iterator[Job]:
         """See `BackgroundWorker`."""
         if happened in ("answer", "command"):
-            self.notes.look()
+            self.observed.look()
         waiting = self.pending()
         leaving = self._leaving() if happened == "compaction" else None
         if leaving or "observe" in self.wishes or self._is_observation_due(waiting):
@@ -120,9 +120,9 @@ class Observing:
         await reflect(self, asking)
 
     @property
-    def on_branch(self) -> NotedBranch:
+    def on_branch(self) -> ObservedBranch:
         """What was noted of the branch at hand."""
-        return self.notes.on_branch(self.sources.messages())
+        return self.observed.on_branch(self.sources.messages())
 
     def mode(self) -> ModeChoice:
         """What kind of work is at hand, and who says so."""

@@ -13,7 +13,7 @@ from foredeck.engine.observing.choosing import LATER, ChunkChoice
 from foredeck.engine.observing.questions import ModelQuestions
 from foredeck.errors import ForedeckError
 from foredeck.hosts.asking import NoModel, NotAsked
-from foredeck.model.observations import ObservationDocument, ReflectionDocument, Work
+from foredeck.model.observations import NotedDocument, ReflectionDocument, Work
 from foredeck.observations.chunks import Chunk, Position, next_chunk
 from foredeck.observations.lease import ObservingBusy
 from foredeck.observations.messages import SourceMessage
@@ -22,8 +22,6 @@ from foredeck.observations.observers import ModelObserver
 
 if TYPE_CHECKING:
     from foredeck.engine.observing.observing import LeavingChat, Observing
-
-Noted = ObservationDocument | ReflectionDocument
 
 NOTHING = "There is nothing to note yet."
 
@@ -156,7 +154,7 @@ def _without_model(observing: Observing) -> ModelFreeObserver:
 async def _finish(
     observing: Observing,
     work: Work,
-    written: Awaitable[Noted | None],
+    written: Awaitable[NotedDocument | None],
     questions: ModelQuestions | None = None,
     *,
     wanted: bool,
@@ -179,12 +177,12 @@ async def _finish(
         return False
     observing.not_before.pop(work, None)
     observing.reason = ""
-    observing.notes.refresh()
+    observing.observed.refresh()
     _tell(observing, _told(noted, questions), wanted=wanted)
     return True
 
 
-def _told(noted: Noted, questions: ModelQuestions | None) -> str:
+def _told(noted: NotedDocument, questions: ModelQuestions | None) -> str:
     ways = "" if questions is None else _ways(questions)
     by = noted.model or "foredeck itself, without a model"
     if isinstance(noted, ReflectionDocument):

@@ -7,12 +7,12 @@ from typing import Any
 
 from foredeck.cli.find import Found, find_object
 from foredeck.cli.stored import NotFound
+from foredeck.lookup.contents import content_of, name_of
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.notes.graph import Edge, Graph
 from foredeck.store.protocol import Head, Store
 from foredeck.timeline.blame import blame
 from foredeck.timeline.differences import hunks
-from foredeck.ui.contents import content_of, name_of
 from foredeck.ui.pages import WebPage
 
 PER_PAGE = 200

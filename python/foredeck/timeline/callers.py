@@ -21,12 +21,12 @@ def text_of_version(store: Store, version: Head) -> str:
     return "" if document is None or document.content is None else document.content
 
 
-def by_agent(version: Head) -> bool:
+def is_written_by_agent(version: Head) -> bool:
     """Whether a `write` or `edit` made a file's version, and not a command or somebody else."""
     return (version.fields.get("provenance") or {}).get("generator") == "agent"
 
 
-def made_by(version: Head) -> str | None:
+def tool_call_of(version: Head) -> str | None:
     """The id of the tool call that a file's version names; None where it names none."""
     named = (version.fields.get("provenance") or {}).get("tool_call")
     return named if isinstance(named, str) else None
@@ -45,7 +45,7 @@ def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head
     return found
 
 
-class AskingCalls:
+class ModelCalls:
     """The model calls of a session, by the tool calls that their answers asked for."""
 
     def __init__(self, store: Store, session: str) -> None:

@@ -39,7 +39,7 @@ class PolicyRun:
         return min(going, default=None)
 
 
-def ask(
+def run_policy(
     session: Session, policy: Policy, uses: Uses, *, wire: Wire, cold: bool, time_ms: int
 ) -> PolicyRun:
     """Give the policy the history and mark what it no longer wants; returns what may go.

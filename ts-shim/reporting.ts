@@ -9,8 +9,8 @@ import type { Shim } from "./shim.ts";
 /** Larger results are not reported: the engine meets them in the message list anyway. */
 const MAX_CHARS = 16 * 1024 * 1024;
 
-/** Registers the observer, which changes nothing. */
-export function registerObserver(pi: ExtensionAPI, shim: Shim): void {
+/** Registers the reports, which change nothing. */
+export function registerReporting(pi: ExtensionAPI, shim: Shim): void {
   pi.on("tool_call", (event) => {
     shim.safely("tool_call", () => {
       const { path } = event.input as { path?: unknown };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from foredeck.hosts.edit_book import EditBook
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -13,7 +14,6 @@ from foredeck.hosts.protocol import (
     OutcomeParams,
     SessionOpenParams,
 )
-from foredeck.replay.edit_book import EditBook
 
 OpenReason = Literal["startup", "reload", "new", "resume", "fork"]
 

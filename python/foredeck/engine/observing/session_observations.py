@@ -21,7 +21,7 @@ from foredeck.store.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
-class NotedBranch:
+class ObservedBranch:
     """What was noted of a branch: what covers its messages, and what is left of that by level."""
 
     placed: Sequence[Placed]
@@ -34,18 +34,18 @@ class NotedBranch:
 
 
 @dataclass
-class SessionNotes:
+class SessionObservations:
     """Observations and reflections of `sessions`: a session's own, then those of the sessions that
     it was forked from."""
 
     store: Store
     sessions: Sequence[str]
     stand_ins: ObservedStandIns
-    _branch: NotedBranch | None = None
+    _branch: ObservedBranch | None = None
     _read_for: tuple[str, int] = ("", 0)
     _seen: frozenset[tuple[str, str]] = field(default_factory=frozenset)
 
-    def on_branch(self, messages: Sequence[SourceMessage]) -> NotedBranch:
+    def on_branch(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
         """What of it the branch has whose messages these are."""
         # A list that only grows keeps what was found for its beginning.
         if self._branch is None or not self._is_continued(messages):
@@ -53,10 +53,10 @@ class SessionNotes:
             self._read_for = (messages[-1].address if messages else "", len(messages))
         return self._branch
 
-    def _read(self, messages: Sequence[SourceMessage]) -> NotedBranch:
+    def _read(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
         found = observations_of(self.store, self.sessions)
         placed = on_branch(found, [message.address for message in messages])
-        return NotedBranch(placed, levels_on(placed, reflections_of(self.store, self.sessions)))
+        return ObservedBranch(placed, levels_on(placed, reflections_of(self.store, self.sessions)))
 
     def _is_continued(self, messages: Sequence[SourceMessage]) -> bool:
         address, length = self._read_for

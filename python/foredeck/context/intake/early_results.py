@@ -42,7 +42,7 @@ class _ToolRun:
     """All that it wrote, where the host has cut the result."""
 
 
-def observe(
+def store_early_result(
     session: Session,
     event: ToolEvent,
     call_id: str,
@@ -68,7 +68,7 @@ def observe(
     return stored.sightings
 
 
-def observe_lost(session: Session, items: list[Item], first_new: int) -> None:
+def store_lost_results(session: Session, items: list[Item], first_new: int) -> None:
     """Catch up on the results in flight that were never observed, because an engine has ended.
 
     `first_new`: the first message that no call has held. Older results are past looking at.

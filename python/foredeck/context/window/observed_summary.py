@@ -21,7 +21,7 @@ LEAST_CHARS = 200
 """Of one note, however many there are."""
 
 
-def noted_summary(
+def observed_summary(
     session: Session,
     items: Sequence[Item],
     first: int,

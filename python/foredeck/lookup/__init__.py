@@ -1,0 +1,1 @@
+"""What is stored, looked up by people and programs: store and layers opened for one request."""
