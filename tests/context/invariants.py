@@ -182,7 +182,7 @@ def _results_in_flight_are_whole(sent: Sent, anchored: bool) -> None:
         stop = message.get("stopReason")
         if message.get("role") == "assistant" and stop not in ("error", "aborted"):
             return
-        if message.get("role") == "toolResult" and sent.parts[index]:
+        if any(part.get("role") == "toolResult" for part in sent.parts[index]):
             assert _is_whole(sent, index, anchored), sent.text(index)
 
 

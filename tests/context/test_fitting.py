@@ -17,6 +17,7 @@ from context.messages import assistant, calls, image, lines, result, text, think
 from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
+from examples import examples
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import IMAGE_CHARS, text_block
@@ -252,7 +253,7 @@ WINDOWS = st.sampled_from([2_000, 8_000, 32_000, 200_000, 1_000_000])
 
 
 @given(script=sound_scripts(), windows=st.lists(WINDOWS, min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_prompt_fits_whatever_was_said_and_whichever_model(
     script: Script, windows: list[int]
 ) -> None:

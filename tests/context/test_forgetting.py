@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from context.driver import Host
 from context.messages import lines, user
 from context.scenes import ask, bash, finish, use
+from examples import examples
 from foredeck.config import Config
 from foredeck.errors import Conflict
 from foredeck.model.messages import store_message
@@ -181,7 +182,7 @@ CHAIN = [Plan([Act("secret", "")], None), Plan([Act("again", "")], 0), Plan([], 
 """A session, its fork, and a fork of that."""
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(world=worlds())
 @example(world=(CHAIN, [1], [0], 1))
 @example(world=(CHAIN, [0, 2], [], 1))

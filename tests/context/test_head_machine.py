@@ -9,6 +9,7 @@ from context.heads import Counting
 from context.sent import Sent, message_text
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
+from examples import examples
 from foredeck.context.head.lines import head_opening
 
 
@@ -31,7 +32,7 @@ class AnySessionWithHead(AnySession):
 
 
 AnySessionWithHead.TestCase.settings = settings(
-    max_examples=100,
+    max_examples=examples(100),
     stateful_step_count=12,
     deadline=None,
     derandomize=True,

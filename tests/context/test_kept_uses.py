@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from context.playing import fresh_host, take
 from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
+from examples import examples
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.policy import UseRule
@@ -25,7 +26,7 @@ from foredeck.hosts.pi.messages import to_item
 from foredeck.store.session_cache import FOLDER, MAX_FILES, read_cached, write_cached
 
 BOUNDED = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     derandomize=True,
     database=None,

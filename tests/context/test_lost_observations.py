@@ -17,6 +17,7 @@ from context.messages import lines
 from context.scenes import ask, finish
 from context.sent import Sent, as_bytes
 from context.working import Work
+from examples import examples
 from foredeck.model.documents import FileDocument
 
 OLD = lines(30, "old")
@@ -137,7 +138,7 @@ def step(work: Work, lost: bool, tool: str, after: str, /, **arguments: object) 
     return work.host.call()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(script=st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.booleans()), max_size=5))
 def test_a_lost_observation_changes_no_prompt(script: list[tuple[str, bool]]) -> None:
     with TemporaryDirectory() as name:

@@ -15,6 +15,7 @@ from context.playing import use_tool
 from context.restored import check_restored
 from context.sent import Sent, as_values
 from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
+from examples import examples
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.stored import stored_calls
@@ -197,7 +198,7 @@ class AnySession(RuleBasedStateMachine):
 
 
 AnySession.TestCase.settings = settings(
-    max_examples=120,
+    max_examples=examples(120),
     stateful_step_count=14,
     deadline=None,
     derandomize=True,

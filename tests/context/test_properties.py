@@ -13,11 +13,12 @@ from context.playing import fresh_host, take
 from context.restored import check_restored
 from context.sent import Sent, as_bytes
 from context.strategies import WINDOWS, Script, broken_scripts, sound_scripts
+from examples import examples
 from foredeck.hosts.pi.messages import Message, to_item
 from foredeck.model.documents import ToolcallDocument
 
 BOUNDED = settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     derandomize=True,
     database=None,

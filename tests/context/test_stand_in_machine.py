@@ -11,6 +11,7 @@ from context.noted import Noted
 from context.sent import Sent
 from context.strategies import WINDOWS
 from context.test_machine import LAYOUTS, AnySession
+from examples import examples
 from foredeck.observations.messages import SourceCall, SourceMessage, ends_of_batches
 
 
@@ -87,7 +88,7 @@ def _source_call(id: str) -> SourceCall:
 
 
 AnySessionWithStandIns.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=14,
     deadline=None,
     derandomize=True,

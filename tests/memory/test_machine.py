@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import settings
 
+from examples import examples
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.database.adapter import XtdbStore
@@ -33,7 +34,7 @@ class OnSqlite(LifeOfMemory):
 
 def test_whatever_happens_on_sqlite() -> None:
     case = OnSqlite.TestCase
-    case.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+    case.settings = settings(max_examples=examples(60), stateful_step_count=25, deadline=None)
     case("runTest").debug()
 
 

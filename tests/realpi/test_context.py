@@ -7,7 +7,7 @@ import re
 from foredeck_bench.scripted import Reply, call
 from foredeck_bench.scripted.request import ModelRequest
 from foredeck_bench.scripted.steps import Script, Step
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_recorded, assert_stable, results, session_of, stored
 
 LONG = "\n".join(f"line {n}: the quick brown fox jumps over the lazy dog" for n in range(120))
@@ -34,6 +34,7 @@ def test_results_carry_handles_and_rereads_collapse(pi: Pi) -> None:
     assert run.stdout.strip() == "done"
 
 
+@one_version
 def test_every_prompt_can_be_shown_again(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(LONG)
     model = pi.serve(
@@ -94,6 +95,7 @@ def test_nothing_is_left_running(pi: Pi) -> None:
     assert pi.workspace.leftovers() == []
 
 
+@one_version
 def test_a_long_answer_folds_in_a_later_turn_and_comes_back(pi: Pi) -> None:
     eager = {
         "FOREDECK_ADAPTIVE__PATIENCE": "1",

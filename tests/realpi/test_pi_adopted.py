@@ -8,7 +8,7 @@ from pathlib import Path
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
@@ -48,6 +48,7 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     assert_stable(answered(model)[3:])
 
 
+@one_version
 def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "more"])
     lines = plain_session(pi).read_text().split("\n")
@@ -72,6 +73,7 @@ def test_a_file_that_is_cut_off_goes_on_with_what_is_left(pi: Pi) -> None:
         assert {c.fields["tool"] for c in store.query("toolcall")} == {"read"}
 
 
+@one_version
 def test_a_file_of_an_older_pi_is_taken_in(pi: Pi) -> None:
     model = pi.serve([*WORK, "on", "more"])
     old = []
@@ -109,6 +111,7 @@ def test_foredeck_removed_in_the_middle_leaves_plain_pi(pi: Pi) -> None:
     assert "line 59: the quick brown fox" in answered(model)[-1].request.text
 
 
+@one_version
 def test_a_file_of_another_machine_is_taken_in(pi: Pi) -> None:
     """Paths of there mean nothing here: content comes from the history."""
     (pi.repo / "a.txt").write_text(TEXT)

@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from foredeck_bench.scripted import call
-from harness import Asked, Pi
+from harness import Asked, Pi, one_version
 
 PLAN = "# Plan\n\nfirst\nsecond\nthird\n" + "".join(f"step {n} of many\n" for n in range(20))
 """Long enough for git to know it again under another name."""
@@ -20,6 +20,7 @@ def git(pi: Pi, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+@one_version
 def test_lines_are_put_down_to_their_prompts(pi: Pi, asked: Asked) -> None:
     git(pi, "init", "-q")
     pi.serve(["hello", call("write", path="plan.md", content=PLAN), "done"])

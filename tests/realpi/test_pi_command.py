@@ -29,6 +29,7 @@ from observed import (
 TEXT = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(60))
 
 
+@one_version
 def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     pi.serve([[call("read", path="a.txt"), call("bash", command="echo hi")], "done"])
@@ -45,6 +46,7 @@ def test_the_list_shows_objects_and_their_states(pi: Pi) -> None:
     assert any(re.fullmatch(r"@\d+ +active +bash echo hi", line) for line in lines)
 
 
+@one_version
 def test_what_fills_the_window(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     (pi.repo / "foredeck-notes.md").write_text("# Notes\n")
@@ -179,6 +181,7 @@ def test_a_name_is_unique_and_survives_a_restart(pi: Pi) -> None:
     assert last_result(model.requests[-1]) == f"{a} stands above."
 
 
+@one_version
 def test_cost_and_why_tell_of_the_session(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     pi.serve([call("read", path="a.txt"), call("bash", command="seq 2000"), "done"])

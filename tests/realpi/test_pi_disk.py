@@ -68,6 +68,7 @@ def test_a_change_by_something_else_is_announced_once_at_the_newest_message(pi: 
         assert len(versions) == 2
 
 
+@one_version
 def test_changes_by_the_agent_itself_are_not_announced(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
@@ -158,6 +159,7 @@ def test_a_file_that_is_touched_but_not_changed_is_not_announced(pi: Pi) -> None
         assert len(store.history(object_id(pi, "/a.txt"))) == 1
 
 
+@one_version
 def test_a_change_while_pi_was_away_is_announced_at_resume(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve([call("read", path="a.txt"), "read", "noticed", "fine"])

@@ -15,6 +15,7 @@ LONG = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n 
 HUGE = "".join(f"entry {n}: nothing of note has happened since\n" for n in range(70_000))
 
 
+@one_version
 def test_a_binary_file_is_metadata_only(pi: Pi) -> None:
     (pi.repo / "data.bin").write_bytes(bytes(range(256)) * 40)
     model = pi.serve([call("read", path="data.bin"), "done"])
@@ -29,6 +30,7 @@ def test_a_binary_file_is_metadata_only(pi: Pi) -> None:
     assert read.fields["file_refs"] == [file.id]
 
 
+@one_version
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_reading_a_fifo_is_refused_and_the_run_goes_on(pi: Pi) -> None:
     """Plain Pi would wait on it for ever."""
@@ -85,6 +87,7 @@ def test_names_that_are_not_utf8_and_loops_do_no_harm(pi: Pi) -> None:
     assert len(results(model.requests[-1])) == 4
 
 
+@one_version
 def test_a_reread_after_an_edit_is_a_difference(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(LONG)
     edit = call("edit", path="a.txt", edits=[{"oldText": "line 60:", "newText": "line sixty:"}])

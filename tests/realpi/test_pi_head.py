@@ -9,7 +9,7 @@ import pytest
 
 from foredeck_bench.scripted import RecordedRequest, call
 from foredeck_bench.scripted.request import Api, content_text
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_recorded, assert_stable, calls_of, stored
 
 NOTE = "# Release checklist\n\nTag it. #release\n"
@@ -58,6 +58,7 @@ def test_it_stands_first_on_both_wires_and_outlives_the_engine(pi: Pi, api: Api)
             assert_recorded(store, newest, requests)
 
 
+@one_version
 def test_another_process_goes_on_with_the_same_head(pi: Pi) -> None:
     write_a_note(pi)
     model = pi.serve(["one", call("bash", command="rm notes/release.md"), "two"])
@@ -82,6 +83,7 @@ def _two_hours_ago(line: str) -> str:
     return json.dumps(entry)
 
 
+@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_after_a_pause_the_users_message_says_what_time_it_is(pi: Pi, api: Api) -> None:
     model = pi.serve(["one", "two", "three"], api=api)

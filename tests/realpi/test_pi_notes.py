@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from foredeck_bench.scripted import call
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_stable, handle, results
 
 SEA = "---\ntags: [sea]\n---\n# Sea\nTwice a day: [[Tides]]. Some day: [[Currents]].\n"
@@ -66,6 +66,7 @@ def test_a_model_walks_its_notes_by_their_links_and_they_survive_a_rename(pi: Pi
     assert "harbour" not in head
 
 
+@one_version
 def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
     pi.serve([call("write", path="notes/tides.md", content=TIDES), "done"])
     assert pi.print("keep a note", foredeck=True).code == 0
@@ -75,6 +76,7 @@ def test_the_next_session_finds_a_note_by_its_title(pi: Pi) -> None:
     assert results(model.requests[-1])[-1].endswith(TIDES)
 
 
+@one_version
 def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -> None:
     write = call("write", path="notes/tides.md", content=TIDES)
     pi.serve([write, "Low water is in [[Tides#Low water]]."])
@@ -91,6 +93,7 @@ def test_what_was_typed_and_answered_is_a_backlink_in_the_next_session(pi: Pi) -
     assert {(e["from"].partition(":")[0], e["relation"]) for e in edges} == {("chat", "mentions")}
 
 
+@one_version
 def test_notes_of_any_editor_are_known_when_a_session_opens(pi: Pi) -> None:
     (pi.repo / "notes" / "sub").mkdir(parents=True)
     (pi.repo / "notes" / "tides.md").write_text(TIDES)

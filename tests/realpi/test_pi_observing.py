@@ -143,6 +143,7 @@ FAILURES: dict[str, StepResult] = {
 }
 
 
+@one_version
 @both_wires
 @pytest.mark.parametrize("kind", FAILURES)
 def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: str) -> None:

@@ -41,6 +41,7 @@ def remembered(asked: Asked, pi: Pi, *arguments: str) -> Any:
     return json.loads(asked("memory", *arguments, "--project", str(pi.repo), "--json"))
 
 
+@one_version
 def test_a_memory_about_a_file_over_three_sessions(pi: Pi, asked: Asked) -> None:
     """Kept, left out once the file has changed, and back when it is confirmed."""
     limits = pi.repo / "limits.py"

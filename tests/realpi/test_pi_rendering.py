@@ -34,6 +34,7 @@ NO_COMPACTION = {"compaction": {"enabled": False}}
 """Pi's own compaction would come first in a window as small as these tests need."""
 
 
+@one_version
 def test_parallel_calls_keep_their_results_apart(pi: Pi) -> None:
     for name in "abc":
         (pi.repo / f"{name}.txt").write_text(LONG.replace("line", f"{name}-line"))
@@ -78,6 +79,7 @@ def test_an_image_passes_as_it_is(pi: Pi, api: Api) -> None:
         assert store.blob(image) == png()
 
 
+@one_version
 @pytest.mark.parametrize("api", ["anthropic-messages", "openai-completions"])
 def test_empty_results_and_errors_pass_valid(pi: Pi, api: Api) -> None:
     (pi.repo / "empty.txt").write_text("")
@@ -279,6 +281,7 @@ def test_what_the_user_says_meanwhile_passes(pi: Pi) -> None:
         assert_recorded(store, session_of(store), model.requests)
 
 
+@one_version
 def test_layout_pools_sends_valid_prompts(pi: Pi) -> None:
     """Metadata, chat, content: stateless, so that nothing but validity is promised."""
     (pi.repo / "a.txt").write_text(LONG)

@@ -62,6 +62,7 @@ def test_a_session_leaves_its_objects_with_their_fields(pi: Pi) -> None:
         assert (chat.locked, chat.session_ref, chat.turn_count) == (True, f"session:{session}", 5)
 
 
+@one_version
 def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
     work(pi)
     edited = LONG.replace("line 7:", "line seven:")
@@ -79,6 +80,7 @@ def test_a_file_has_one_version_for_each_content(pi: Pi) -> None:
             assert version.state == "text"
 
 
+@one_version
 def test_turns_tool_calls_and_files_are_linked_both_ways(pi: Pi) -> None:
     work(pi)
     with stored(pi) as store:
@@ -121,6 +123,7 @@ def toolcalls(store: Store, ids: list[str]) -> list[ToolcallDocument]:
     return [document for document in found if document is not None]
 
 
+@one_version
 def test_pins_visible_at_each_call_are_recorded(pi: Pi) -> None:
     model = work(pi)
     with stored(pi) as store:
@@ -148,6 +151,7 @@ def full_output_of(store: Store) -> tuple[ToolcallDocument, dict[str, Any]]:
     return document, document.details
 
 
+@one_version
 def test_the_full_output_of_a_truncated_command_is_kept(pi: Pi) -> None:
     model = pi.serve([call("bash", command="seq 30000"), "done"])
     assert pi.print("count", foredeck=True).code == 0

@@ -91,6 +91,7 @@ def test_activate_takes_handle_path_nickname_id_and_prefix(pi: Pi) -> None:
         assert text == f"{handle(pi, f'/{name}.txt')}\n{content}"
 
 
+@one_version
 def test_an_old_version_comes_back_after_an_edit(pi: Pi) -> None:
     old, new = lines("old"), lines("new")
     script: Script = [
@@ -283,6 +284,7 @@ def test_deactivate_twice_takes_an_object_off_the_list(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
+@one_version
 def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text(lines("pinned", 200))
     fill = [call("bash", command=f"seq {n}000 {n}700") for n in range(1, 10)]
@@ -312,6 +314,7 @@ def test_a_pin_keeps_content_while_others_fold_and_unpin_lets_it_go(pi: Pi) -> N
     assert (pinned[3], pinned[8], pinned[10]) == (1, 1, 0)
 
 
+@one_version
 def test_a_model_that_uses_no_tool_of_ours_loses_nothing(pi: Pi) -> None:
     """Every result is what plain Pi gave, under a handle at most, or a line that refers to it."""
     (pi.repo / "mod.py").write_text(lines("value =", 100))

@@ -9,7 +9,7 @@ import pytest
 
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_stable, messages, notified, results, stored
 from test_pi_compaction import SMALL, TALK, compactions, handle
 from test_pi_interactive import ask
@@ -70,6 +70,7 @@ def test_with_chat_after_it_pi_keeps_from_the_earlier_place(pi: Pi) -> None:
     assert f"Answer 0. {TALK}" in answered(model)[-1].request.text
 
 
+@one_version
 def test_one_of_two_compactions_is_taken_back(pi: Pi) -> None:
     more: list[Step] = [f"Answer {n}. {TALK}" for n in (3, 4)] + ["on"]
     model, rpc = prompts(pi, 3, SMALL, more)
@@ -140,6 +141,7 @@ def worked(pi: Pi) -> tuple[Any, Any]:
     return model, rpc
 
 
+@one_version
 def test_calls_of_choice_give_way_to_a_summary_and_come_back(
     pi: Pi, worked: tuple[Any, Any]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from foredeck_bench.scripted import call
-from harness import Pi
+from harness import Pi, one_version
 from observed import answered, assert_stable, messages, results
 
 COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm 'Say hello'"
@@ -17,6 +17,7 @@ def today() -> str:
     return f"{now.day} {now:%B}"
 
 
+@one_version
 def test_a_later_session_is_told_what_worked_and_what_is_done(pi: Pi) -> None:
     (pi.repo / "a.txt").write_text("hello\n")
     pi.serve(
@@ -53,6 +54,7 @@ def test_a_later_session_is_told_what_worked_and_what_is_done(pi: Pi) -> None:
     assert_stable(answered(model))
 
 
+@one_version
 def test_a_page_goes_from_session_to_session(pi: Pi) -> None:
     tasks = {"FOREDECK_TOOLS__TASKS": "on"}
     pi.serve(["hello"])

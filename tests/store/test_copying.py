@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.errors import Conflict
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
@@ -196,7 +197,7 @@ def _check_copy(source: WholeStore, target: WholeStore, steps: Any) -> None:
 
 
 @given(STEPS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_store_is_copied(steps: Any) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -209,7 +210,7 @@ def test_any_store_is_copied(steps: Any) -> None:
 @pytest.mark.parametrize("to_xtdb", [True, False])
 def test_any_store_is_copied_between_the_two(memory_node: NodeFolder, to_xtdb: bool) -> None:
     @given(STEPS)
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=examples(12), deadline=None)
     def check(steps: Any) -> None:
         with (
             tempfile.TemporaryDirectory() as folder,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from examples import examples
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.canonical import sha256_hex
 from foredeck.model.documents import Document
@@ -93,7 +94,7 @@ def test_random_operations_reach_xtdb(memory_node: NodeFolder) -> None:
             super().teardown()
 
     case = Comparison.TestCase
-    case.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=examples(15), stateful_step_count=15, deadline=None)
     case("runTest").debug()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from examples import examples
 from foredeck.store.protocol import Store
 from foredeck.store.sqlite.adapter import open_sqlite
 
@@ -58,4 +59,4 @@ class SqliteComparison(StoreComparison):
 
 
 TestComparison = SqliteComparison.TestCase
-TestComparison.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestComparison.settings = settings(max_examples=examples(60), stateful_step_count=25, deadline=None)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from examples import examples
 from foredeck.model.documents import Document
 from foredeck.store.protocol import Origin, Store, Token
 from foredeck.xtdb.database.adapter import open_xtdb
@@ -123,5 +124,5 @@ def test_random_operations(memory_node: NodeFolder, ordered: bool) -> None:
             return open_ordered(make) if ordered else make()
 
     case = XtdbComparison.TestCase
-    case.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+    case.settings = settings(max_examples=examples(25), stateful_step_count=20, deadline=None)
     case("runTest").debug()

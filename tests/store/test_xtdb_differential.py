@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from examples import examples
 from foredeck.store.protocol import Store, Token
 from foredeck.store.sqlite.adapter import open_sqlite
 from foredeck.xtdb.node.folder import NodeFolder
@@ -62,5 +63,5 @@ def test_both_stores_answer_alike(memory_node: NodeFolder, ordered: bool) -> Non
                 self.store.head(id, Token(token))
 
     case = Differential.TestCase
-    case.settings = settings(max_examples=8, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=examples(8), stateful_step_count=15, deadline=None)
     case("runTest").debug()

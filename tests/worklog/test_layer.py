@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from foredeck.derived import follower as following
 from foredeck.derived.follower import Follower
 from foredeck.derived.registry import load_layer
@@ -69,7 +70,7 @@ def play(stored: Searched, session: str, picks: Sequence[int]) -> None:
 
 
 @settings(
-    max_examples=25,
+    max_examples=examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

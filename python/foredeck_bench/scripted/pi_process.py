@@ -17,7 +17,7 @@ from foredeck_bench.scripted.processes import Process, kill, wait_for_end, with_
 VERSIONS = ("0.87.1", "1.5.2")
 MARK = "FOREDECK_SCRATCH_RUN"
 
-_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TERM")
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TERM", "NODE_COMPILE_CACHE")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,11 +51,18 @@ def has_leftovers(branch: Branch, layout: Layout) -> bool:
 def insert_pools(context: RenderContext, layout: Layout) -> None:
     """Replace what the layout puts between the messages.
 
-    What stands before sealed reasoning of the turn under way stays, since that is bound to it.
+    What stands before sealed reasoning of the turn under way stays, since that is bound to it,
+    but for what would part a call from its result: a list had ended with the call.
     """
     free = first_free(context.conversation)
     if layout.keeps_bytes:
         # What is there is another layout's, until the turn has ended and all is rendered again.
         free = len(context.conversation) + 1
-    standing = context.branch.edits.cut_layout(free)
-    context.branch.edits.put_layout(layout.inserts(context, standing))
+    edits, items = context.branch.edits, context.conversation.items
+    results = {
+        index
+        for index in edits.inserts
+        if items[index : index + 1] and items[index].kind == "result"
+    }
+    standing = edits.cut_layout(free, results - edits.drops)
+    edits.put_layout(layout.inserts(context, standing))

@@ -5,7 +5,7 @@ What becomes of single messages that do go out is in their parts (`messages/part
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,10 +137,13 @@ class ListEdits:
         if ours:
             self.inserts[0] = ours
 
-    def cut_layout(self, start: int) -> list[Block]:
-        """Take out what a layout put at or after an index; returns the blocks that stay before."""
+    def cut_layout(self, start: int, others: Collection[int] = ()) -> list[Block]:
+        """Take out what a layout put at or after an index, and at the `others`; returns the blocks
+        that stay before."""
         stay = {
-            index: [m for m in ours if index < start or not m.get("layout")]
+            index: ours
+            if index < start and index not in others
+            else [message for message in ours if not message.get("layout")]
             for index, ours in sorted(self.inserts.items())
         }
         self.inserts = {index: ours for index, ours in stay.items() if ours}
