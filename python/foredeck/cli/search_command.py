@@ -14,6 +14,7 @@ from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import NotFound, opened_store, warn_of_others
 from foredeck.errors import ForedeckError
+from foredeck.search.types import SEARCHED_TYPES
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from foredeck.search.searching import SearchHit, SearchResult
     from foredeck.store.protocol import LocalStore
 
-TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
 SCOPES = ("all", "project", "session")
 SHORTEST_ID = 8
 
@@ -242,7 +242,10 @@ def _configure(parser: ArgumentParser) -> None:
         "--project", metavar="DIR", type=Path, help="the project's folder, for --scope project"
     )
     parser.add_argument(
-        "--type", metavar="T", choices=TYPES, help=f"only hits of one type: {', '.join(TYPES)}"
+        "--type",
+        metavar="T",
+        choices=SEARCHED_TYPES,
+        help=f"only hits of one type: {', '.join(SEARCHED_TYPES)}",
     )
     parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
     parser.add_argument("--path", metavar="P", help="only what is about a file with P in its path")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import Collection
 from pathlib import Path
 
 from foredeck.cli.find import Found, find_object, find_session
@@ -49,7 +48,7 @@ class Answers:
             filters = Filters(only, type, without=private_sessions(store))
             found = search(store, index, query, filters, limit=max(1, min(limit, MOST_HITS)))
             lines = [f"{counted(found.total, 'match')}. {state.note}".rstrip()]
-            lines += [_hit(hit, filters.without) for hit in found.hits]
+            lines += [_hit(hit) for hit in found.hits]
         return "\n\n".join(lines)
 
     def read(self, object: str, version: int | None, offset: int) -> str:
@@ -137,10 +136,10 @@ def _visible(store: Store, name: str) -> Found:
     return found
 
 
-def _hit(hit: SearchHit, without: Collection[str]) -> str:
+def _hit(hit: SearchHit) -> str:
     entry = hit.entry
     what = f"{entry.type} {entry.role or ''}".strip()
-    place = f", session {hit.session}" if hit.session and hit.session not in without else ""
+    place = f", session {hit.session}" if hit.session else ""
     path = f", {entry.path}" if entry.path else ""
     return f"{hit.object}: {what}{path}{place}, {when(entry.time_ms)}\n{hit.snippet}"
 

@@ -15,6 +15,7 @@ from foredeck import __version__
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.mcp_server.answers import MOST_HITS, Answers
+from foredeck.search.types import SearchedType
 
 P = ParamSpec("P")
 
@@ -26,7 +27,6 @@ _READS = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
 _CHANGES = ToolAnnotations(readOnlyHint=False, destructiveHint=False, openWorldHint=False)
 
 Name = Annotated[str, Field(description="An id, a path, a nickname, or SESSION:@12")]
-SearchedType = Literal["message", "toolcall", "file", "task", "compaction", "observation"]
 
 
 def make_server(config: Config, folder: Path, *, writes: bool) -> MCPServer[Any]:

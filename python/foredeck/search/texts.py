@@ -21,11 +21,8 @@ SEARCHED = frozenset(
 )
 """Types of documents that hold texts which are searched."""
 
-TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
-
 VERSIONED = frozenset({"file", "task"})
 """Types of which a document is one hit, by its best version."""
-"""What a text may be; a hit can be asked to be one of these."""
 
 _PATH_ARGUMENTS = ("path", "file_path", "filePath", "notebook_path")
 
@@ -36,8 +33,7 @@ class SearchedText:
 
     document, token, part  where it is stored; `part` tells the messages of a turn apart
     digest                 of the text, or of the message that it is from
-    type                   message, toolcall, file, task, compaction or observation, which
-                           reflections count as, too
+    type                   a `SearchedType`
     role                   of a message: user, assistant or thinking; of a tool call its tool; of
                            a task its status
     object                 id of the object that a user opens for it

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from foredeck.errors import ToolError
-from foredeck.search.texts import TYPES
+from foredeck.search.types import SEARCHED_TYPES
 
 SearchScope = Literal["project", "session", "all"]
 
@@ -63,8 +63,8 @@ def _scope(given: Any) -> SearchScope:
 
 
 def _type(given: str | None) -> str | None:
-    if given is not None and given not in TYPES:
-        raise ToolError(f"There is no type {given!r}: it is {', '.join(TYPES)}.")
+    if given is not None and given not in SEARCHED_TYPES:
+        raise ToolError(f"There is no type {given!r}: it is {', '.join(SEARCHED_TYPES)}.")
     return given
 
 

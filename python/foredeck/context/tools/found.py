@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.search.index import COUNTED, IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
-from foredeck.search.texts import TYPES, VERSIONED
+from foredeck.search.texts import VERSIONED
+from foredeck.search.types import SEARCHED_TYPES
 
 LINE_CHARS = 120
 """Of the passage of a hit that is not the best, which takes a line."""
@@ -18,7 +19,7 @@ NOT_UP_TO_DATE = (
 )
 NARROWER = (
     "activate brings one in full. More: limit. Narrower: "
-    f"type ({', '.join(TYPES)}), tool, path, task, since."
+    f"type ({', '.join(SEARCHED_TYPES)}), tool, path, task, since."
 )
 
 

@@ -9,24 +9,24 @@ from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
+from foredeck.search.types import SEARCHED_TYPES
 from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Store
 from foredeck.ui.pages import WebPage, link
 
 LIMIT = 30
-TYPES = ("message", "toolcall", "file", "task", "compaction", "observation")
 
 
 def search_page(
     store: Store, index: SearchIndex, query: str, type: str | None, session: str | None, note: str
 ) -> WebPage:
     """What is found for a query, the best first, and the thing that it names, if it names one."""
-    kind = type if type in TYPES else None
+    kind = type if type in SEARCHED_TYPES else None
     only = None if not session else (find_session(store, session),)
     data: dict[str, Any] = {
         "query": query,
         "type": kind,
-        "types": list(TYPES),
+        "types": list(SEARCHED_TYPES),
         "session": None if only is None else only[0],
         "jump": _jump(store, query) if query else None,
         "total": 0,

@@ -1,0 +1,10 @@
+"""What a searched text may be."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+SearchedType = Literal["message", "toolcall", "file", "task", "compaction", "observation"]
+"""A reflection counts as an observation."""
+
+SEARCHED_TYPES: tuple[SearchedType, ...] = get_args(SearchedType)
