@@ -10,7 +10,8 @@ from foredeck.commands.shell import command_of
 from foredeck.histories.finding import history_files
 from foredeck.histories.formats import format_of
 from foredeck.histories.lines import opened_lines
-from foredeck.histories.records import HistoryMessage, text_of
+from foredeck.histories.records import HistoryMessage
+from foredeck.model.messages import text_in
 from foredeck.worklog.complaints import complaint, was_run
 from foredeck.worklog.lessons import Lesson, Run, SessionLessons, as_typed, worked_as
 
@@ -72,7 +73,7 @@ def commands_of(path: Path) -> Iterator[Run]:
                         asked[block["id"]] = command
             elif record.role == "toolResult" and message["toolCallId"] in asked:
                 command = asked.pop(message["toolCallId"])
-                output, time_ms = text_of(message["content"]), message.get("timestamp") or 0
+                output, time_ms = text_in(message["content"]), message.get("timestamp") or 0
                 if was_run(output):
                     failed = bool(message.get("isError"))
                     yield Run(record.session, int(time_ms), command, output, failed)

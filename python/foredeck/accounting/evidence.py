@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from foredeck.accounting.shapes import Shape, blocks_of, is_sent, leaves, texts_of
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.hosts.pi.transcripts import Message, Transcript
+from foredeck.model.messages import texts_in
 from foredeck.sources.edits import edits_of
 
 _CODE = re.compile(r"[A-Za-z]{3}")
@@ -71,8 +72,7 @@ def names_said(message: Message) -> frozenset[str]:
     """The identifiers in the text of an answer; none of other messages."""
     if message.get("role") != "assistant":
         return frozenset()
-    texts = (str(b.get("text") or "") for b in blocks_of(message) if b.get("type") == "text")
-    return frozenset[str]().union(*map(identifiers, texts))
+    return frozenset[str]().union(*map(identifiers, texts_in(message.get("content"))))
 
 
 def names_asked(message: Message, among: frozenset[str] | None = None) -> frozenset[str]:

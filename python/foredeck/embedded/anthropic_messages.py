@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.embedded.format import (
     CountedTokens,
     Message,
     ToolRequest,
     UnknownMessage,
     blocks_of,
-    text_block,
 )
 
 

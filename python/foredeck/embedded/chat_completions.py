@@ -6,15 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.embedded.format import (
     CountedTokens,
     Message,
     ToolRequest,
     UnknownMessage,
     blocks_of,
-    text_block,
-    text_of,
 )
+from foredeck.model.messages import text_in
 
 
 class ChatCompletions:
@@ -70,7 +70,7 @@ class ChatCompletions:
             return {**(original or {"role": "user"}), "content": _parts(message)}
         calls = [block for block in blocks_of(message) if block["type"] == "toolCall"]
         kept = dict(original or {"role": "assistant"})
-        kept["content"] = text_of(message) or None
+        kept["content"] = text_in(message.get("content")) or None
         if calls:
             kept["tool_calls"] = [_call(block, original) for block in calls]
         return kept

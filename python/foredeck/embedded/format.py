@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from foredeck.context.messages.items import text_block
 from foredeck.errors import ForedeckError
 
 Message = dict[str, Any]
@@ -72,22 +73,12 @@ class MessageFormat(Protocol):
         """The API's own figures."""
 
 
-def text_block(text: str) -> dict[str, Any]:
-    """A text of the engine's."""
-    return {"type": "text", "text": text}
-
-
 def blocks_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The content blocks of one of the engine's messages."""
     content = message.get("content")
     if isinstance(content, str):
         return [text_block(content)]
     return [block for block in content or () if isinstance(block, dict)]
-
-
-def text_of(message: Mapping[str, Any]) -> str:
-    """Its texts, put together."""
-    return "\n".join(str(b.get("text") or "") for b in blocks_of(message) if b["type"] == "text")
 
 
 def as_mapping(message: Any) -> Mapping[str, Any]:

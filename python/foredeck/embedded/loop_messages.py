@@ -11,7 +11,7 @@ from foredeck.context.state.session import Session
 from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_mapping
 from foredeck.hosts.protocol import AssembleParams, MessageEdits
 from foredeck.hosts.simulated_host import SimulatedHost
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, text_in
 
 
 class LoopMessages:
@@ -59,7 +59,7 @@ class LoopMessages:
                 self._places.append(place)
         self._host.messages = made
         self._host.entries = [f"{number:08x}" for number in range(len(made))]
-        texts = [{"role": "system", "content": _text(m.get("content"))} for m in self._before]
+        texts = [{"role": "system", "content": text_in(m.get("content"))} for m in self._before]
         self._host.system = [*texts, *([{"role": "system", "content": system}] if system else [])]
         self._host.tools = tools
 
@@ -134,9 +134,3 @@ _ADDED = frozenset({"timestamp", "provider", "model", "api"})
 
 def _bare(message: Message) -> Message:
     return {name: value for name, value in message.items() if name not in _ADDED}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text") or "") for part in content or ())

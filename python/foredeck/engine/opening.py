@@ -29,6 +29,7 @@ from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
 from foredeck.hosts.protocol import SessionOpenParams
+from foredeck.model.messages import text_in
 from foredeck.notes.live import live_graph
 from foredeck.sources import FileSource, FilesystemMap
 from foredeck.sources.opening import open_filesystems, open_source
@@ -145,10 +146,9 @@ class OpenedSession:
 
     def note_answer(self, answer: Item) -> None:
         """The model has answered: what of memory it named is of use."""
-        texts = [block["text"] for block in answer.blocks if block.get("type") == "text"]
         try:
             if self.session.memory is not None:
-                self.session.memory.note_answer("\n".join(texts))
+                self.session.memory.note_answer(text_in(answer.blocks))
         except ForedeckError as error:
             log.warning("uses of memory were not noted: %s", error)
 

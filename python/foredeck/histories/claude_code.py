@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.histories.lines import Line, Lines
 from foredeck.histories.records import (
     Block,
@@ -21,10 +22,9 @@ from foredeck.histories.records import (
     milliseconds,
     other_block,
     session_id,
-    text_block,
-    text_of,
     tool_call_id,
 )
+from foredeck.model.messages import text_in
 
 HARNESS = "claude-code"
 _STOPS = {
@@ -138,7 +138,7 @@ class _ClaudeCodeReader:
             "timestamp": time_ms,
         }
         if value.get("isApiErrorMessage"):
-            answer |= {"stopReason": "error", "errorMessage": text_of(answer["content"])}
+            answer |= {"stopReason": "error", "errorMessage": text_in(answer["content"])}
         return {name: item for name, item in answer.items() if item is not None}
 
     def _part(self, line: Line, session: str, block: Any) -> Iterator[Block]:
@@ -191,7 +191,7 @@ def _content(value: dict[str, Any]) -> Any:
 def _said(value: dict[str, Any], blocks: list[Block], time_ms: int) -> Message:
     """What stands on the user's side: typed, put there by Claude Code, or a summary."""
     if value.get("isCompactSummary"):
-        return {"role": "compactionSummary", "summary": text_of(blocks), "timestamp": time_ms}
+        return {"role": "compactionSummary", "summary": text_in(blocks), "timestamp": time_ms}
     if value.get("isMeta") or value["type"] == "system":
         return {
             "role": "custom",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.histories.lines import Line, Lines
 from foredeck.histories.records import (
     Block,
@@ -23,10 +24,9 @@ from foredeck.histories.records import (
     milliseconds,
     other_block,
     session_id,
-    text_block,
-    text_of,
     tool_call_id,
 )
+from foredeck.model.messages import text_in
 
 HARNESS = "codex"
 MAX_OPEN_CALLS = 10_000
@@ -129,7 +129,7 @@ class _CodexReader:
         role = payload.get("role")
         if role == "assistant":
             return self._answer(blocks, time_ms)
-        if role == "user" and not text_of(blocks).startswith(_NOT_TYPED):
+        if role == "user" and not text_in(blocks).startswith(_NOT_TYPED):
             return {"role": "user", "content": blocks, "timestamp": time_ms}
         origin = "context" if role == "user" else role
         return {
@@ -227,4 +227,4 @@ def _block(part: Any) -> Block:
 
 def _texts(parts: Any) -> str:
     """The texts of a reasoning's parts; sealed ones have none."""
-    return text_of(_blocks(parts)) if isinstance(parts, list) else ""
+    return text_in(_blocks(parts)) if isinstance(parts, list) else ""

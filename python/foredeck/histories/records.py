@@ -18,11 +18,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from foredeck.context.messages.items import text_block
 from foredeck.histories.lines import Place, finite, is_deep
 from foredeck.model.canonical import encode_text
 from foredeck.model.messages import is_digest
@@ -78,11 +78,6 @@ class HistoryMessage:
 Record = HistorySession | HistoryMessage
 
 
-def text_block(text: str) -> Block:
-    """A block of text."""
-    return {"type": "text", "text": text}
-
-
 def other_block(block: Any) -> Block:
     """A block of a kind that is not known, as text: its JSON, unless that is large."""
     text = json.dumps(block, ensure_ascii=False)
@@ -90,11 +85,6 @@ def other_block(block: Any) -> Block:
         return text_block(text)
     kind = block.get("type") if isinstance(block, dict) else type(block).__name__
     return text_block(f"({kind}: {len(text):,} characters, left out)")
-
-
-def text_of(blocks: Iterable[Block]) -> str:
-    """The text blocks, joined."""
-    return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
 
 
 def milliseconds(stamp: Any) -> int:

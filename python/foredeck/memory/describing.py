@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ from foredeck.memory.ground import GroundReader, names_of
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import DAY_MS
 from foredeck.model.memory import MemoryDocument
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, text_in
 from foredeck.store.protocol import Head, Store
 
 _SAID_CHARS = 300
@@ -193,15 +193,9 @@ _BY = {"human": "the user", "agent": "a model", "system": "foredeck", "tool": "a
 def said(store: Store, address: str) -> str:
     """The text of a stored message; empty where it is not there any more."""
     try:
-        message = load_message(address, store.blob)
+        return text_in(load_message(address, store.blob).get("content"))
     except StoreError:
         return ""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    blocks: Sequence[Any] = content if isinstance(content, list) else ()
-    texts = (block.get("text") for block in blocks if isinstance(block, dict))
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def moment(time_ms: int) -> str:

@@ -11,8 +11,7 @@ from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.extracting.likeness import KnownFact, compare
 from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import one_line
-from foredeck.memory.turns import text_of_message
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
 from foredeck.store.protocol import Store
 
@@ -73,7 +72,7 @@ def prompt_of(store: Store, turn: str | None) -> str:
             return ""
         if address := head.fields.get("user"):
             try:
-                said = " ".join(text_of_message(load_message(address, store.blob)).split())
+                said = " ".join(text_in(load_message(address, store.blob).get("content")).split())
             except Missing:
                 return ""
             # Shown in a terminal, which would obey what a pasted text holds.

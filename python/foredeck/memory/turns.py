@@ -3,14 +3,14 @@ worth remembering of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foredeck.errors import Missing
 from foredeck.memory.extracting.origin import ToolTexts
 from foredeck.memory.extracting.question import Saying
-from foredeck.model.messages import load_message
+from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
 from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Head, Store
@@ -63,17 +63,7 @@ def _text(address: Any, fetched: Fetched) -> str:
         message = load_message(address, fetched.blob)
     except Missing:
         return ""
-    return text_of_message(message)
-
-
-def text_of_message(message: Mapping[str, Any]) -> str:
-    """What a message of the user's or the model's says, without thinking and calls."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else ()
-    texts = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
+    return text_in(message.get("content"))
 
 
 def _results(store: Store, turns: Sequence[Head]) -> list[str]:

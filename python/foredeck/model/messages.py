@@ -41,6 +41,21 @@ class MessageKey(NamedTuple):
     address: str
 
 
+def texts_in(content: Any) -> list[str]:
+    """What a message's content says: itself where it is a text, else its text blocks. Thinking,
+    calls and images are left out."""
+    if isinstance(content, str):
+        return [content]
+    blocks = content if isinstance(content, list) else ()
+    texts = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
+    return [text if isinstance(text, str) else "" for text in texts]
+
+
+def text_in(content: Any) -> str:
+    """As `texts_in`, a line break between them."""
+    return "\n".join(texts_in(content))
+
+
 def pack(value: Any, blobs: dict[str, bytes]) -> Any:
     """A copy of a JSON value with its long strings moved into `blobs` (hash to bytes)."""
     if isinstance(value, str):

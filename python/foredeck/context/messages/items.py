@@ -90,6 +90,16 @@ class Item:
         return 0 if self.void or self.kind == "opaque" else blocks_chars(self.blocks)
 
     @property
+    def said(self) -> str:
+        """All that it says, without thinking; an image as a word."""
+        texts = (
+            str(block.get("text") or "") if block.get("type") == "text" else "(image)"
+            for block in self.blocks
+            if block.get("type") in ("text", "image")
+        )
+        return "\n".join(texts)
+
+    @property
     def has_image(self) -> bool:
         """Whether any block is an image."""
         return any(block.get("type") == "image" for block in self.blocks)

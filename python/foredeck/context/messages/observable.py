@@ -30,7 +30,7 @@ def observable(
         SourceMessage(
             address=item.key.address,
             kind=item.kind,
-            text=_said(item),
+            text=item.text if item.kind == "result" else item.said,
             tokens=tokens(item.chars),
             time_ms=item.time_ms,
             turn=max(0, first_turn - 1 + item.turn),
@@ -44,18 +44,6 @@ def observable(
         )
         for item in items
     ]
-
-
-def _said(item: Item) -> str:
-    """All that a message says, without thinking; an image as a word."""
-    if item.kind == "result":
-        return item.text
-    texts = (
-        str(block.get("text") or "") if block.get("type") == "text" else "(image)"
-        for block in item.blocks
-        if block.get("type") in ("text", "image")
-    )
-    return "\n".join(texts)
 
 
 def _call(call: ToolUse, cwd: str) -> SourceCall:

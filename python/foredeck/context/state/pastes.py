@@ -7,6 +7,7 @@ from foredeck.context.messages.parts import PASTE_CHARS
 from foredeck.context.state.index import Entry
 from foredeck.context.state.session import Session
 from foredeck.model.canonical import hash_text
+from foredeck.model.messages import texts_in
 from foredeck.model.user_objects import UserDocument, user_object_id
 
 
@@ -14,8 +15,7 @@ def paste_of(item: Item) -> str | None:
     """The one long text of a user's message; None where it has none, or several."""
     if item.kind != "user":
         return None
-    texts = [str(block.get("text") or "") for block in item.blocks if block.get("type") == "text"]
-    long = [text for text in texts if len(text) >= PASTE_CHARS]
+    long = [text for text in texts_in(item.blocks) if len(text) >= PASTE_CHARS]
     return long[0] if len(long) == 1 else None
 
 

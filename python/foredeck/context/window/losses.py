@@ -13,7 +13,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item
 from foredeck.context.window.sections import shortened
-from foredeck.context.window.transcript import ChatTurn, TranscriptNames, said
+from foredeck.context.window.transcript import ChatTurn, TranscriptNames
 from foredeck.context.wording import handle
 from foredeck.model.own_tools import OWN_TOOLS
 from foredeck.sources.toolpaths import path_argument
@@ -99,7 +99,7 @@ def _take_result(
 
 def written_names(turn: ChatTurn) -> set[str]:
     """The identifiers that the user or the model wrote in a turn."""
-    texts = [said(item) for item in turn.items if item.kind in ("user", "assistant")]
+    texts = [item.said for item in turn.items if item.kind in ("user", "assistant")]
     return {name for text in texts for name in identifiers(text)}
 
 

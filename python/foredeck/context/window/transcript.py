@@ -24,12 +24,12 @@ class ChatTurn:
     @property
     def asked(self) -> str:
         """The user's words; empty for the rest of a turn that was cut before."""
-        return "\n".join(said(item) for item in self.items if item.kind == "user").strip()
+        return "\n".join(item.said for item in self.items if item.kind == "user").strip()
 
     @property
     def answered(self) -> str:
         """The last words of the model in this turn."""
-        texts = [said(i) for i in self.items if i.kind == "assistant" and not i.void]
+        texts = [i.said for i in self.items if i.kind == "assistant" and not i.void]
         return next((text for text in reversed(texts) if text.strip()), "").strip()
 
 
@@ -80,17 +80,6 @@ def pause_marks(items: Sequence[Item], names: TranscriptNames) -> dict[int, str]
     return marks
 
 
-def said(item: Item) -> str:
-    """The text of a message, images as a word."""
-    texts = []
-    for block in item.blocks:
-        if block.get("type") == "text":
-            texts.append(str(block.get("text") or ""))
-        elif block.get("type") == "image":
-            texts.append("(image)")
-    return "\n".join(texts)
-
-
 def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
     """A turn word for word; thinking is left out, results stand as lines with their handles."""
     when = next((names.time(item.time_ms) for item in turn.items if item.time_ms > 0), "")
@@ -100,7 +89,7 @@ def markdown(turn: ChatTurn, names: TranscriptNames) -> str:
     for index, item in enumerate(turn.items):
         if index in marks:
             lines.append(marks[index])
-        text = said(item)
+        text = item.said
         if item.kind in ("user", "assistant", "context") and text.strip():
             lines += [wording.message_heading(item.kind, stopped=item.void), text]
         lines += [_call_line(call.id, results.get(call.id), item, names) for call in item.calls]

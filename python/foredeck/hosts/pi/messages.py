@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.context.messages.items import Block, Item, ItemKind, PromptUsage, ToolUse
-from foredeck.model.messages import MessageKey, store_message
+from foredeck.model.messages import MessageKey, store_message, text_in
 
 Message = dict[str, Any]
 
@@ -126,7 +126,6 @@ def to_usage(usage: Any) -> PromptUsage | None:
 
 def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
     blocks = _blocks(message.get("content"))
-    texts = [block.get("text") or "" for block in blocks if block.get("type") == "text"]
     return Item(
         key,
         "result",
@@ -137,7 +136,7 @@ def _result(message: Message, key: MessageKey, time_ms: int) -> Item:
         failed=bool(message.get("isError")),
         details=message.get("details"),
         nested=_nested(message),
-        text="\n".join(texts),
+        text=text_in(blocks),
     )
 
 

@@ -21,6 +21,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
 )
 from foredeck.model.compactions import AskedBy
+from foredeck.model.messages import text_in
 from foredeck.sources import ToolEvent
 
 _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
@@ -161,11 +162,10 @@ def to_nesting(params: ToolObservedParams) -> Nesting | None:
 def to_tool_event(params: ToolObservedParams, cwd: str, changed: Iterable[str] = ()) -> ToolEvent:
     """What a tool was asked and has answered; `cwd` is the session's folder, `changed` what is
     known to have changed while it ran."""
-    texts = [block.get("text") or "" for block in to_blocks(params) if block.get("type") == "text"]
     return ToolEvent(
         params.tool,
         params.input or {},
-        "\n".join(texts),
+        text_in(params.content),
         params.details,
         params.is_error,
         cwd,
