@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,25 @@ def add_project_flags(parser: ArgumentParser) -> None:
         action="store_true",
         help="read the project's .pi/foredeck.toml, as the engine does in a project that Pi trusts",
     )
+
+
+def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
+    """`--json`, `--project` and those of the configuration, for a command about a project that has
+    actions: they can be given before the action and after it."""
+    add_json_flag(parser)
+    parser.add_argument(
+        "--project",
+        metavar="DIR",
+        type=Path,
+        default=None,
+        help="a folder of the project (default: the current one)",
+    )
+    add_config_flags(parser)
+    if is_action:
+        # What was said before the action is not to be undone by what is not said after it.
+        for action in parser._actions:
+            if action.dest in ("json", "project", "home", "set"):
+                action.default = SUPPRESS
 
 
 def add_object(parser: ArgumentParser) -> None:

@@ -2,29 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import ArgumentParser
 from collections.abc import Callable
-from pathlib import Path
-
-from foredeck.cli.common import add_config_flags, add_json_flag
-
-
-def common(parser: ArgumentParser, *, is_action: bool = False) -> None:
-    """The flags that all actions have, and the command by itself."""
-    add_json_flag(parser)
-    parser.add_argument(
-        "--project",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="a folder of the project (default: the current one)",
-    )
-    add_config_flags(parser)
-    if is_action:
-        # What was said before the action is not to be undone by what is not said after it.
-        for action in parser._actions:
-            if action.dest in ("json", "project", "home", "set"):
-                action.default = SUPPRESS
 
 
 def _list(parser: ArgumentParser) -> None:

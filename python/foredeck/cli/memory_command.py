@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli import memory_arguments as arguments
-from foredeck.cli.common import resolve_config
+from foredeck.cli.common import add_flags_of_actions, resolve_config
 from foredeck.cli.find import find_session
 from foredeck.cli.output import counted, print_json, printable
 from foredeck.cli.registry import Command
@@ -298,11 +298,11 @@ def _configure(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", help="what to do; each has its own --help (default: list)"
     )
-    arguments.common(parser)
+    add_flags_of_actions(parser, is_action=False)
     for name, (text, _) in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
         arguments.OF_ACTIONS[name](action)
-        arguments.common(action, is_action=True)
+        add_flags_of_actions(action, is_action=True)
 
 
 ACTIONS: dict[str, tuple[str, Callable[[Namespace], None]]] = {

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
-from pathlib import Path
+from argparse import ArgumentParser
 from typing import Any
 
-from foredeck.cli.common import add_config_flags, add_json_flag, positive
+from foredeck.cli.common import add_flags_of_actions, positive
 
 
 def common(parser: ArgumentParser, *, is_action: bool = False) -> None:
-    """The flags that all actions have, and the command by itself."""
-    add_json_flag(parser)
-    parser.add_argument(
-        "--project",
-        metavar="DIR",
-        type=Path,
-        default=None,
-        help="a folder of the project (default: the current one)",
-    )
-    add_config_flags(parser)
-    if is_action:
-        # What was said before the action is not to be undone by what is not said after it.
-        for action in parser._actions:
-            if action.dest in ("json", "project", "home", "set"):
-                action.default = SUPPRESS
-    else:
+    """The flags that all actions have, and the command by itself, which has one more."""
+    add_flags_of_actions(parser, is_action=is_action)
+    if not is_action:
         parser.add_argument(
             "--markdown",
             action="store_true",
