@@ -1,9 +1,11 @@
 """What a stored session of an earlier version is, and how one is made.
 
-Each folder of `fixtures/` was written by the version that it is named after:
+Each folder of `fixtures/` was written by the version that it is named after or, before the first
+release, while foredeck did not store more yet than FORMS says of it:
 
 - `store.db.xz`: its store after a good half of the calls of each session,
-- `ID.jsonl.xz`: a session as Pi recorded it,
+- `ID.jsonl.xz`: a session as Pi recorded it, where that is not the one of 0.1.0,
+- `user.key`: the key of its user, where memory was stored,
 - `sessions.json`: by id, the options of its replay, how many calls the store has, and a hash of
   every prompt, those after the restart too.
 
@@ -32,6 +34,16 @@ from foredeck.replay.replayed_session import ReplayedSession
 from resume.work import works
 
 FIXTURES = Path(__file__).with_name("fixtures")
+FORMS = {
+    "first": "objects with versions, prompts by call",
+    "summaries": "chat that left under a summary, subagents, forgotten sessions",
+    "extensions": "what other extensions did to the chat",
+    "0.1.0": "sources of every kind, all that Pi gives with a message, the layout pools",
+    "tasks": "tasks, notes, nicknames, a project's page, the head",
+    "memory": "memory with its user's word, prompts with stand-ins",
+    "observations": "observations of the chat, tool calls that made a version",
+}
+"""Stored forms in the order in which they came about, and what each was the first to have."""
 SENT = ("role", "content", "toolCallId", "toolName", "isError", "command", "output", "summary")
 """The fields of Pi's messages that providers are sent something of."""
 
@@ -50,7 +62,10 @@ class StoredSession:
     def transcript(self, folder: Path, scratch: Path) -> Transcript:
         """The session as it was recorded; `scratch` takes the unpacked file."""
         file = scratch / f"{self.id}.jsonl"
-        file.write_bytes(lzma.decompress((folder / f"{file.name}.xz").read_bytes()))
+        packed = folder / f"{file.name}.xz"
+        if not packed.exists():
+            packed = FIXTURES / "0.1.0" / packed.name
+        file.write_bytes(lzma.decompress(packed.read_bytes()))
         return load_transcript(file)
 
 
@@ -66,6 +81,9 @@ def unpack_store(folder: Path, home: Path) -> None:
     file = home / "foredeck.db"
     file.write_bytes(lzma.decompress((folder / "store.db.xz").read_bytes()))
     file.chmod(0o600)
+    if (folder / "user.key").exists():
+        (home / "user.key").write_bytes((folder / "user.key").read_bytes())
+        (home / "user.key").chmod(0o600)
 
 
 def digest(prompt: list[Message]) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import prompt_at
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
-from resume.recorded import FIXTURES, StoredSession, digest, stored_sessions, unpack_store
+from resume.recorded import FIXTURES, FORMS, StoredSession, digest, stored_sessions, unpack_store
 
 CONSTANTS_THEN = (
     *("adaptive.patience=20", "adaptive.patience_left=60", "adaptive.fold_answers=false"),
@@ -22,7 +23,7 @@ its bytes follow the constants of the day."""
 
 CASES = [
     pytest.param(folder, stored, id=f"{folder.name}-{stored.id}")
-    for folder in sorted(FIXTURES.iterdir())
+    for folder in (FIXTURES / form for form in FORMS)
     for stored in stored_sessions(folder)
 ]
 
@@ -48,13 +49,16 @@ def test_the_session_goes_on_with_the_bytes_of_before(
     if options.layout == "pools":
         options = replace(options, settings=(*options.settings, *CONSTANTS_THEN))
     session = ReplayedSession(tmp_path / "home", transcript, options)
-    expected = iter(stored.prompts[stored.calls :])
-    first, *others = transcript.calls[stored.calls :]
-    assert digest(session.call(first)[0]) == next(expected)
-    for call in others:
+    made, prompt = stored.calls, list[Message]()
+    for call in transcript.calls[stored.calls :]:
         prompt, decision = session.call(call)
-        if decision.kind == "rebase" or stored.options.layout == "pools":
+        made += 1
+        if decision.kind == "rebase":
             # What is rendered again from here on follows the rules of today.
             break
-        assert digest(prompt) == next(expected)
+        assert digest(prompt) == stored.prompts[made - 1]
+        if options.layout == "pools":
+            break
     session.close()
+    with closing(open_store(options.config(tmp_path / "home"))) as store:
+        assert digest(prompt_at(store, stored.id, made).messages) == digest(prompt)

@@ -66,9 +66,10 @@ class CallDocument(Document):
     state: dict[str, Any] = Field(default_factory=dict)
     """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), and
     how many tokens the `head` may have, where there is one."""
-    due: dict[str, list[list[int]]] = Field(default_factory=dict)
+    due: dict[str, list[list[int]]] | None = None
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
-    and a piece of it (`context.messages.parts.PieceRef`)."""
+    and a piece of it (`context.messages.parts.PieceRef`). None in the first records, which were
+    sealed without it."""
     stats: dict[str, Any] = Field(default_factory=dict)
     """`CallStats`."""
     cache: dict[str, Any] | None = None

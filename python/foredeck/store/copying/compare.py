@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -73,7 +73,7 @@ class _StoreReader:
 
     def _take_object(self, id: str, tokens: set[Token]) -> None:
         versions = [
-            [head.token, head.time_ms, head.type, dict(head.fields)]
+            [head.token, head.time_ms, head.type, _payload(head.fields)]
             for head in self.store.history(id)
             if head.token in tokens
         ]
@@ -92,6 +92,12 @@ class _StoreReader:
     def _take(self, name: str, value: Any) -> None:
         self.things[name] = hashlib.sha256(canonical_json(value)).digest()
         self.advance()
+
+
+def _payload(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A field without a value and one that is not there are the same, as for the content hash: a
+    version that was stored before there was such a field is copied with it."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def compare(

@@ -1,0 +1,39 @@
+"""Every command that reads works on the stores of earlier versions, and finds what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foredeck.cli.registry import COMMANDS
+from foredeck.store.registry import STORES
+from resume.reading import OTHERS, READING, run_all
+from resume.recorded import FIXTURES, FORMS, unpack_store
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_command_reads_it(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    unpack_store(FIXTURES / form, tmp_path / "home")
+    (tmp_path / "out").mkdir()
+    printed = {}
+    for name, code, text in run_all(tmp_path / "home", tmp_path / "out"):
+        assert code == 0, f"{name}: {text}"
+        printed[name] = text
+    assert "small-window" in printed["sessions"]
+    assert "make 0-0" in printed["show"]
+    assert "0.ts" in printed["search"] + printed["history"]
+    assert "everything is equal" in printed["backup"]
+    assert ("m-" in printed["memory"]) == (form in ("memory", "observations"))
+    assert ("First task" in printed["tasks"]) == (form in ("tasks", "memory", "observations"))
+
+
+def test_no_command_is_left_out() -> None:
+    of_stores = {name for store in STORES.values() for name in store.commands}
+    benches = {name for name in COMMANDS if name.partition(" ")[0] == "bench"}
+    assert set(COMMANDS) - of_stores - benches == set(READING) | OTHERS
+
+
+def test_each_fixture_is_a_stored_form() -> None:
+    assert {folder.name for folder in FIXTURES.iterdir()} == set(FORMS)
