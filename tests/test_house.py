@@ -36,10 +36,15 @@ def tracked(*folders: str) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
+#: Folders of files that an agent works on, or has worked on.
+WORKED_ON = {"sample", "shipped", "solutions"}
+
+
 def modules() -> Iterator[Path]:
-    """The modules of foredeck. The repository that the demo works on is not its code."""
+    """The modules of foredeck. What the demo and `foredeck eval` let an agent work on is not its
+    code."""
     for path in tracked("python"):
-        if path.suffix == ".py" and "sample" not in path.parts:
+        if path.suffix == ".py" and WORKED_ON.isdisjoint(path.parts):
             yield path
 
 

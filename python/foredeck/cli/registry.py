@@ -58,6 +58,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "check this machine and say what to do about each finding",
     "config": "print every setting with its value and where it came from",
     "replay": "drive the engine with recorded sessions and say what a model would have seen",
+    "eval": "compare plain Pi and foredeck on tasks, with a model of your choice",
     "migrate": "copy everything from one store to another, SQLite or XTDB",
     **{name: text for store in STORES.values() for name, text in store.commands.items()},
     "ui": "show what is stored in the browser",

@@ -5,6 +5,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
     "bench blame": "time who wrote the lines of long files with many versions",
+    "bench eval": "compare plain Pi and foredeck on the shipped tasks, with a scripted model",
     "bench extraction": "read recorded sessions out with a fixed extractor, and count the junk",
     "bench facts": "ask at the end of 3,000 calls for what was said in the first of them",
     "bench growth": "put many sessions into one store, and see whether anything drifts",

@@ -1,0 +1,239 @@
+"""`foredeck eval`: plain Pi against Pi with foredeck, on tasks that check themselves."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import foredeck
+from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
+from foredeck.cli.output import counted, print_json, short_count, table
+from foredeck.cli.registry import Command
+from foredeck.errors import ForedeckError
+
+if TYPE_CHECKING:
+    from foredeck.evaluation.comparison import SideSum
+    from foredeck.evaluation.evaluating import EvalPlan
+    from foredeck.evaluation.results import RunResult
+
+RESULTS = "evaluations.jsonl"
+"""In the state folder."""
+
+
+class EvalNotReady(ForedeckError):
+    """Pi or foredeck's extension is not where it was looked for."""
+
+    exit_code = 2
+
+
+def _run(args: Namespace) -> int:
+    from foredeck.evaluation.evaluating import EvalPlan
+    from foredeck.evaluation.scratch import users_agent_dir
+    from foredeck.evaluation.task_folders import SHIPPED, load_tasks
+
+    home = resolve_config(args).config.home
+    plan = EvalPlan(
+        load_tasks(Path(args.tasks) if args.tasks else SHIPPED),
+        args.model,
+        args.rounds,
+        (_program(args.pi),),
+        _extension(args.extension),
+        users_agent_dir(),
+        tuple(args.set),
+        args.keep,
+    )
+    file = Path(args.results) if args.results else home / RESULTS
+    return run_evaluation(plan, file, as_json=args.json)
+
+
+def run_evaluation(plan: EvalPlan, file: Path, *, as_json: bool, said: str = "") -> int:
+    """Make the runs of a plan that `file` has no results of, and print the comparison.
+
+    `said` is printed with it, and is `note` in the JSON.
+    """
+    from foredeck.evaluation.comparison import comparison_json
+    from foredeck.evaluation.evaluating import evaluate
+    from foredeck.evaluation.results import ResultsFile
+
+    runs, results = len(list(plan.runs())), ResultsFile(file)
+    done = _RunCounter(runs)
+    try:
+        with _ends_as_interrupted():
+            found = evaluate(plan, results, done.told)
+    except (KeyboardInterrupt, ForedeckError):
+        print(
+            f"foredeck: {done.count} of {counted(runs, 'run')} are in {file}; the same command "
+            "goes on from there.",
+            file=sys.stderr,
+        )
+        raise
+    if as_json:
+        head = {"model": plan.model, "rounds": plan.rounds, "results": str(file), "note": said}
+        print_json({**head, **comparison_json(found)})
+    else:
+        print(_text(found))
+        print("\n" + "\n".join(filter(None, _notes(plan, found, said))))
+        print(f"Results: {file}")
+    return 0
+
+
+class _RunCounter:
+    """Counts runs, and says what became of each new one."""
+
+    def __init__(self, runs: int) -> None:
+        self.count = 0
+        self._runs = runs
+
+    def told(self, result: RunResult, known: bool) -> None:
+        """One more."""
+        self.count += 1
+        if not known:
+            key = result.key
+            print(
+                f"[{self.count}/{self._runs}] {key.task}, {key.side}, round {key.round}: "
+                f"{result.outcome}, {counted(result.calls, 'call')}, {result.seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def _text(results: Sequence[RunResult]) -> str:
+    from foredeck.evaluation.comparison import compared, summed
+
+    rows = [("task", "", "passed", "calls", "input", "output", "cost", "seconds")]
+    for task, sides in [*compared(results).items(), ("all", summed(results))]:
+        for at, (side, each) in enumerate(sides.items()):
+            rows.append(("" if at else task, side, *_figures(each)))
+    return table(rows)
+
+
+def _notes(plan: EvalPlan, results: Sequence[RunResult], said: str) -> Iterator[str]:
+    from foredeck.evaluation.comparison import summed
+
+    ours = summed(results)["foredeck"]
+    yield f"{plan.model}, {counted(plan.rounds, 'round')}."
+    yield said
+    if ours.managed < ours.calls:
+        yield (
+            f"foredeck made {ours.managed} of its {ours.calls} prompts; the others went out as "
+            "plain Pi sends them, since the engine was late."
+        )
+    if ours.asked:
+        yield f"Its cost holds {counted(ours.asked, 'question')} that foredeck itself has asked."
+
+
+def _figures(each: SideSum) -> tuple[str, str, str, str, str, str]:
+    late = f" ({each.timeouts} late)" if each.timeouts else ""
+    return (
+        f"{each.passed}/{each.runs}{late}",
+        str(each.calls),
+        short_count(each.tokens),
+        short_count(each.output),
+        f"${each.cost:.4f}",
+        f"{each.seconds:.0f}",
+    )
+
+
+@contextmanager
+def _ends_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends as Ctrl-C does: what was started is ended, too."""
+
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _program(named: str | None) -> str:
+    found = shutil.which(named or "pi")
+    if found is None and named is None:
+        own = checkout() / "node_modules" / ".bin" / "pi"
+        found = str(own) if own.exists() else None
+    if found is None:
+        raise EvalNotReady(
+            f"there is no {named or 'pi'!r} on the PATH: install Pi (npm install -g "
+            "@earendil-works/pi-coding-agent), or name it with --pi."
+        )
+    return str(Path(found).absolute())
+
+
+def _extension(named: str | None) -> Path:
+    folder = Path(named).absolute() if named else checkout()
+    if folder.is_file() or (folder / "ts-shim" / "index.ts").is_file():
+        return folder
+    raise EvalNotReady(
+        f"{folder} is not foredeck's extension: name what `pi install` was given, a checkout or an "
+        "unpacked package, with --extension."
+    )
+
+
+def checkout() -> Path:
+    """The folder that this package runs from, where it is a checkout or an unpacked npm package."""
+    return Path(foredeck.__file__).resolve().parents[2]
+
+
+def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "tasks",
+        metavar="TASKS",
+        nargs="?",
+        help="a task's folder, or a folder of them (default: the ten that come with foredeck)",
+    )
+    parser.add_argument(
+        "--model", metavar="M", required=True, help="the model, as `pi --model` takes it"
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="how often each task is done by each side (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help=f"where results are kept, one line each (default: {RESULTS} in the state folder)",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="leave the folders of the runs in the folder for temporary files",
+    )
+    parser.add_argument(
+        "--pi", metavar="PROGRAM", help="the Pi that is run (default: the one on the PATH)"
+    )
+    parser.add_argument(
+        "--extension",
+        metavar="PATH",
+        help="foredeck's extension (default: the checkout or package that this command is in)",
+    )
+    add_json_flag(parser)
+    add_config_flags(parser)
+
+
+COMMAND = Command(
+    description=(
+        "Let the model M work on tasks, each once with plain Pi and once with foredeck in every\n"
+        "round, and compare how many pass their own check, with calls, tokens, cost and time.\n"
+        "Each run has a HOME, a configuration of Pi, a store and a copy of the task's files to\n"
+        "itself; of the user's it has Pi's keys and models, and the environment. THE MODEL IS\n"
+        "PAID FOR as in Pi, and what it decides to run is run on this machine. Interrupted, the\n"
+        "same command goes on with the runs that are missing. --set gives foredeck's side\n"
+        "settings to try. How a task is written: docs/evaluation.md.\n"
+        'JSON: {"model", "rounds", "tasks": {NAME: {"pi": {"runs", "passed", "calls", "tokens",\n'
+        '"cost", ...}, "foredeck": ...}}, "all"}.'
+    ),
+    example="foredeck eval --model anthropic/claude-haiku-4-5 --rounds 3",
+    configure=_configure,
+    run=_run,
+)

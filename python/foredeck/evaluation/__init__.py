@@ -1,0 +1,1 @@
+"""Plain Pi against Pi with foredeck, on tasks that say themselves whether they are done."""

@@ -1,0 +1,1 @@
+"""`foredeck eval` with a scripted model, which knows the solutions of the tasks."""

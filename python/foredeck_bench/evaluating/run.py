@@ -1,0 +1,55 @@
+"""One evaluation with the scripted model on loopback."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from foredeck.cli.eval_command import EvalNotReady, checkout, run_evaluation
+from foredeck.evaluation.evaluating import EvalPlan
+from foredeck.evaluation.task_folders import SHIPPED, EvalTask, load_tasks
+from foredeck_bench.evaluating.solver import solver
+from foredeck_bench.scripted import ScriptedModel, write_agent_dir
+from foredeck_bench.scripted.agent_dir import MODEL, PROVIDER
+from foredeck_bench.scripted.pi_process import VERSIONS, checkout_pi
+
+PATIENT = ("deadline_ms=30000", "prepare_ms=2000", "opening_ms=10000")
+"""What a conversation costs must not depend on how busy this machine is."""
+NOTE = (
+    "A scripted model answered, which knows the solutions: these figures say what the same "
+    "conversation costs with and without foredeck, and nothing of what a model can do."
+)
+
+
+def evaluate_scripted(
+    rounds: int, file: Path, names: list[str], settings: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Run the shipped tasks (`names`: only these) through the Pi of this checkout. The exit code
+    is 1 where a task that the model solves did not pass its check."""
+    install = checkout_pi(checkout(), VERSIONS[0])
+    if install is None:
+        raise EvalNotReady(f"Pi {VERSIONS[0]} is not installed here: run scripts/setup.")
+    tasks = _chosen(names)
+    with tempfile.TemporaryDirectory(prefix="foredeck-eval-model-") as folder:
+        with ScriptedModel(solver(tasks)) as model:
+            agent_dir = write_agent_dir(Path(folder), model.url)
+            plan = EvalPlan(
+                tasks,
+                f"{PROVIDER}/{MODEL}",
+                rounds,
+                install.command,
+                checkout(),
+                agent_dir,
+                (*PATIENT, *settings),
+            )
+            code = run_evaluation(plan, file, as_json=as_json, said=NOTE)
+        return max(code, 1 if model.violations else 0)
+
+
+def _chosen(names: list[str]) -> list[EvalTask]:
+    tasks = load_tasks(SHIPPED)
+    known = {task.name for task in tasks}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise EvalNotReady(f"no task {', '.join(unknown)}; there are: {', '.join(sorted(known))}")
+    return [task for task in tasks if not names or task.name in names]

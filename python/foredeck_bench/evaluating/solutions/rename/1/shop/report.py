@@ -1,0 +1,8 @@
+"""The weekly report."""
+
+from shop import stock as shelves
+
+
+def low(stock, items, least=3):
+    """Items of which fewer than `least` are left."""
+    return [item for item in items if shelves.count_of(stock, item) < least]
