@@ -8,6 +8,7 @@ from typing import Any
 
 from foredeck.memory.keeping import Memory, NewMemory
 from foredeck.memory.rules import DAY_MS, MemoryCaps, MemoryRefused
+from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User
 from foredeck.memory.user_acts import UserActs
@@ -18,6 +19,7 @@ from foredeck.model.documents import (
     session_object_id,
     system_prompt_id,
 )
+from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument, turn_id
 from foredeck.store.protocol import Batch, Store
@@ -53,6 +55,8 @@ class Table:
     def __post_init__(self) -> None:
         self.user = UserActs(self.store, ME, self.caps, self.clock)
         self.model = Memory(self.store, ME, self.caps, self.clock, by=OWN)
+        self._extracted = Extracted(self.store, ME, self.caps, self.clock, by=OWN)
+        self._answers = 0
         self.other = UserActs(self.store, SOMEBODY, self.caps, self.clock)
         self.begin(OWN)
         self.begin(PRIVATE, private=True)
@@ -83,6 +87,21 @@ class Table:
         )
         turn = TurnDocument(id=turn_id(session, 1), session=session, user=said, provenance=by)
         self.store.commit(Batch([wrapper.seal(), turn.seal()], blobs))
+
+    def replace(self, id: str, by: NewMemory) -> TakenIn:
+        """A model has read something out that says the contrary of an entry."""
+        self._answers += 1
+        session = by.session or OWN
+        record = ExtractionDocument(
+            id=extraction_id(session, self._answers),
+            session=session,
+            first=1,
+            last=self._answers,
+            time_ms=1,
+        )
+        taken = self._extracted.take(record, [FoundMemory(by, ask=False, replaces=id)])
+        assert taken is not None
+        return taken
 
 
 def new(fact: str = "Tabs, not spaces", **fields: Any) -> NewMemory:

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from foredeck.memory.keeping import Kept, Memory
+from foredeck.memory.keeping import Kept, Memory, NewMemory
 from foredeck.memory.purging import family_of, ids_of
 from foredeck.memory.rendering import section_text
 from foredeck.memory.rules import MemoryCaps, MemoryRefused
@@ -75,6 +75,10 @@ class LifeOfMemory(RuleBasedStateMachine):
         except MemoryRefused:
             return ""
 
+    def replaced(self, id: str, by: NewMemory) -> str:
+        """The id of what was read out in place of an entry; empty where there was no room."""
+        return next((entry.id for entry in self.table.replace(id, by).kept), "")
+
     def tried(self, act: Callable[[], Any]) -> None:
         """Do it, if it can be done."""
         with suppress(MemoryRefused):
@@ -122,13 +126,10 @@ class LifeOfMemory(RuleBasedStateMachine):
 
     # What models do
 
-    @rule(id=entries, word=WORDS)
-    def reword(self, id: str, word: str) -> None:
-        self.tried(lambda: self.table.model.reword(id, f"{word}, or so"))
-
-    @rule(id=entries, by=entries)
-    def supersede(self, id: str, by: str) -> None:
-        self.tried(lambda: self.table.model.supersede(id, by))
+    @rule(target=entries, id=entries, word=WORDS, said=st.booleans())
+    def replace(self, id: str, word: str, said: bool) -> str:
+        """A model has read out the contrary of an entry; the user has said it, or nobody has."""
+        return self.replaced(id, (literal if said else new)(f"not {word}", category="context"))
 
     @rule(id=entries)
     def use(self, id: str) -> None:
@@ -250,14 +251,12 @@ class LifeOfMemory(RuleBasedStateMachine):
     def a_tainted_source_as_if_it_had_never_been(
         self, word: str, session: str, category: Any, pinned: bool
     ) -> None:
-        """Learned, pinned, taken the place of another, and purged: the same bytes as before."""
+        """Learned in place of another, pinned, and purged: the same bytes as before."""
         before = self.shown()
         tainted = new(f"tainted {word}", category=category, session=session, turn=None)
-        id = self.made(lambda: self.table.model.add(tainted))
+        older = self.table.user.of_session(session, "session")
+        id = self.replaced(older[-1].id if older else "", tainted)
         if id and pinned:
             self.tried(lambda: self.table.user.pin(id, "decision", "p"))
-        older = self.table.user.of_session(session, "session")
-        if id and older:
-            self.tried(lambda: self.table.model.supersede(older[-1].id, id))
         self.purge(id)
         assert self.shown() == before

@@ -16,7 +16,7 @@ from foredeck.memory.keeping import Memory
 from foredeck.memory.rules import MemoryRefused
 from foredeck.memory.trust import renewed_word
 from foredeck.memory.user import User
-from foredeck.memory.user_acts import UserActs
+from foredeck.memory.user_acts import UserActs, Wording
 from foredeck.model.documents import session_object_id
 from foredeck.model.memory import MemoryDocument
 from foredeck.store.portable import export_session, import_file
@@ -90,7 +90,7 @@ def test_equal_is_no_change_and_different_an_error(source: Store, opened: Open) 
     assert taken(target, data) == (SESSION, 0)
     [entry] = [e for e in Memory(target, ME).all("session") if e.document.fact == FACT]
     UserActs(target, ME).delete(entry.id)
-    Memory(source, ME, by=SESSION).reword(entry.id, "The parser runs on port 81.")
+    UserActs(source, ME).edit(entry.id, Wording(fact="The parser runs on port 81."))
     with pytest.raises(ImportRefused, match="different newer versions"):
         taken(target, bundle(source))
 

@@ -112,14 +112,10 @@ def test_scope_is_the_users_to_widen(table: Table) -> None:
     assert table.user.of_user("p") == []
 
 
-def test_words_of_the_models_lower_trust(table: Table) -> None:
-    stated = table.model.add(literal(category="context")).entry
-    reworded = table.model.reword(stated.id, "Spaces").entry
-
-    assert (stated.trust, reworded.trust) == ("user-stated", "derived")
-    kept = table.model.add(literal()).entry
-    assert "by a proposal only" in refused(table.model.reword, kept.id, "Spaces")
-    assert table.user.edit(reworded.id, Wording(fact="Tabs!")).entry.trust == "user-stated"
+def test_what_the_user_words_is_their_own(table: Table) -> None:
+    derived = table.model.add(new("Spaces", category="context")).entry
+    assert derived.trust == "derived"
+    assert table.user.edit(derived.id, Wording(fact="Tabs!")).entry.trust == "user-stated"
 
 
 def test_deleting_takes_what_was_made_from_it(table: Table) -> None:
@@ -134,12 +130,13 @@ def test_deleting_takes_what_was_made_from_it(table: Table) -> None:
 
 def test_what_the_user_stated_gives_way_to_their_word_alone(table: Table) -> None:
     stated = table.model.add(literal(category="context")).entry
-    derived = table.model.add(new("Spaces", category="context")).entry
-    newer = table.model.add(literal("The user prefers spaces", category="context")).entry
+    assert table.replace(stated.id, new("Spaces", category="context")).gone == ()
 
-    assert "The user has said so" in refused(table.model.supersede, stated.id, derived.id)
-    old = table.model.supersede(stated.id, newer.id).entry
-    assert (old.document.state, old.document.superseded_by) == ("superseded", newer.id)
+    by = table.replace(stated.id, literal("The user prefers spaces", category="context"))
+    assert [entry.id for entry in by.gone] == [stated.id]
+    old = table.user.get(stated.id)
+    assert old is not None
+    assert (old.document.state, old.document.superseded_by) == ("superseded", by.kept[0].id)
 
 
 def test_a_private_session_keeps_all_to_itself(table: Table) -> None:

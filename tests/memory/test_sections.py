@@ -154,8 +154,7 @@ def test_what_the_user_takes_back_leaves_at_once_and_all_else_waits(
     standing = section.text(1000)
 
     table.user.edit(ids[0], Wording(fact="said otherwise"))
-    newer = table.model.add(new("fact 4")).entry
-    table.model.supersede(ids[1], newer.id)
+    table.replace(ids[1], new("fact 4"))
     table.clock.pass_days(100)
     table.model.tidy(OWN)
     assert section.text(1000) != standing

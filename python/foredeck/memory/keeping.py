@@ -1,4 +1,4 @@
-"""What foredeck and models may do with memory: keep, propose, reword, confirm, let expire.
+"""What foredeck and models may do with memory: keep, propose, confirm, let expire.
 
 Nothing in here makes an entry the user's word, but for one case: what they said literally, in a
 session of their own, by the turn in which they said it. All else takes an act of theirs
@@ -106,19 +106,6 @@ class Memory(MemoryReader):
             self._check_may_leave(new.session)
         return self._put_new(document)
 
-    def reword(self, id: str, fact: str, native: str = "") -> Kept:
-        """Change what an entry of a session says. It is nobody's word any more. What lives beyond
-        the session is reworded by a proposal."""
-
-        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
-            check_kept(entry)
-            if document.place == "global":
-                raise MemoryRefused("What is kept of the user changes by a proposal only.")
-            document.fact, document.native = said_text(fact), one_line(native, "native text")
-            document.vouched, document.act = None, "reworded"
-
-        return self._change(id, edit, "agent")
-
     def confirm(self, id: str, grounds: Sequence[Ground]) -> Kept:
         """The entry still holds, on the ground as it is now."""
 
@@ -141,23 +128,6 @@ class Memory(MemoryReader):
                 continue
             if self.now_ms() - entry.document.used_ms >= USE_NOTED_MS:
                 self._change(id, edit, "system")
-
-    def supersede(self, id: str, by: str) -> Kept:
-        """Another entry, `by`, says it better, or says the contrary. What the user stated gives way
-        only to what they stated."""
-        newer = self.get(by)
-        own = newer is not None and newer.document.owner == self.user.id
-        if newer is None or not own or newer.document.state != "kept":
-            raise MemoryRefused("Only an entry that is kept can take the place of another.")
-
-        def edit(document: MemoryDocument, entry: MemoryEntry) -> None:
-            check_kept(entry)
-            if entry.trust == "user-stated" and newer.trust != "user-stated":
-                raise MemoryRefused("The user has said so: propose what is to take its place.")
-            document.state, document.act = "superseded", "superseded"
-            document.superseded_by = by
-
-        return self._change(id, edit, "system")
 
     def tidy(self, session: str | None = None) -> list[MemoryEntry]:
         """Let go of what nobody has used in a session, and of proposals that nobody has answered;
@@ -268,14 +238,7 @@ class Memory(MemoryReader):
         if document.state not in ("kept", "proposed"):
             return []
         comer = MemoryEntry(document, Token(""), self.trust.entry(document))
-        leaving: MemoryState = "evicted"
-        if document.state == "proposed":
-            there, most, leaving = self.proposals(), MOST_PROPOSALS, "expired"
-        elif document.place == "global":
-            there, most = self.of_user(), self.caps.of("global")
-        else:
-            there = self.of_session(document.session or "", document.place)
-            most = self.caps.of(document.place)
+        there, most, leaving = self._place_of(document)
         over = too_many([*(e for e in there if e.id != document.id), comer], most)
         if comer in over:
             raise MemoryRefused(
@@ -283,6 +246,15 @@ class Memory(MemoryReader):
                 "delete some of it first."
             )
         return [(self._leaving(entry, leaving), entry) for entry in over]
+
+    def _place_of(self, comer: MemoryDocument) -> tuple[list[MemoryEntry], int, MemoryState]:
+        """Who is there already, how many may be, and what becomes of those who leave."""
+        if comer.state == "proposed":
+            return self.proposals(), MOST_PROPOSALS, "expired"
+        if comer.place == "global":
+            return self.of_user(), self.caps.of("global"), "evicted"
+        there = self.of_session(comer.session or "", comer.place)
+        return there, self.caps.of(comer.place), "evicted"
 
     def _leaving(
         self, entry: MemoryEntry, state: MemoryState, generator: Generator = "system"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from foredeck.errors import Conflict
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.keeping import ATTEMPTS, BUSY, Memory, NewMemory
-from foredeck.memory.rules import MOST_PROPOSALS, MemoryRefused, too_many
+from foredeck.memory.rules import MemoryRefused, too_many
 from foredeck.model.documents import Document
 from foredeck.model.extractions import ExtractionDocument
-from foredeck.model.memory import MemoryDocument, MemoryState
+from foredeck.model.memory import MemoryDocument
 from foredeck.store.protocol import Batch, Token
 
 
@@ -105,7 +105,7 @@ class Extracted(Memory):
 
     def _make_room(self, comers: Sequence[MemoryDocument], plan: _Plan) -> None:
         """The newcomers of one place and state, and who leaves for them."""
-        there, most, becomes = self._place(comers[0])
+        there, most, becomes = self._place_of(comers[0])
         stay = [entry for entry in there if entry.id not in plan.leaving]
         new = {d.id: MemoryEntry(d, Token(""), self.trust.entry(d)) for d in comers}
         over = too_many([*stay, *new.values()], most)
@@ -115,15 +115,6 @@ class Extracted(Memory):
         out = {entry.id for entry in over}
         plan.comers += [document for document in comers if document.id not in out]
         plan.crowded_out += len(out & new.keys())
-
-    def _place(self, comer: MemoryDocument) -> tuple[list[MemoryEntry], int, MemoryState]:
-        """Who is there already, how many may be, and what becomes of those who leave."""
-        if comer.state == "proposed":
-            return self.proposals(), MOST_PROPOSALS, "expired"
-        if comer.place == "global":
-            return self.of_user(), self.caps.of("global"), "evicted"
-        there = self.of_session(comer.session or "", comer.place)
-        return there, self.caps.of(comer.place), "evicted"
 
     def _taken(self, plan: _Plan) -> TakenIn:
         entries = [self._reread(document.id) for document in plan.comers]
