@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from foredeck.context.calls.call import CallInProgress
-from foredeck.context.messages.items import text_block
-from foredeck.context.messages.parts import keep_all
 from foredeck.context.quoting import inside_ours
 from foredeck.context.rewriting.stand_in_lines import continuation
 from foredeck.context.state.stand_ins import StandIn
 
 
 def attach_continuation(call: CallInProgress) -> None:
-    """Put it on the newest message, which must be new in this call, as a block of its own; by the
-    rule of notices (`attach_notices`) first on a result, and last on what the user said.
+    """Put it on the newest message, which must be new in this call.
 
     Once: at the call at which texts have taken the place of chat, or the window's or the host's
     summary has. Only where observations are switched on: nobody else reads a word of it.
@@ -23,18 +18,15 @@ def attach_continuation(call: CallInProgress) -> None:
     if session.stand_ins is None or not _made_way(call):
         return
     index = len(context.conversation) - 1
-    item, part = context.conversation.items[index], context.conversation.parts[index]
-    if item.kind not in ("user", "result") or index in session.branch.edits.drops:
+    if not context.takes_lines(index):
         return
-    if part.form == "note":
+    if context.conversation.parts[index].form == "note":
         # An answer of our own tools: where a call goes out without us, it counts as it stands here.
         return
     newest = _newest(call)
     task = "" if newest is None else inside_ours(newest.task)
-    block = text_block(continuation(task, "" if newest is None else inside_ours(newest.suggestion)))
-    own = part.blocks if part.blocks is not None else keep_all(item)
-    blocks = [*own, block] if item.kind == "user" else [block, *own]
-    context.render(index, replace(part, blocks=blocks))
+    suggestion = "" if newest is None else inside_ours(newest.suggestion)
+    context.attach(index, continuation(task, suggestion))
 
 
 def _made_way(call: CallInProgress) -> bool:

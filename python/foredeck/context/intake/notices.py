@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from foredeck.context.intake.notice_lines import (
     changed_on_disk,
@@ -12,8 +11,6 @@ from foredeck.context.intake.notice_lines import (
     overwritten_on_disk,
 )
 from foredeck.context.intake.renames import renamed
-from foredeck.context.messages.items import text_block
-from foredeck.context.messages.parts import keep_all
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import FileChange
@@ -23,28 +20,16 @@ from foredeck.sources import Sighting
 
 
 def attach_notices(session: Session, context: RenderContext) -> None:
-    """Put the pending notices on the newest message, as a block of its own.
-
-    On a result it stands first: what follows a line of ours may be anybody's text and pretend, what
-    comes first cannot. The user's text stays first. The newest message must be new in this call:
-    what was sent is never touched.
-    """
-    conversation, pending = context.conversation, session.pending.notices
-    index = len(conversation) - 1
-    item = conversation.items[index]
-    if not pending or item.kind not in ("user", "result") or index in session.branch.edits.drops:
+    """Put the pending notices on the newest message, which must be new in this call."""
+    index, pending = len(context.conversation) - 1, session.pending.notices
+    if not pending or not context.takes_lines(index):
         return
     changes = pending.take()
     lines = [line for n, change in changes.items() if (line := _line(session, n, change))]
     store_notices(session)
     _release_textless(session, [n for n, change in changes.items() if change != "moved"])
-    if not lines:
-        return
-    part = conversation.parts[index]
-    own = part.blocks if part.blocks is not None else keep_all(item)
-    notice = text_block("\n".join(lines))
-    blocks = [*own, notice] if item.kind == "user" else [notice, *own]
-    context.render(index, replace(part, blocks=blocks))
+    if lines:
+        context.attach(index, "\n".join(lines))
 
 
 def _release_textless(session: Session, ordinals: Iterable[int]) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
-from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import keep_all
+from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.request import Zone
 from foredeck.context.wording import time_now
@@ -16,7 +14,7 @@ MINUTE_MS = 60_000
 
 
 def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:
-    """Put date, time and zone on the newest message, as a block of its own.
+    """Put date, time and zone on the newest message.
 
     Only where that is a new one of the user's (from `first_new` on) that came `minutes` or more
     after the message before it, by the times that both have. 0 for never; never, too, where the
@@ -24,14 +22,10 @@ def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minut
     """
     items = context.conversation.items
     index = len(items) - 1
-    if not minutes or zone is None or index < first_new or index in context.branch.edits.drops:
+    if not minutes or zone is None or index < first_new or not context.takes_lines(index):
         return
-    if items[index].kind != "user" or _gap_ms(items) < minutes * MINUTE_MS:
-        return
-    part = context.conversation.parts[index]
-    own = part.blocks if part.blocks is not None else keep_all(items[index])
-    line = text_block(_line(items[index].time_ms, zone))
-    context.render(index, replace(part, blocks=[*own, line]))
+    if items[index].kind == "user" and _gap_ms(items) >= minutes * MINUTE_MS:
+        context.attach(index, _line(items[index].time_ms, zone))
 
 
 def _gap_ms(items: Sequence[Item]) -> int:

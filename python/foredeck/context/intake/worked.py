@@ -7,11 +7,9 @@ branch follow from its messages.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from foredeck.commands.shell import command_of
-from foredeck.context.messages.items import Item, text_block
-from foredeck.context.messages.parts import keep_all
+from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.session import Session
 from foredeck.context.wording import worked_line
@@ -24,7 +22,7 @@ MOST_LINES = 10
 
 
 def attach_worked_lines(session: Session, context: RenderContext, first_new: int) -> None:
-    """Put the line on each new failing result that has one, as a block of its own before the text.
+    """Put the line on each new failing result that has one.
 
     Only results of the newest round get one: a list that is taken in as a whole has been sent
     before, without it. A form is named once in a session.
@@ -41,7 +39,7 @@ def attach_worked_lines(session: Session, context: RenderContext, first_new: int
             continue
         lessons.follow(_commands(session, items[:index]))
         lesson = lessons.answer(run)
-        if lesson is not None and index not in session.branch.edits.drops:
+        if lesson is not None and context.takes_lines(index):
             _attach(session, context, index, lesson)
 
 
@@ -62,15 +60,12 @@ def _run_of(session: Session, item: Item) -> Run | None:
 
 
 def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson) -> None:
-    item = context.conversation.items[index]
     typed = as_typed(lesson)
     if not _first_time(session, typed):
         return
-    is_own = lesson.session == session.id
-    when = "before" if is_own else f"on {day(lesson.time_ms, item.time_ms)}"
-    part = context.conversation.parts[index]
-    own = part.blocks if part.blocks is not None else keep_all(item)
-    context.render(index, replace(part, blocks=[text_block(worked_line(typed, when)), *own]))
+    is_own, now = lesson.session == session.id, context.conversation.items[index].time_ms
+    when = "before" if is_own else f"on {day(lesson.time_ms, now)}"
+    context.attach(index, worked_line(typed, when))
 
 
 def _first_time(session: Session, typed: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from foredeck.context.arguments import args_display
@@ -95,6 +95,24 @@ class RenderContext:
         """Set a message's part and note that it is new."""
         self.conversation.render(index, part)
         self.changed.add(index)
+
+    def takes_lines(self, index: int) -> bool:
+        """Whether `attach` may be called for a message: what the user said, or a result."""
+        kind = self.conversation.items[index].kind
+        return kind in ("user", "result") and index not in self.branch.edits.drops
+
+    def attach(self, index: int, line: str) -> None:
+        """Put a line of ours on a message, as a block of its own.
+
+        The message must be new in this call: what was sent is never touched. On a result the line
+        stands first: what follows a line of ours may be anybody's text and pretend, what comes
+        first cannot. The user's text stays first.
+        """
+        item, part = self.conversation.items[index], self.conversation.parts[index]
+        own = part.blocks if part.blocks is not None else keep_all(item)
+        block = text_block(line)
+        blocks = [*own, block] if item.kind == "user" else [block, *own]
+        self.render(index, replace(part, blocks=blocks))
 
     def attribute(self, index: int, subject: int, version: int) -> None:
         """Note that a message shows another object from now on; its bytes stay."""
