@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from foredeck.context.state.session import Session
 from foredeck.errors import ToolError
-from foredeck.model.documents import SessionDocument, session_object_id
 
 PRIVATE = (
     "This session is private: nothing said in it is kept, found or summed up outside it. What it "
@@ -35,9 +34,8 @@ def go_private(session: Session) -> str:
         return ALREADY
     if _has_begun(session):
         raise ToolError(TOO_LATE)
-    id = session_object_id(session.id)
-    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
-    assert isinstance(document, SessionDocument)
+    document = session.document()
+    assert document is not None
     changed = document.model_copy(update={"private": True})
     session.workspace.put(changed.seal())
     session.workspace.commit()

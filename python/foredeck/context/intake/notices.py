@@ -15,7 +15,6 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.index import Entry
 from foredeck.context.state.pending import FileChange
 from foredeck.context.state.session import Session
-from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.sources import Sighting
 
 
@@ -82,9 +81,8 @@ def store_notices(session: Session) -> bool:
     notices, behind = session.pending.notices.to_store(), session.pending.behind.to_store()
     if notices is None and behind is None:
         return False
-    id = session_object_id(session.id)
-    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
-    if isinstance(document, SessionDocument):
+    document = session.document()
+    if document is not None:
         if notices is not None:
             document.untold = notices or None
         if behind is not None:

@@ -13,7 +13,6 @@ from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.session import Session
 from foredeck.context.wording import worked_line
-from foredeck.model.documents import SessionDocument, session_object_id
 from foredeck.worklog.days import day
 from foredeck.worklog.lessons import Lesson, Run, as_typed, complains
 
@@ -70,9 +69,8 @@ def _attach(session: Session, context: RenderContext, index: int, lesson: Lesson
 
 def _first_time(session: Session, typed: str) -> bool:
     """Whether a form has not been named in the session yet; noted in the call's transaction."""
-    id = session_object_id(session.id)
-    document = session.workspace.pending.get(id) or session.store.get(id, SessionDocument)
-    if not isinstance(document, SessionDocument):
+    document = session.document()
+    if document is None:
         return False
     named = document.worked_forms or []
     if typed in named or len(named) >= MOST_LINES:

@@ -16,7 +16,7 @@ from foredeck.context.state.workspace import PENDING, Workspace
 from foredeck.derived.patience import Patience
 from foredeck.memory.session import SessionMemory
 from foredeck.model.calls import CallRecord
-from foredeck.model.documents import Document, Fields
+from foredeck.model.documents import Document, Fields, SessionDocument, session_object_id
 from foredeck.model.records import SAME_TRANSACTION, VersionRef, call_id
 from foredeck.model.sources import filesystem_source
 from foredeck.sources import FileSource, Pending, Sighting, ToolEvent
@@ -121,6 +121,12 @@ class Session:
     def store(self) -> Store:
         """The store behind the session."""
         return self.workspace.store
+
+    def document(self) -> SessionDocument | None:
+        """The session's own document, with what the open transaction changes of it."""
+        id = session_object_id(self.id)
+        found = self.workspace.pending.get(id) or self.store.get(id, SessionDocument)
+        return found if isinstance(found, SessionDocument) else None
 
     @property
     def branch_record(self) -> CallRecord | None:
