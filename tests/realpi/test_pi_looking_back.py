@@ -72,7 +72,7 @@ def test_what_a_compaction_leaves_out(pi: Pi) -> None:
     preview, none_yet, newest = notified(rpc)
     assert preview.startswith("What foredeck would write:\n[foredeck] Turns 1-2 ")
     assert "\n\nWhat it does not name:\nCommands:\n- turn 1: @" in preview
-    assert none_yet.startswith("No chat of this session has been compacted yet.")
+    assert none_yet.startswith("No chat of this session was compacted while foredeck was on.")
     assert "## Goal" in newest
     assert "bash echo high_water" in newest.partition("What it does not name:")[2]
     rpc.prompt("What was left out?")

@@ -23,8 +23,8 @@ def last_compaction(session: Session) -> str:
         if document is not None and document.lost is not None:
             return _report(f"@{ordinal}", document.content or "", document.lost)
     raise ToolError(
-        "No chat of this session has been compacted yet. /foredeck compact --preview shows what a "
-        "summary would say, and what it would not."
+        "No chat of this session was compacted while foredeck was on. /foredeck compact --preview "
+        "shows what a summary would say, and what it would not."
     )
 
 
