@@ -66,7 +66,9 @@ READING = {
 }
 """Command lines by command, in an order in which each finds what it needs; `{out}` is a folder."""
 
-OTHERS = frozenset({"doctor", "config", "index", "note", "ingest", "replay", "engine", "ui", "mcp"})
+OTHERS = frozenset(
+    {"doctor", "config", "index", "note", "ingest", "replay", "engine", "ui", "mcp", "eval"}
+)
 """Commands that look at the machine, take in something new, or serve others."""
 
 
