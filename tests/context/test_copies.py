@@ -30,7 +30,7 @@ def go_cold(host: Host) -> Sent:
 
 def edited(new_host: NewHost, **adaptive: int) -> Host:
     """A session that has written a.py, which is @3, and then changed half of it."""
-    host = new_host(policy="adaptive", adaptive=adaptive)
+    host = new_host(policy="adaptive", adaptive={"fold_runs_after": 0, **adaptive})
     ask(host)
     use(host, "w1", "write", "Successfully wrote 2209 bytes to a.py", path="a.py", content=OLD)
     edit(host, "e1", FIRST, ADDED)

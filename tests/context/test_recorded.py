@@ -26,7 +26,7 @@ from foredeck.context.intake import notice_lines, notices, pauses, worked
 from foredeck.context.messages import repairs
 from foredeck.context.policies import pieces
 from foredeck.context.rendering import anchored, layout, pools, savings
-from foredeck.context.rewriting import copies, refresh, stand_in_lines
+from foredeck.context.rewriting import copies, refresh, run_lines, stand_in_lines
 from foredeck.context.state import gauge
 from foredeck.context.tools import listing, tools
 from foredeck.context.window import (
@@ -59,6 +59,7 @@ USERS = (
     pools,
     refresh,
     repairs,
+    run_lines,
     sections,
     stand_in_lines,
     summary,

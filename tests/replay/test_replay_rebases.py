@@ -95,7 +95,8 @@ def test_prompts_around_rebases_survive_restarts(
 
 
 def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: Path) -> None:
-    options = ReplayOptions(policy="adaptive", settings=SETTINGS, prompts=tmp_path / "prompts")
+    settings = (*SETTINGS, "adaptive.fold_runs_after=0")
+    options = ReplayOptions(policy="adaptive", settings=settings, prompts=tmp_path / "prompts")
     assert replay([session], options)["total"]["invalid_prompts"] == 0
     last = max((tmp_path / "prompts" / "long").iterdir())
     edits = [
@@ -115,7 +116,8 @@ def test_folded_arguments_are_valid_and_name_a_handle(session: Path, tmp_path: P
 
 
 def test_a_folded_argument_is_brought_back_whole(session: Path, tmp_path: Path) -> None:
-    options = ReplayOptions(policy="adaptive", settings=SETTINGS)
+    settings = (*SETTINGS, "adaptive.fold_runs_after=0")
+    options = ReplayOptions(policy="adaptive", settings=settings)
     transcript = load_transcript(session)
     with closing(ReplayedSession(tmp_path / "home", transcript, options)) as host:
         prompt = [host.call(call)[0] for call in transcript.calls][-1]

@@ -10,7 +10,7 @@ from typing import Any
 
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import block_chars
-from foredeck.context.quoting import is_reference
+from foredeck.context.quoting import is_reference, is_run
 from foredeck.hosts.pi.messages import UNSENT_STOPS
 from foredeck.hosts.pi.transcripts import Message
 
@@ -31,7 +31,7 @@ class Shape:
     answers: str = ""
     """A tool result: id of the call."""
     in_digest: frozenset[str] = frozenset()
-    """Those of the names that only the digest of a folded result holds."""
+    """Those of the names that only the digest of folded results holds."""
 
 
 def is_sent(message: Message) -> bool:
@@ -130,7 +130,9 @@ class Shapes:
 
 
 def _in_digest(message: Message, texts: Sequence[str], names: frozenset[str]) -> frozenset[str]:
-    """What a folded result's digest names and its reference line does not."""
+    """What the digest of a folded result, or of a run of them, names and its other lines do not."""
+    if message.get("role") == "user" and texts and is_run(texts[0]):
+        return names - identifiers(texts[0].rpartition("\nnames:")[0] or texts[0])
     if message.get("role") != "toolResult" or not any(map(is_reference, texts)):
         return frozenset()
     lines = (text.partition("\n")[0] if is_reference(text) else text for text in texts)

@@ -132,6 +132,13 @@ class AdaptiveSection(Section):
         description="Leave out the middle of the model's own answers, from 2,000 characters on, "
         "of earlier turns, but for the names that nothing else holds.",
     )
+    fold_runs_after: int = Field(
+        8,
+        ge=0,
+        le=10_000,
+        description="Where calls in a row are folded, one line stands for all of them but the "
+        "newest, of which there are this many; 0 to keep each call with a line of its own.",
+    )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
     )

@@ -12,6 +12,7 @@ import re
 _OURS = re.compile(
     r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<(?:activate )?@\d+:)", re.MULTILINE
 )
+_RUN = re.compile(r"\[foredeck\] \d+ calls stood here, folded:\n")
 _NOTICE = re.compile(r"^(?=\[foredeck\])", re.MULTILINE)
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 """What some reader takes for the end of a line, and what no one can see."""
@@ -25,6 +26,11 @@ def looks_like_ours(text: str) -> bool:
 def is_reference(text: str) -> bool:
     """Whether a text is what is left of a folded result: a reference line, then its digest."""
     return text.startswith("toolcall_ref id=@")
+
+
+def is_run(text: str) -> bool:
+    """Whether a text stands for a run of folded calls: a heading, the calls, then names."""
+    return _RUN.match(text) is not None
 
 
 def inside_ours(text: str) -> str:

@@ -44,6 +44,8 @@ class Decision(NamedTuple):
     """Tokens of the current copies of files at work that a rebase has put in."""
     replaced: int | None = None
     """Tokens of what they stand in place of."""
+    runs: int | None = None
+    """For how many runs of folded calls one line stands since this call."""
 
     @property
     def is_rebase(self) -> bool:
@@ -78,6 +80,7 @@ class Decision(NamedTuple):
             stored.get("stand_ins") or (),
             stored.get("copies"),
             stored.get("replaced"),
+            stored.get("runs"),
         )
 
     def to_record(self) -> dict[str, Any]:
@@ -89,6 +92,7 @@ class Decision(NamedTuple):
             "edited": self.edited,
             "compaction": self.compaction,
             "stand_ins": list(self.stand_ins) or None,
+            "runs": self.runs,
         }
         return {name: v for name, v in values.items() if v is not None} | self.weighed
 

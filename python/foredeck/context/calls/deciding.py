@@ -27,6 +27,7 @@ from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import Replacer
+from foredeck.context.rewriting.runs import run_rule
 from foredeck.context.state.request import Model
 from foredeck.context.window.budget import WindowBudget
 from foredeck.context.window.compactions import turn_of
@@ -83,12 +84,22 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         session.branch.edits.head_chars,
     )
     find = refreshes.finder(call.policy.use_rule, uses, wire)
-    rebase = Rebase(call.context, call.layout, costs, call.settings.rebase, _replacer(call))
+    rebase = Rebase(
+        call.context,
+        call.layout,
+        costs,
+        call.settings.rebase,
+        _replacer(call),
+        run_rule(call.policy.use_rule, wire),
+    )
     copies = copy_finder(call.policy.use_rule, uses, wire)
     call.decision = rebase.run(run.collapsible, find, copies)
     if call.decision.stand_ins:
         stretches = session.branch.edits.stretches
         firsts = [stretches[id][0] for id in call.decision.stand_ins if id in stretches]
+        call.first_changed_insert = min([call.first_changed_insert, *firsts])
+    if call.decision.runs:
+        firsts = [first for first, _ in session.branch.edits.runs if first in call.context.changed]
         call.first_changed_insert = min([call.first_changed_insert, *firsts])
     if is_new_head:
         _rewrite_after_head(call, inputs)

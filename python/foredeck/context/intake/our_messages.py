@@ -22,7 +22,7 @@ def repair_list(session: Session, context: RenderContext, items: list[Item], sta
     repairs = repair(items, start)
     edits.repair(repairs, start)
     name_summary(session, items, start)
-    replaced = [(0, edits.compacted[0]), *edits.stretches.values()]
+    replaced = [(0, edits.compacted[0]), *edits.replaced]
     for first, until in replaced:
         gone = (i for i in range(first, min(until, len(parts))) if parts[i].form in GONE)
         edits.drops.update(gone)

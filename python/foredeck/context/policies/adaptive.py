@@ -37,6 +37,7 @@ class Adaptive:
             constants.at_work,
             refresh and constants.copy_chars > 0,
             constants.copy_chars,
+            constants.fold_runs_after,
         )
 
     def decide(self, history: History) -> PolicyDecision:

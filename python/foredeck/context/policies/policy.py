@@ -95,6 +95,9 @@ class UseRule:
     """Whether there is one current copy of each of them where all is written anew."""
     copy_chars: int = 0
     """The longest file of which there is one."""
+    runs_after: int = 0
+    """After how many more calls a call in a run that is folded becomes part of its line; 0: runs
+    stand call by call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from foredeck.context.rewriting.folding import (
 )
 from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
 from foredeck.context.rewriting.replacing import Replacement, Replacer
+from foredeck.context.rewriting.runs import RunRule, fold_runs
 from foredeck.context.state.branch import Branch
 from foredeck.model.call_values import Decision
 
@@ -64,6 +65,8 @@ class Rebase:
     settings: RebaseSettings
     replacer: Replacer | None = None
     """Finds what may stand for stretches of the chat; None where nothing ever does."""
+    runs: RunRule | None = None
+    """By which rule runs of folded calls become one line; None where they do not."""
 
     @property
     def branch(self) -> Branch:
@@ -147,8 +150,9 @@ class Rebase:
         copies = self._find_copies(offered, texts)
         folded = self._let_go(offered, texts, copies, first)
         folded |= self._fold_more(reason, texts)
+        runs = fold_runs(context, self.runs, first) if self.runs else []
         # A rebase that changes no byte is none.
-        if not (folded or texts or copies or costs.inputs.rewrites_all):
+        if not (folded or texts or copies or runs or costs.inputs.rewrites_all):
             return Decision()
         for index in folded:
             self.branch.release(index)
@@ -158,6 +162,7 @@ class Rebase:
             reason,
             0 if costs.inputs.layout_changed else changed_from,
             stand_ins=tuple(made.stand_in.id for made in texts),
+            runs=len(runs) or None,
         )
         decision = explain_copies(decision, copies)
         return decision if offer is None else offer.explain(decision)

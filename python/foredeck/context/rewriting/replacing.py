@@ -8,7 +8,8 @@ whose results are pinned or still wanted: these fold by themselves, one day.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.conversation import Conversation
@@ -107,21 +108,12 @@ class Replacer:
 
     def place(self, made: Replacement) -> None:
         """Let the text stand, and leave out what it stands for."""
-        branch, parts = self.context.branch, self.context.conversation.parts
         self._see(made.stand_in)
         # What was found beside it may have taken the handle that its text was made with.
         items = self.context.conversation.items[made.first : made.until]
-        made = replace(made, text=self._text(made.stand_in, items))
-        for index in made.gone:
-            branch.release(index)
-            part, is_last = parts[index], index == made.gone[-1]
-            about = part.subject, part.version, None, part.text_hash
-            blocks = [text_block(made.text)] if is_last else []
-            self.context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
-        branch.edits.drops.update(made.gone)
-        message = {"kind": "user", "blocks": [text_block(made.text)], "object": made.stand_in.id}
-        branch.edits.replace(made.first, made.until, made.gone[-1], message)
-        stand_alone(self.context, made.gone)
+        text = self._text(made.stand_in, items)
+        names = {"object": made.stand_in.id}
+        let_stand(self.context, text, (made.first, made.until), made.gone, names)
 
     def _is_due(self, stand_ins: StandIns) -> bool:
         """Whether the chat that nothing stands for takes so many tokens."""
@@ -152,19 +144,21 @@ class Replacer:
             return False
         if first < edits.compacted[0]:
             return False
-        standing = edits.stretches.values()
         return all(
             end <= first or until <= start or _within(start, end, first, until)
-            for start, end in standing
+            for start, end in edits.stretches.values()
         )
 
     def _held(
         self, first: int, until: int, given_up: Collection[PieceRef], *, forced: bool
     ) -> Iterable[int]:
-        """The messages of a stretch that stay."""
+        """The messages of a stretch that stay, and those that a run beyond it stands for."""
         items = self.context.conversation.items
+        for start, end in self.context.branch.edits.runs:
+            if start < until and first < end and not (first <= start and end <= until):
+                yield from range(start, end)
         question = max((i for i, item in enumerate(items) if item.kind == "user"), default=-1)
-        for begins, *results in _exchanges(items, first, until):
+        for begins, *results in exchanges(items, first, until):
             item = items[begins]
             if item.kind == "assistant":
                 in_use = (self._is_in_use(index, given_up, forced=forced) for index in results)
@@ -201,7 +195,29 @@ class Replacer:
                 self.session.see_head(head)
 
 
-def _exchanges(items: Sequence[Item], first: int, until: int) -> Iterator[list[int]]:
+def let_stand(
+    context: RenderContext,
+    text: str,
+    stretch: tuple[int, int],
+    gone: Sequence[int],
+    names: Mapping[str, Any],
+) -> None:
+    """Let a text stand for the messages `gone` of a stretch, which leave: where the last of them
+    stood. `names`: what else the message of ours says of itself."""
+    branch, parts = context.branch, context.conversation.parts
+    for index in gone:
+        branch.release(index)
+        part, is_last = parts[index], index == gone[-1]
+        about = part.subject, part.version, None, part.text_hash
+        blocks = [text_block(text)] if is_last else []
+        context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
+    branch.edits.drops.update(gone)
+    message = {"kind": "user", "blocks": [text_block(text)], **names}
+    branch.edits.replace(*stretch, gone[-1], message)
+    stand_alone(context, gone)
+
+
+def exchanges(items: Sequence[Item], first: int, until: int) -> Iterator[list[int]]:
     """Each message of a stretch with the results that answer it, as indexes; what no model sees is
     left out."""
     group: list[int] = []

@@ -35,3 +35,8 @@ def continuation(task: str, suggestion: str) -> str:
     if suggestion:
         lines.append(f"<suggested-next>\n{suggestion}\n</suggested-next>")
     return "\n".join(lines)
+
+
+def run_heading(calls: int) -> str:
+    """First line of what stands in place of calls in a row."""
+    return f"[foredeck] {calls} calls stood here, folded:"

@@ -47,7 +47,18 @@ class ListEdits:
     def stretches(self) -> dict[str, tuple[int, int]]:
         """By the id of the object that stands in for it, each stretch of messages for which
         something does: the first, and the one after the last."""
-        return {m["object"]: (m["from"], m["until"]) for m in self.messages if "from" in m}
+        spans = (message for message in self.messages if "from" in message)
+        return {m["object"]: (m["from"], m["until"]) for m in spans if "object" in m}
+
+    @property
+    def runs(self) -> list[tuple[int, int]]:
+        """Each run of folded calls for which a line stands, in the same way."""
+        return [(m["from"], m["until"]) for m in self.messages if m.get("run")]
+
+    @property
+    def replaced(self) -> list[tuple[int, int]]:
+        """All stretches for which something stands: an observation, or the line of a run."""
+        return [*self.stretches.values(), *self.runs]
 
     @property
     def head(self) -> Insert | None:
@@ -101,7 +112,7 @@ class ListEdits:
         place of what stood there for parts of it."""
         for index in [index for index in self.inserts if first <= index < until]:
             ours = self.inserts.pop(index)
-            stay = [m for m in ours if index == first and "from" not in m]
+            stay = [m for m in ours if _outlasts(m, first, until, first_here=index == first)]
             if stay:
                 self.inserts[index] = stay
         self.insert(at, {**message, "from": first, "until": until})
@@ -114,7 +125,7 @@ class ListEdits:
     def _beside(self, repairs: Repairs) -> Repairs:
         """The repairs of what is not replaced: in a stretch that something stands for, no call
         waits for its result."""
-        stretches = self.stretches.values()
+        stretches = self.replaced
         inserts = {
             index: ours
             for index, ours in repairs.inserts.items()
@@ -160,6 +171,14 @@ class ListEdits:
         """Forget what a call that went out without us did not have."""
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < inserts_from}
         self.drops = {index for index in self.drops if index < drops_from}
+
+
+def _outlasts(message: Insert, first: int, until: int, *, first_here: bool) -> bool:
+    """Whether a message of ours stays where something comes to stand for a stretch around it: what
+    goes before the stretch does, and so does what stands for messages beyond it as well."""
+    if "from" not in message:
+        return first_here
+    return not (first <= message["from"] and message["until"] <= until)
 
 
 def _stands(message: Insert) -> bool:

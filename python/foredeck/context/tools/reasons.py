@@ -125,6 +125,9 @@ def _line(record: CallRecord) -> str:
             if noted := len(decision.stand_ins):
                 stretches = "a stretch" if noted == 1 else f"{noted} stretches"
                 what += f", notes in place of {stretches} of chat"
+            if decision.runs:
+                count = "a run" if decision.runs == 1 else f"{decision.runs} runs"
+                what += f", one text in place of {count} of folded calls"
         case "host":
             what = "went out without foredeck"
         case _:

@@ -75,7 +75,7 @@ def _cut_point(branch: Branch, budget: WindowBudget, held: frozenset[int]) -> in
     question = _newest_question(conversation)
     done, _ = branch.edits.compacted
     excess = budget.chars(branch) + budget.summary - budget.goal
-    stretches = branch.edits.stretches.values()
+    stretches = branch.edits.replaced
     best = 0
     for index in range(_last_cut_point(conversation) + 1):
         item = conversation.items[index]

@@ -1,0 +1,124 @@
+"""The text that stands for a run of calls: what was called, how that went, what it named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+from foredeck.context.arguments import args_display
+from foredeck.context.digests.names import unheld_names
+from foredeck.context.messages.identifiers import identifiers
+from foredeck.context.messages.items import Item, strings_in
+from foredeck.context.messages.parts import Part, apply_recipe
+from foredeck.context.quoting import on_one_line
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rewriting.stand_in_lines import run_heading
+from foredeck.context.wording import handle
+from foredeck.sources.toolpaths import path_argument
+
+NAMED_SHARE = 0.3
+"""Of what a run still took, the most that its names may take."""
+
+NAMED_CHARS = 2000
+"""The most in any case, as of a digest."""
+
+SHOWN_CHARS = 60
+"""Of a call's arguments."""
+
+FACT_CHARS = 100
+"""Of what a failed call came to."""
+
+
+@dataclass(slots=True)
+class _Called:
+    """Calls of one tool with the same arguments."""
+
+    handles: list[str] = field(default_factory=list)
+    failed: list[bool] = field(default_factory=list)
+    fact: str = ""
+    """What the digest of the last one says first, where it failed."""
+
+    def line(self, shown: str) -> str:
+        """`@12 @17 npm test (fail, ok)`."""
+        said = ", ".join("fail" if failed else "ok" for failed in self.failed)
+        if not any(self.failed):
+            said = f"x{len(self.failed)}" if len(self.failed) > 1 else ""
+        elif self.failed[-1] and self.fact:
+            said += f": {self.fact}"
+        return " ".join([*self.handles, shown, *([f"({said})"] if said else [])])
+
+
+def run_text(
+    context: RenderContext, messages: Sequence[int], held: Set[str], room: int
+) -> tuple[str, frozenset[str]]:
+    """The text in place of these messages, and the names that can be read in it.
+
+    `held`: names that can be read elsewhere. `room`: characters for names that cannot.
+    """
+    items = [context.conversation.items[index] for index in messages]
+    listed = "\n".join(_listed(context, messages))
+    text = f"{run_heading(sum(item.kind == 'result' for item in items))}\n{listed}"
+    shown = identifiers(text)
+    names = unheld_names(
+        _in_view(context, messages), held, min(NAMED_CHARS, room), named_before=shown
+    )
+    return (f"{text}\n{names}", shown | identifiers(names)) if names else (text, shown)
+
+
+def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:
+    """A line for each tool that works on a path, and for each other call with its arguments."""
+    tools: dict[tuple[str, bool], dict[str, _Called]] = {}
+    for index in messages:
+        item, part = context.conversation.items[index], context.conversation.parts[index]
+        if item.kind == "result":
+            path = path_argument(item.arguments)
+            calls = tools.setdefault((item.tool, bool(path)), {})
+            _add(calls, {"path": path} if path else item.arguments, context, item, part)
+    for (tool, of_paths), calls in tools.items():
+        lines = [called.line(shown) for shown, called in calls.items()]
+        told = [", ".join(lines)] if of_paths else lines
+        yield from (f"{on_one_line(tool)} {line}" for line in told)
+
+
+def _add(
+    calls: dict[str, _Called],
+    arguments: Mapping[str, Any],
+    context: RenderContext,
+    item: Item,
+    part: Part,
+) -> None:
+    """Count a call, given by its result, with those that were made like it."""
+    shown = args_display(arguments, context.cwd)
+    shown = shown if len(shown) <= SHOWN_CHARS else shown[: SHOWN_CHARS - 1] + "…"
+    called = calls.setdefault(shown, _Called())
+    # A read has the handle of its file, under which it stood.
+    label = part.subject if item.tool == "read" else context.label(item.call_id) or part.subject
+    if label is not None and handle(label) not in called.handles:
+        called.handles.append(handle(label))
+    called.failed.append(item.failed)
+    called.fact = _fact(part)
+
+
+def _fact(part: Part) -> str:
+    """The first line of the digest of a folded result."""
+    if part.form != "reference" or not part.blocks:
+        return ""
+    lines = str(part.blocks[-1].get("text") or "").split("\n")
+    fact = lines[1] if len(lines) > 1 and not lines[1].startswith("names:") else ""
+    return fact if len(fact) <= FACT_CHARS else fact[: FACT_CHARS - 1] + "…"
+
+
+def _in_view(context: RenderContext, messages: Sequence[int]) -> str:
+    """What these messages say as they stand, but for reference lines."""
+    texts: list[str] = []
+    for index in messages:
+        part, own = context.conversation.parts[index], context.conversation.items[index].blocks
+        for block in apply_recipe(part.blocks, own):
+            if part.form == "reference":
+                texts.append(str(block.get("text") or "").partition("\n")[2])
+            elif block.get("type") in ("text", "toolCall"):
+                texts += strings_in(block.get("arguments") or block.get("text"))
+    folder = context.cwd.rstrip("/") + "/"
+    text = "\n".join(texts)
+    return text.replace(folder, "") if len(folder) > 1 else text

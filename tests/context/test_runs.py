@@ -1,0 +1,258 @@
+"""One text in place of a run of folded calls: which calls, when, and how they come back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import initialize
+from syrupy.assertion import SnapshotAssertion
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result, thinking
+from context.noted import Noted
+from context.scenes import ask, bash, context_tool, finish, use
+from context.sent import Sent, as_bytes, message_text
+from context.strategies import WINDOWS
+from context.test_machine import LAYOUTS
+from context.test_stand_in_machine import AnySessionWithStandIns
+from foredeck.accounting.shapes import Shapes
+
+COLD_S = 10_000
+HEADING = "calls stood here, folded:"
+
+
+def make(new_host: NewHost, **adaptive: object) -> Host:
+    rules = {"patience": 1, "patience_arguments": 1, "fold_runs_after": 2, **adaptive}
+    return new_host(policy="adaptive", adaptive=rules)
+
+
+def work(host: Host, ids: str) -> Sent:
+    """A command for each letter, of a turn that is finished."""
+    ask(host, f"Do {ids}.")
+    for id in ids:
+        sent = bash(host, id)
+    finish(host, f"Did {ids}.")
+    return sent
+
+
+def go_cold(host: Host, text: str = "Go on.") -> Sent:
+    host.wait(COLD_S)
+    return ask(host, text)
+
+
+def texts(sent: Sent) -> list[str]:
+    return [message_text(message) for message in sent.prompt]
+
+
+def runs(sent: Sent) -> list[str]:
+    return [text for text in texts(sent) if HEADING in text]
+
+
+def test_calls_in_a_row_become_one_text(new_host: NewHost, snapshot: SnapshotAssertion) -> None:
+    host = make(new_host)
+    ask(host, "Look at it.")
+    use(host, "r1", "read", lines(40, "first"), path="/repo/src/a.py")
+    use(host, "r2", "read", lines(40, "second"), path="src/b.py")
+    use(host, "r3", "read", lines(40, "third"), path="src/b.py", offset=80)
+    failing = (
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nKeyError: x\n'
+    )
+    for number in range(2):
+        host.add(assistant("I test.", calls(f"t{number}", "bash", command="npm test")))
+        output = f"{lines(60, f'stock_{number}')}\n{failing}"
+        host.add(result(f"t{number}", "bash", output, isError=bool(number)))
+        host.call()
+    work(host, "xyz")
+    sent = go_cold(host)
+    assert sent.decision.reason == "cold"
+    assert sent.decision.runs == len(runs(sent)) > 0
+    assert "\n---\n".join(texts(sent)) == snapshot
+
+
+def test_the_session_goes_on_with_the_same_bytes(new_host: NewHost) -> None:
+    host = make(new_host)
+    work(host, "abcdef")
+    sent = go_cold(host)
+    assert len(runs(sent)) == 1
+    host.restart()
+    again = bash(host, "g")
+    assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
+    fork = host.fork("f")
+    assert runs(ask(fork, "From here.")) == runs(sent)
+
+
+def test_nothing_changes_while_that_would_cost_more(new_host: NewHost) -> None:
+    host = make(new_host)
+    work(host, "abcdef")
+    assert runs(ask(host)) == []
+
+
+def test_any_of_them_comes_back_by_its_handle(new_host: NewHost) -> None:
+    host = make(new_host)
+    work(host, "abcdef")
+    [run] = runs(go_cold(host))
+    handle = next(word for word in run.split() if word.startswith("@"))
+    sent = context_tool(host, "x", "activate", handle)
+    assert lines(20, "output of a") in sent.text(len(sent.messages) - 1)
+
+
+def test_a_run_grows_at_a_later_rebase(new_host: NewHost) -> None:
+    host = make(new_host)
+    ask(host)
+    for id in "abcdef":
+        bash(host, id)
+    first = go_cold(host, "More.")
+    finish(host)
+    work(host, "ghij")
+    second = go_cold(host)
+    assert len(runs(first)) == 1
+    assert len(runs(second)) == 2
+    assert "run e" not in runs(first)[0]
+    assert "run e" in runs(second)[0]
+
+
+def test_the_newest_calls_stand_as_they_are(new_host: NewHost) -> None:
+    host = make(new_host, fold_runs_after=4)
+    work(host, "abcdef")
+    [run] = runs(go_cold(host))
+    # The answer that ended the turn is the newest call.
+    assert run.startswith("[foredeck] 3 calls")
+
+
+@pytest.mark.parametrize("after", [0, 100])
+def test_it_can_be_switched_off_and_put_off(new_host: NewHost, after: int) -> None:
+    host = make(new_host, fold_runs_after=after)
+    work(host, "abcdef")
+    assert runs(go_cold(host)) == []
+
+
+def test_not_on_a_wire_of_which_nothing_is_known(new_host: NewHost) -> None:
+    host = make(new_host)
+    host.model = {**(host.model or {}), "api": "new-wire"}
+    work(host, "abcdef")
+    assert runs(go_cold(host)) == []
+
+
+def test_what_is_pinned_or_said_at_length_parts_a_run(new_host: NewHost) -> None:
+    host = make(new_host)
+    ask(host)
+    for id in "abcd":
+        bash(host, id)
+    context_tool(host, "p", "pin", "@5")
+    host.add(assistant("I think that " * 40, calls("e", "bash", command="run e")))
+    host.add(result("e", "bash", lines(20, "output of e")))
+    host.call()
+    finish(host)
+    work(host, "fghi")
+    sent = go_cold(host)
+    assert all("run c" not in run and "run e" not in run for run in runs(sent))
+    assert lines(20, "output of c") in "\n".join(texts(sent))
+
+
+def test_a_short_edit_stands(new_host: NewHost) -> None:
+    host = make(new_host)
+    ask(host)
+    bash(host, "a")
+    bash(host, "b")
+    edits = [{"oldText": "one", "newText": "two"}]
+    use(host, "e", "edit", "Successfully replaced text in a.py.", path="a.py", edits=edits)
+    work(host, "fghi")
+    sent = go_cold(host)
+    assert '"newText": "two"' in str(sent.prompt).replace("'", '"')
+
+
+@pytest.mark.parametrize(("api", "leaves"), [("openai-responses", 0), ("anthropic-messages", 1)])
+def test_sealed_reasoning_stays_where_it_cannot_be_left_out(
+    new_host: NewHost, api: str, leaves: int
+) -> None:
+    host = make(new_host)
+    host.model = {**(host.model or {}), "api": api}
+    ask(host)
+    for id in "abcdef":
+        thought = thinking("Hm.", f"sealed-{id}")
+        host.add(assistant(thought, calls(id, "bash", command=f"run {id}")))
+        host.add(result(id, "bash", lines(20, f"output of {id}")))
+        host.call()
+    finish(host)
+    sent = go_cold(host)
+    assert len(runs(sent)) == leaves
+
+
+def test_a_branch_that_holds_only_some_of_them_shows_them_call_by_call(new_host: NewHost) -> None:
+    host = make(new_host)
+    work(host, "abcdef")
+    leaf = host.leaf()
+    sent = go_cold(host)
+    host.go_to(leaf)
+    host.back(8)
+    elsewhere = ask(host, "Another way.")
+    assert runs(elsewhere) == []
+    assert "toolcall_ref" in str(elsewhere.prompt) or "output of a" in str(elsewhere.prompt)
+    host.go_to(leaf)
+    assert runs(go_cold(host, "And back.")) == runs(sent)
+
+
+def test_an_observation_takes_the_place_of_runs(new_host: NewHost) -> None:
+    host = make(new_host)
+    noted = Noted(host)
+    work(host, "abcdef")
+    finish(host, "As I said. " * 100)
+    assert len(runs(go_cold(host))) == 1
+    finish(host)
+    noted.observe(0, 15, "* noted")
+    sent = go_cold(host, "And on.")
+    assert runs(sent) == []
+    assert "* noted" in "\n".join(texts(sent))
+
+
+def test_an_observation_of_some_calls_of_a_run_leaves_that_standing(new_host: NewHost) -> None:
+    host = make(new_host)
+    noted = Noted(host)
+    host.add(assistant("At length. " * 200))
+    ask(host, "In detail: " + "why " * 400)
+    for id in "abcdefgh":
+        bash(host, id)
+    finish(host)
+    [run] = runs(go_cold(host))
+    noted.observe(0, 6, "* noted")
+    sent = go_cold(host, "And on.")
+    assert runs(sent) == [run]
+    host.restart()
+    assert runs(ask(host)) == [run]
+
+
+def test_its_names_count_as_those_of_a_digest(new_host: NewHost) -> None:
+    host = make(new_host)
+    ask(host)
+    for id in "abcdef":
+        output = f"{lines(60, id)}\nonly_in_{id} thatOnly{id.upper()}\n"
+        use(host, id, "bash", output, command=f"make all_{id}")
+    finish(host)
+    [run] = runs(go_cold(host))
+    [shape] = Shapes().of([{"role": "user", "content": run}])
+    assert {"only_in_a", "thatOnlyA"} <= shape.in_digest
+    assert shape.names - shape.in_digest == {f"all_{id}" for id in "abcde"}
+
+
+class AnySessionWithRuns(AnySessionWithStandIns):
+    """The same with texts in place of runs of calls, as soon as they are folded."""
+
+    @initialize(window=WINDOWS, layout=LAYOUTS)
+    def begin(self, window: int, layout: str) -> None:
+        """The user's first words."""
+        super().begin(window, layout)
+        adaptive = {"patience": 1, "patience_arguments": 1, "patience_left": 1}
+        adaptive |= {"patience_edited": 1, "fold_runs_after": 1}
+        self.host.restart(policy="adaptive", adaptive=adaptive)
+
+
+AnySessionWithRuns.TestCase.settings = settings(
+    max_examples=10,
+    stateful_step_count=14,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestAnySessionWithRuns = AnySessionWithRuns.TestCase
