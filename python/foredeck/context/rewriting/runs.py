@@ -44,7 +44,7 @@ class RunRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FoldedRun:
     """Messages in a row, all of which leave; the first, and the one after the last."""
 
     first: int
@@ -63,7 +63,7 @@ def run_rule(rule: UseRule | None, wire: Wire) -> RunRule | None:
     return RunRule(rule.runs_after, wire.thinking)
 
 
-def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[Run]:
+def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[FoldedRun]:
     """Let a line stand for each run from message `start` on that saves something by it. Returns
     these runs; a run that was a line before and has grown is one of them."""
     runs = list(find_runs(context, rule, start))
@@ -72,7 +72,7 @@ def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[Run]:
     parts = context.conversation.parts
     gone = {index for run in runs for index in run.messages}
     held = names_in_view(context.conversation, gone)
-    folded: list[Run] = []
+    folded: list[FoldedRun] = []
     for run in runs:
         before = sum(parts[index].chars for index in run.messages)
         text, names = run_text(context, run.messages, held, int(NAMED_SHARE * before))
@@ -83,21 +83,21 @@ def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[Run]:
     return folded
 
 
-def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[Run]:
+def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[FoldedRun]:
     """Two or more steps in a row, of which nothing but lines is left, from message `start` on."""
     first, steps, end = 0, 0, -1
     for step, is_dead in _steps(context, rule, start):
         if steps > 1 and (step.first != end or not is_dead):
-            yield Run(first, end)
+            yield FoldedRun(first, end)
         if step.first != end or not is_dead:
             first, steps = step.first, 0
         if is_dead:
             steps, end = steps + 1, step.until
     if steps > 1:
-        yield Run(first, end)
+        yield FoldedRun(first, end)
 
 
-def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[Run, bool]]:
+def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[FoldedRun, bool]]:
     """Messages with what answers them, and whether all of that may go; of runs that are lines
     already each as one step."""
     conversation, edits = context.conversation, context.branch.edits
@@ -108,11 +108,11 @@ def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[
     observed = {i for first, until in edits.stretches.values() for i in range(first, until)}
     while index < last:
         if index in runs:
-            yield Run(index, runs[index]), True
+            yield FoldedRun(index, runs[index]), True
             index = runs[index]
             continue
         group = next(exchanges(items, index, len(items)), [index])
-        step = Run(index, group[-1] + 1)
+        step = FoldedRun(index, group[-1] + 1)
         stands = observed.isdisjoint(step.messages) and not _is_parted(context, step)
         yield step, stands and len(group) == len(step.messages) and _is_dead(context, rule, group)
         index = step.until
@@ -127,7 +127,7 @@ def _last_to_go(items: Sequence[Item], newest: int, calls: int) -> int:
     return index
 
 
-def _is_parted(context: RenderContext, step: Run) -> bool:
+def _is_parted(context: RenderContext, step: FoldedRun) -> bool:
     """Whether a message of ours stands between its messages: it answers a call, or ends a turn."""
     inserts = context.branch.edits.inserts
     return any(index in inserts for index in step.messages if index)
