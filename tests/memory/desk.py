@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.memory.keeping import Memory, NewMemory
-from foredeck.memory.rules import DAY_MS, MemoryCaps, MemoryRefused
+from foredeck.memory.rules import MemoryCaps, MemoryRefused
 from foredeck.memory.taking import Extracted, FoundMemory, TakenIn
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User
@@ -22,6 +22,7 @@ from foredeck.model.documents import (
 from foredeck.model.extractions import ExtractionDocument, extraction_id
 from foredeck.model.messages import store_message
 from foredeck.model.records import TurnDocument, turn_id
+from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Batch, Store
 
 START_MS = 1_777_777_200_000

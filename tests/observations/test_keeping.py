@@ -25,7 +25,7 @@ from foredeck.observations.lease import (
 from foredeck.observations.model_free import ModelFreeObserver
 from foredeck.observations.observers import ModelReply
 from foredeck.observations.recall import reflections_of
-from foredeck.observations.timing import DAY_MS
+from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import LocalStore
 from foredeck.store.sqlite.adapter import open_sqlite
 from observations.chat import answer, result, rounds, user

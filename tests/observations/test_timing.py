@@ -9,7 +9,6 @@ import pytest
 from foredeck.model.observations import Mode
 from foredeck.observations.modes import MODES
 from foredeck.observations.timing import (
-    DAY_MS,
     TimingRules,
     coverage,
     is_activation_due,
@@ -20,6 +19,7 @@ from foredeck.observations.timing import (
     to_reflect,
     to_summarise,
 )
+from foredeck.store.clock import DAY_MS
 
 RULES = TimingRules()
 NOW = 1_800_000_000_000

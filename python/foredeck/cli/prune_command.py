@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,13 @@ from foredeck.cli.output import counted, print_json, short_count
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.store.clock import DAY_MS, now_ms
 
 if TYPE_CHECKING:
     from foredeck.pruning.planning import Pruning
     from foredeck.store.protocol import Store
 
 DAYS = 30
-_DAY_MS = 86_400_000
 
 
 def _prune(args: Namespace) -> int:
@@ -29,7 +28,7 @@ def _prune(args: Namespace) -> int:
     from foredeck.pruning.pruning import prune
 
     config = resolve_config(args).config
-    before_ms = int(time.time() * 1000) - args.days * _DAY_MS
+    before_ms = now_ms() - args.days * DAY_MS
     with opened_store(args) as store, Progress("looking through the store") as progress:
         sessions = _sessions(store, args.session)
         plans, looked = plan_pruning(store, sessions, before_ms, progress.advance)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from foredeck.commands.output import counted
+from foredeck.model.short_texts import shortened
 
 _TESTS = re.compile(
     r".*\b\d+ (?:passed|failed|passing|failing|examples?|tests? (?:passed|failed))\b"
@@ -105,5 +106,4 @@ def _lines(
 
 
 def _short(line: str) -> str:
-    line = " ".join(_TIME.sub("", line.strip(" =")).split())
-    return line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+    return shortened(_TIME.sub("", line.strip(" =")), LINE_CHARS)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import split_cd
 
 ARGS_CHARS = 100
@@ -25,8 +26,7 @@ def args_display(args: Mapping[str, Any], cwd: str = "") -> str:
     text = _main_argument(args, cwd)
     if text is None:
         text = json.dumps(args, ensure_ascii=False, sort_keys=True) if args else ""
-    text = " ".join(text.split())
-    return text if len(text) <= ARGS_CHARS else text[: ARGS_CHARS - 1] + "…"
+    return shortened(text, ARGS_CHARS)
 
 
 def _main_argument(args: Mapping[str, Any], cwd: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foredeck.context.quoting import on_one_line
+from foredeck.model.short_texts import cut
 
 FIELD_WORDS = {
     "char_count": "chars",
@@ -36,12 +37,8 @@ def viewed_fields(fields: Mapping[str, Any], view: Sequence[str]) -> Iterator[st
         if name == "path":
             yield on_one_line(str(value))
         elif isinstance(value, str):
-            yield f"{FIELD_WORDS.get(name, name)}={quoted(_cut(value))}"
+            yield f"{FIELD_WORDS.get(name, name)}={quoted(cut(value, VIEWED_CHARS))}"
         else:
             yield f"{FIELD_WORDS.get(name, name)}={json.dumps(value)}"
     if fields.get("state", "text") != "text" and "state" not in view:
         yield str(fields["state"])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= VIEWED_CHARS else text[: VIEWED_CHARS - 1] + "…"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from foredeck.errors import StoreError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader, names_of
 from foredeck.memory.reading import MemoryReader
-from foredeck.memory.rules import DAY_MS
+from foredeck.memory.rendering import day
 from foredeck.model.memory import MemoryDocument
 from foredeck.model.messages import load_message, text_in
+from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Store
 
 _SAID_CHARS = 300
@@ -73,9 +73,9 @@ class Describer:
         document = entry.document
         rows = [
             self.line(entry),
-            f"  learned   {moment(document.learned_ms)} from {_FROM[document.learned_from]}"
+            f"  learned   {day(document.learned_ms)} from {_FROM[document.learned_from]}"
             + (f", session {document.session}" if document.session else ""),
-            f"  used      {moment(document.used_ms)}",
+            f"  used      {day(document.used_ms)}",
         ]
         if document.place == "global":
             here = f"in the project {(document.project or '')[:_PROJECT_CHARS]}"
@@ -180,7 +180,7 @@ def audit_text(steps: Iterable[dict[str, Any]]) -> str:
 
 
 def _step_line(step: dict[str, Any]) -> str:
-    time = f" {moment(step['time_ms'])}" if "time_ms" in step else ""
+    time = f" {day(step['time_ms'])}" if "time_ms" in step else ""
     by = f" by {_BY[step['by']]}" if "by" in step else ""
     trust = f" [{step['trust']}]" if "trust" in step else ""
     says = f": {' '.join(step['says'].split())[:_SAID_CHARS]}" if step["says"] else ""
@@ -196,8 +196,3 @@ def said(store: Store, address: str) -> str:
         return text_in(load_message(address, store.blob).get("content"))
     except StoreError:
         return ""
-
-
-def moment(time_ms: int) -> str:
-    """A day: `2026-05-03`."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")

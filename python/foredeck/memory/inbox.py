@@ -13,6 +13,7 @@ from foredeck.memory.reading import MemoryReader
 from foredeck.memory.rules import one_line
 from foredeck.model.messages import load_message, text_in
 from foredeck.model.records import turn_id
+from foredeck.model.short_texts import shortened
 from foredeck.store.protocol import Store
 
 _PROMPT_CHARS = 160
@@ -72,11 +73,11 @@ def prompt_of(store: Store, turn: str | None) -> str:
             return ""
         if address := head.fields.get("user"):
             try:
-                said = " ".join(text_in(load_message(address, store.blob).get("content")).split())
+                said = text_in(load_message(address, store.blob).get("content"))
             except Missing:
                 return ""
             # Shown in a terminal, which would obey what a pasted text holds.
-            return one_line(said if len(said) <= _PROMPT_CHARS else f"{said[: _PROMPT_CHARS - 1]}…")
+            return one_line(shortened(said, _PROMPT_CHARS))
     return ""
 
 

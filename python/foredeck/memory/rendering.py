@@ -16,14 +16,14 @@ _TAGS = re.compile(r"\[(?=\s*(?:user-stated|derived|foredeck)\b)", re.IGNORECASE
 
 def line_of(entry: MemoryEntry) -> str:
     """The line of an entry. No text of it can pass for a tag of ours."""
-    document, day = entry.document, _day(entry.document.learned_ms)
+    document, learned = entry.document, day(entry.document.learned_ms)
     text = _plain(document.fact)
     if document.native and document.native != document.fact:
         text += f" ({_plain(document.native)})"
     if document.place == "findings":
         tags = "".join(f" #{_plain(tag)}" for tag in document.tags)
-        return f"- [{entry.trust}] [{day}] {text}{tags}"
-    return f"- [{entry.trust}] [{document.category}] {text} (learned {day})"
+        return f"- [{entry.trust}] [{learned}] {text}{tags}"
+    return f"- [{entry.trust}] [{document.category}] {text} (learned {learned})"
 
 
 def section_text(entries: Sequence[MemoryEntry], moved: int, limit: int) -> str:
@@ -59,5 +59,6 @@ def _plain(text: str) -> str:
     return _TAGS.sub("(", text)
 
 
-def _day(time_ms: int) -> str:
+def day(time_ms: int) -> str:
+    """By universal time: `2026-05-03`."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")

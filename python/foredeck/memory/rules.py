@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from foredeck.errors import ForedeckError
 from foredeck.memory.entry import MemoryEntry
 from foredeck.model.memory import CATEGORIES, FACT_CHARS, Category, LearnedFrom, Place
+from foredeck.store.clock import DAY_MS
 
-DAY_MS = 86_400_000
 PROPOSAL_DAYS = 30
 """For how long a proposal waits for an answer."""
 

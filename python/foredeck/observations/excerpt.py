@@ -111,10 +111,10 @@ def _heading(message: SourceMessage, clock: WallTime) -> str:
 
 def _text(chunk: Chunk, message: SourceMessage, rules: ChunkRules) -> str:
     text = chunk.text_of(message)
-    return shortened(text, message, rules) if message.kind == "result" else text
+    return without_middle(text, message, rules) if message.kind == "result" else text
 
 
-def shortened(text: str, message: SourceMessage, rules: ChunkRules) -> str:
+def without_middle(text: str, message: SourceMessage, rules: ChunkRules) -> str:
     """Beginning and end of a result, with how much is left out between."""
     rate = max(1.0, len(text) / message.tokens) if message.tokens else CHARS_PER_TOKEN
     room = int(rules.result * rate)

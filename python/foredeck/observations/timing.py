@@ -14,8 +14,7 @@ from foredeck.model.observations import Mode
 from foredeck.model.working import MemoryScope
 from foredeck.observations.chunks import ChunkRules
 from foredeck.observations.modes import MODES
-
-DAY_MS = 86_400_000
+from foredeck.store.clock import DAY_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from foredeck.model.observations import (
 from foredeck.model.records import by_foredeck
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk, shown_tokens
 from foredeck.observations.timing import TimingRules, is_activation_due
+from foredeck.store.clock import HOUR_MS
 
 SHARE, PER_HOUR = 0.08, 20
 """Of what the session has cost so far, and questions within an hour: no more is spent on notes."""
@@ -46,7 +47,6 @@ NOTE_SHARE, LEAST_NOTE, MOST_NOTE = 0.12, 800, 6000
 """Of the characters that an observer is shown: how long its notes are; in characters."""
 
 NAMES_CHARS = 600
-HOUR_MS = 3_600_000
 
 
 @dataclass(slots=True)

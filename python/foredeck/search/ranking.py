@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
+from foredeck.store.clock import DAY_MS
+
 COLUMN_WEIGHTS = (2.0, 1.0, 1.0, 2.0)
 """BM25's weights of what was said or asked for, of what came out, of the parts of identifiers, and
 of paths."""
@@ -53,7 +55,7 @@ _SESSION_BEST = 3
 RECENCY = 0.02
 """The share of its score by which the newest hit is raised."""
 
-HALF_LIFE_MS = 14 * 86_400_000
+HALF_LIFE_MS = 14 * DAY_MS
 """The time in which that halves."""
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
 
 def now_ms() -> int:
     """The time by this machine's clock, in milliseconds since 1970."""

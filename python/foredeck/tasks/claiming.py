@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from foredeck.store.clock import HOUR_MS
 from foredeck.tasks.board import Board
 from foredeck.tasks.task import Task
 
-LEASE_MS = 2 * 3_600_000
+LEASE_MS = 2 * HOUR_MS
 _SHORT = 8
 _MOST_NAMED = 5
 

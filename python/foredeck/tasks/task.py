@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from foredeck.model.tasks import TaskDependency, TaskLink
+from foredeck.store.clock import DAY_MS
 from foredeck.store.protocol import Head, Token
 
-_DAY_MS = 86_400_000
-SUMMARISED_MS, ARCHIVED_MS = 7 * _DAY_MS, 30 * _DAY_MS
+SUMMARISED_MS, ARCHIVED_MS = 7 * DAY_MS, 30 * DAY_MS
 """How long a task is closed before its summary stands in for its description, and before it is
 shown by a line alone."""
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from foredeck.commands.output import ToolOutput
 from foredeck.commands.runs import test_facts
 from foredeck.commands.shell import command_of
+from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.complaints import was_run
 from foredeck.worklog.lessons import acts
@@ -110,7 +111,7 @@ def _commit_of(command: str, output: str) -> str | None:
     if not any(act.program == "git commit" for act in acts(command)):
         return None
     found = _COMMITTED.search(output) or _MESSAGE.search(command)
-    return None if found is None else _cut(found[1], SUBJECT_CHARS)
+    return None if found is None else shortened(found[1], SUBJECT_CHARS)
 
 
 def _passed(output: str) -> str | None:
@@ -119,7 +120,7 @@ def _passed(output: str) -> str | None:
         return f"{ran[1]}, {ran[2]}"
     for fact in test_facts(ToolOutput.of(output).body):
         if _PASSED.search(fact) and not _NOT_PASSED.search(fact):
-            return _cut(fact, COMMAND_CHARS)
+            return shortened(fact, COMMAND_CHARS)
     return None
 
 
@@ -128,12 +129,7 @@ def _last_act(command: str) -> str:
     last. Steps that only show something are left out: what they show may be anybody's run."""
     made = [act for act in acts(command) if act.program.split()[0] not in _SHOWING]
     testing = [act for act in made if _TESTING.search(act.text)] or made
-    return _cut(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
-
-
-def _cut(text: str, chars: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= chars else f"{line[: chars - 1]}…"
+    return shortened(" ".join(testing[-1].words), COMMAND_CHARS) if testing else ""
 
 
 def newest(finished: Sequence[FinishedWork]) -> list[FinishedWork]:

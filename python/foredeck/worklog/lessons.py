@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from foredeck.commands.shell import ShellStep, steps
 from foredeck.search.secrets import mask_secrets
+from foredeck.store.clock import MINUTE_MS
 from foredeck.worklog.complaints import Complaint, complaint, was_run
 
 WITHIN_COMMANDS = 8
 """The form that works must follow the one that failed within so many commands, and so soon."""
-WITHIN_MS = 15 * 60 * 1000
+WITHIN_MS = 15 * MINUTE_MS
 ALIKE = 0.5
 """Share of their terms that two calls must have in common to be the same act."""
 MAX_OPEN = 20

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 from foredeck.commands.output import counted
+from foredeck.model.short_texts import cut
 
 _BRANCH = re.compile(
     r"^(?:On branch|## )\s*([^\s.]+(?:\.[^\s.]+)*)|^(HEAD detached at \S+)", re.MULTILINE
@@ -81,10 +82,6 @@ def _newest(text: str) -> list[str]:
     long = _COMMIT.search(text)
     if long is not None:
         subject = _SUBJECT.search(text, long.end())
-        return [f"{long[1][:7]} {_short(subject[1] if subject else '')}".rstrip()]
+        return [f"{long[1][:7]} {cut(subject[1] if subject else '', SUBJECT_CHARS)}".rstrip()]
     line = _ONELINE.match(text)
-    return [f"{line[1][:7]} {_short(line[2])}"] if line else []
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= SUBJECT_CHARS else text[: SUBJECT_CHARS - 1] + "…"
+    return [f"{line[1][:7]} {cut(line[2], SUBJECT_CHARS)}"] if line else []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from foredeck.model.short_texts import cut
+
 _PYTHON = re.compile(
     r"^( *)Traceback \(most recent call last\):\n((?:\1 .*\n|\1$\n?)+)\1(\S.*)", re.MULTILINE
 )
@@ -24,7 +26,10 @@ LINE_CHARS = 120
 
 def trace_facts(text: str) -> list[str]:
     """`KeyError: 'x' at app/load.py:12` of the last trace; nothing where there is none."""
-    return [f"{_short(what)} at {where}" if where else _short(what) for what, where in _found(text)]
+    return [
+        f"{cut(what, LINE_CHARS)} at {where}" if where else cut(what, LINE_CHARS)
+        for what, where in _found(text)
+    ]
 
 
 def _found(text: str) -> Iterator[tuple[str, str]]:
@@ -50,7 +55,3 @@ def _own(frames: list[tuple[str, str]]) -> str:
     """The first frame that is no library's, else the first."""
     own = (frame for frame in frames if not _LIBRARY.search(frame[0]))
     return ":".join(next(own, frames[0])) if frames else ""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LINE_CHARS else text[: LINE_CHARS - 1] + "…"

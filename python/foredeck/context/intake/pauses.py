@@ -9,8 +9,7 @@ from foredeck.context.messages.items import Item
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.state.request import Zone
 from foredeck.context.wording import time_now
-
-MINUTE_MS = 60_000
+from foredeck.store.clock import MINUTE_MS
 
 
 def attach_time(context: RenderContext, first_new: int, zone: Zone | None, minutes: int) -> None:

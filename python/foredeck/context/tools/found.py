@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
+from foredeck.model.short_texts import cut
 from foredeck.search.index import COUNTED, IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED
@@ -34,7 +36,7 @@ def describe(found: SearchResult, handles: Sequence[str], in_view: int) -> str:
         if hit.snippet and (number == 0 or near):
             lines.append(f"  {hit.snippet}")
         elif hit.snippet:
-            lines[-1] += f": {_cut(hit.snippet)}"
+            lines[-1] += f": {cut(hit.snippet, LINE_CHARS)}"
         lines += after
     return "\n".join([*lines, _ending(found, len(handles), in_view)])
 
@@ -42,7 +44,7 @@ def describe(found: SearchResult, handles: Sequence[str], in_view: int) -> str:
 def nothing_found(asked: AskedSearch, in_view: int) -> str:
     """Where there is no hit: what to try instead."""
     if in_view:
-        return f"Nothing beyond what you see already ({_counted(in_view)} in view)."
+        return f"Nothing beyond what you see already ({counted(in_view, 'hit')} in view)."
     where = {"project": "this project", "session": "this session", "all": "any session"}
     wider = "" if asked.scope == "all" else ', or scope "all"'
     return f"Nothing found in {where[asked.scope]}. Try fewer or other words{wider}."
@@ -74,24 +76,16 @@ def _kind(entry: IndexedText) -> str:
 def _neighbour(entry: IndexedText, text: str, hit: IndexedText) -> tuple[bool, str]:
     is_before = entry.id < hit.id
     where = "before" if is_before else "after"
-    return is_before, f"  {where}, {_kind(entry)}: {_cut(text)}"
+    return is_before, f"  {where}, {_kind(entry)}: {cut(text, LINE_CHARS)}"
 
 
 def _ending(found: SearchResult, shown: int, in_view: int) -> str:
     seen = f" ({in_view} more in view already)" if in_view else ""
     more = found.total - shown - in_view
     if more <= 0:
-        return f"{_counted(shown)}{seen}; activate brings one in full."
+        return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
     or_more = " or more" if found.total == COUNTED else ""
     return f"{shown} of {found.total:,}{or_more} hits{seen}; {NARROWER}"
-
-
-def _counted(count: int) -> str:
-    return f"{count} hit" if count == 1 else f"{count} hits"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LINE_CHARS else text[: LINE_CHARS - 1] + "…"
 
 
 def _when(time_ms: int) -> str:

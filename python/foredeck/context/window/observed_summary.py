@@ -9,10 +9,10 @@ from foredeck.context.messages.items import Item
 from foredeck.context.quoting import inside_ours
 from foredeck.context.state.session import Session
 from foredeck.context.state.stand_ins import StandIn, stretch_of
-from foredeck.context.window.sections import shortened
 from foredeck.context.window.summary import ASKED_CHARS
 from foredeck.context.window.transcript import split_turns
 from foredeck.context.wording import turn_line, turns_span
+from foredeck.model.short_texts import shortened
 
 Summarise = Callable[[Sequence[Item], int], str]
 """A summary of these messages, the first user turn among which has that number; no heading."""

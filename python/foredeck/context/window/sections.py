@@ -49,12 +49,6 @@ def _shares(*, has_done: bool) -> dict[str, float]:
     }
 
 
-def shortened(text: str, chars: int) -> str:
-    """One line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
-
-
 def _size(lines: Sequence[SummaryLine]) -> int:
     return sum(len(line.text) + 1 for line in lines)
 

@@ -16,9 +16,10 @@ from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.digests.commands import command_facts
 from foredeck.context.messages.items import Item
-from foredeck.context.window.sections import SummaryLine, fit_sections, shortened
+from foredeck.context.window.sections import SummaryLine, fit_sections
 from foredeck.context.window.transcript import ChatTurn, TranscriptNames, pause_marks
 from foredeck.model.own_tools import CONTEXT_TOOLS
+from foredeck.model.short_texts import shortened
 from foredeck.sources.toolpaths import path_argument
 from foredeck.worklog.done import FinishedWork, SessionWork, failed_run, newest
 from foredeck.worklog.text import describe

@@ -9,8 +9,9 @@ from datetime import datetime, tzinfo
 from foredeck.context import wording
 from foredeck.context.arguments import args_display
 from foredeck.context.messages.items import Item
+from foredeck.store.clock import MINUTE_MS
 
-PAUSE_MS = 30 * 60_000
+PAUSE_MS = 30 * MINUTE_MS
 """Work that stood still for longer gets a mark with date and time."""
 
 

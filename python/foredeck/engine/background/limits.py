@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from foredeck.accounting.asked import cost_of
 from foredeck.model.asked import AskedDocument
+from foredeck.store.clock import HOUR_MS, MINUTE_MS
 
-HOUR_MS = 3_600_000
-MINUTE_MS = 60_000
 LONGEST_PAUSE_MIN = 60
 RATE_LIMIT_PAUSE_MIN = 5
 

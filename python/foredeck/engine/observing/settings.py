@@ -8,8 +8,7 @@ from foredeck.config import Config
 from foredeck.model.observations import Mode, ModeBy
 from foredeck.observations.chunks import ChunkRules
 from foredeck.observations.timing import TimingRules
-
-HOUR_MS = 3_600_000
+from foredeck.store.clock import HOUR_MS
 
 
 @dataclass(frozen=True, slots=True)
