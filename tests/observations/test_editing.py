@@ -51,7 +51,9 @@ def test_what_was_deleted_says_nothing_and_is_not_written_again(store: LocalStor
     (gone,) = kept(store)
     assert (gone.is_deleted, gone.text, gone.remarks, gone.fields["files"]) == (True, "", [], [])
     assert observe(store) is None
-    notes = keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]])
+    notes = (
+        keeper(store).read([m.address for m in [user("look at all of them"), *rounds(3)]]).branch
+    )
     assert notes.levels.observations == ()
 
 
@@ -62,6 +64,6 @@ def test_reflections_that_still_say_it_are_named(store: LocalStore) -> None:
     assert made_from(store, first) == [made.id]
     delete(store, made.id, "ann")
     assert made_from(store, first) == []
-    levels = keeper(store).read([m.address for m in chat]).levels
+    levels = keeper(store).read([m.address for m in chat]).branch.levels
     assert levels.reflections == ()
     assert len(levels.observations) == 9

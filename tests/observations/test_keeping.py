@@ -261,7 +261,7 @@ def test_a_reflection_stands_for_the_oldest_and_names_what_it_drops(store: Local
     assert 0 < replaced < len(observations)
     assert reflection.replaces == [o.id for o in observations[:replaced]]
     assert "src/c2.py" in reflection.fields["dropped"]
-    levels = keeper(store).read([m.address for m in chat]).levels
+    levels = keeper(store).read([m.address for m in chat]).branch.levels
     assert [r.id for r in levels.reflections] == [made.id]
     assert [o.id for o in levels.observations] == [o.id for o in observations[replaced:]]
 
@@ -311,7 +311,7 @@ def test_reflections_that_have_grown_too_long_are_summed_up(store: LocalStore) -
     assert (made.level, made.generation) == ("summary", 3)
     assert made.replaces == [first.id, second.id]
     assert made.observations == [*first.observations, *second.observations]
-    levels = one.read([m.address for m in chat]).levels
+    levels = one.read([m.address for m in chat]).branch.levels
     assert [r.id for r in levels.reflections] == [made.id]
 
 
@@ -351,8 +351,8 @@ def test_a_fork_uses_what_its_parent_noted_before_and_nothing_later(store: Local
     fork = keeper(store, session="fork")
     fork.ancestors = ("s",)
     chat = [user("look at all of them"), *rounds(3), user("now otherwise"), answer("yes")]
-    notes = fork.read([m.address for m in chat])
+    notes = fork.read([m.address for m in chat]).branch
     assert [p.observation.session for p in notes.placed] == ["s"]
     assert notes.position.messages == 7
     stranger = keeper(store, session="other")
-    assert stranger.read([m.address for m in chat]).placed == []
+    assert stranger.read([m.address for m in chat]).branch.placed == []

@@ -37,13 +37,9 @@ from foredeck.observations.observers import Condensed, Observer
 from foredeck.observations.recall import (
     BranchLevels,
     Observation,
-    Placed,
+    ObservedBranch,
     Reflection,
-    levels_on,
-    observations_of,
-    on_branch,
-    position_on,
-    reflections_of,
+    observed_branch,
 )
 from foredeck.observations.timing import TimingRules, to_reflect, to_summarise
 from foredeck.store.protocol import Token
@@ -68,14 +64,8 @@ class BranchObservations:
     """
 
     seen: Seen
-    placed: list[Placed]
-    levels: BranchLevels
+    branch: ObservedBranch
     is_behind: bool = False
-
-    @property
-    def position(self) -> Position:
-        """How far the branch is observed."""
-        return position_on(self.placed)
 
 
 @dataclass
@@ -96,15 +86,8 @@ class ObservationKeeper:
     def read(self, addresses: Sequence[str]) -> BranchObservations:
         """What stands on the branch whose messages have these addresses."""
         seen = self.lease.look()
-        sessions = (self.session, *self.ancestors)
-        store = self.lease.store
-        observations, reflections = (
-            observations_of(store, sessions),
-            reflections_of(store, sessions),
-        )
-        placed = on_branch(observations, addresses)
-        levels = levels_on(placed, reflections)
-        return BranchObservations(seen, placed, levels, self._is_behind(seen))
+        branch = observed_branch(self.lease.store, (self.session, *self.ancestors), addresses)
+        return BranchObservations(seen, branch, self._is_behind(seen))
 
     def _is_behind(self, seen: Seen) -> bool:
         """Whether what was committed last under the lease is not here.
@@ -129,7 +112,7 @@ class ObservationKeeper:
         """
         found = self.read([message.address for message in messages])
         self._check(found, "observe")
-        chunk = pick(messages, found.position)
+        chunk = pick(messages, found.branch.position)
         if chunk is None:
             return None
         self.step("read")
@@ -137,7 +120,7 @@ class ObservationKeeper:
         held = self._take("observe", found.seen, ends, chunk.tokens)
         written = await held.during(observer.observe(chunk, mode.mode))
         self.step("answered")
-        previous = found.placed[-1].observation.id if found.placed else None
+        previous = found.branch.placed[-1].observation.id if found.branch.placed else None
         document = observation_document(written, chunk, mode, self._about(held, previous))
         await held.commit(document, {})
         return document
@@ -153,7 +136,7 @@ class ObservationKeeper:
         where nothing has. `asked`: by the user, however short it is. Raises as `observe`."""
         found = self.read([message.address for message in messages])
         self._check(found, "reflect")
-        replaced = self._too_long(found.levels, asked=asked)
+        replaced = self._too_long(found.branch.levels, asked=asked)
         if not replaced:
             return None
         self.step("read")
@@ -161,7 +144,7 @@ class ObservationKeeper:
         held = self._take("reflect", found.seen, (replaced[0].id, replaced[-1].id), tokens)
         written = await held.during(observer.reflect(_condensed(replaced, tokens)))
         self.step("answered")
-        newest = found.levels.newest
+        newest = found.branch.levels.newest
         document = reflection_document(written, replaced, newest, self._about(held))
         await held.commit(document, {one.id: one.token for one in replaced})
         return document

@@ -234,3 +234,25 @@ def levels_on(placed: Sequence[Placed], reflections: Sequence[Reflection]) -> Br
     chosen.sort(key=lambda r: order[r.observations[0]])
     left = [p.observation for p in placed if p.observation.id not in taken]
     return BranchLevels(tuple(chosen), tuple(o for o in left if not o.is_deleted))
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedBranch:
+    """What was noted of a branch: what covers its messages, and what is left of that by level."""
+
+    placed: Sequence[Placed]
+    levels: BranchLevels
+
+    @property
+    def position(self) -> Position:
+        """How far the branch is observed."""
+        return position_on(self.placed)
+
+
+def observed_branch(
+    store: Store, sessions: Sequence[str], addresses: Sequence[str]
+) -> ObservedBranch:
+    """What these sessions have of the branch whose messages have these addresses. A session comes
+    before those that it was forked from."""
+    placed = on_branch(observations_of(store, sessions), addresses)
+    return ObservedBranch(placed, levels_on(placed, reflections_of(store, sessions)))

@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from foredeck.observations.chunks import Chunk, ChunkRules, Position, next_chunk
 from foredeck.observations.excerpt import WallTime
-from foredeck.observations.keeping import BranchObservations
 from foredeck.observations.messages import SourceCall, SourceMessage
 from foredeck.observations.observers import AskedQuestion, ModelReply
+from foredeck.observations.recall import ObservedBranch
 from foredeck.observations.timing import TimingRules
 
 START_MS = 1_777_800_000_000
@@ -68,7 +68,7 @@ def pick(messages: Sequence[SourceMessage], position: Position) -> Chunk | None:
     return next_chunk(messages, position, RULES.chunk)
 
 
-def prompt_of(found: BranchObservations, messages: list[SourceMessage]) -> str:
+def prompt_of(found: ObservedBranch, messages: list[SourceMessage]) -> str:
     """What would stand in the next prompt: reflections, observations, and the rest of the chat."""
     levels = found.levels
     shown = [one.text for one in levels.reflections] + [one.text for one in levels.observations]

@@ -11,13 +11,14 @@ from foredeck.context.messages.parts import GONE
 from foredeck.context.state.observed import ObservedStandIns
 from foredeck.context.state.session import Session
 from foredeck.engine.background.jobs import Happening, Job
-from foredeck.engine.observing.session_observations import ObservedBranch, SessionObservations
+from foredeck.engine.observing.session_observations import SessionObservations
 from foredeck.engine.observing.settings import ObservingSettings
 from foredeck.engine.observing.sources import BranchSources
 from foredeck.model.observations import Mode, Work
 from foredeck.observations.chunks import pending_tokens
 from foredeck.observations.messages import SourceMessage
 from foredeck.observations.modes import ModeChoice, guess_mode
+from foredeck.observations.recall import ObservedBranch
 from foredeck.observations.timing import is_pressing, least_pending, to_reflect, to_summarise
 from foredeck.store.clock import now_ms
 

@@ -6,31 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.state.observed import ObservedStandIns
-from foredeck.observations.chunks import Position
 from foredeck.observations.messages import SourceMessage
-from foredeck.observations.recall import (
-    BranchLevels,
-    Placed,
-    levels_on,
-    observations_of,
-    on_branch,
-    position_on,
-    reflections_of,
-)
+from foredeck.observations.recall import ObservedBranch, observed_branch
 from foredeck.store.protocol import Store
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedBranch:
-    """What was noted of a branch: what covers its messages, and what is left of that by level."""
-
-    placed: Sequence[Placed]
-    levels: BranchLevels
-
-    @property
-    def position(self) -> Position:
-        """How far it is observed."""
-        return position_on(self.placed)
 
 
 @dataclass
@@ -49,14 +27,10 @@ class SessionObservations:
         """What of it the branch has whose messages these are."""
         # A list that only grows keeps what was found for its beginning.
         if self._branch is None or not self._is_continued(messages):
-            self._branch = self._read(messages)
+            addresses = [message.address for message in messages]
+            self._branch = observed_branch(self.store, self.sessions, addresses)
             self._read_for = (messages[-1].address if messages else "", len(messages))
         return self._branch
-
-    def _read(self, messages: Sequence[SourceMessage]) -> ObservedBranch:
-        found = observations_of(self.store, self.sessions)
-        placed = on_branch(found, [message.address for message in messages])
-        return ObservedBranch(placed, levels_on(placed, reflections_of(self.store, self.sessions)))
 
     def _is_continued(self, messages: Sequence[SourceMessage]) -> bool:
         address, length = self._read_for
