@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 
-from foredeck.cli.common import add_json_flag, positive
+from foredeck.cli.common import add_json_flag
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-
-STORES = ("sqlite", "xtdb")
+from foredeck_bench.commands.common import STORES, add_rounds, add_stores_and_seed, noting
 
 
 def _run(args: Namespace) -> int:
@@ -19,7 +17,7 @@ def _run(args: Namespace) -> int:
     found = {}
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
-            found[store] = crash_on(store, args.rounds, args.seed, _noting(progress))
+            found[store] = crash_on(store, args.rounds, args.seed, noting(progress))
     if args.json:
         print_json(found)
     else:
@@ -32,27 +30,9 @@ def _run(args: Namespace) -> int:
     return 0 if all(figures["ok"] for figures in found.values()) else 1
 
 
-def _noting(progress: Progress) -> Callable[[str], None]:
-    return lambda note: progress.advance(note=note)
-
-
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        type=positive,
-        default=100,
-        help="sessions on each store in which a process is killed (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--store",
-        choices=STORES,
-        action="append",
-        help="only on this store; may be repeated (default: both)",
-    )
-    parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="choose the same moments again"
-    )
+    add_rounds(parser, "sessions on each store in which a process is killed")
+    add_stores_and_seed(parser)
     add_json_flag(parser)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 
 from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-
-STORES = ("sqlite", "xtdb")
+from foredeck_bench.commands.common import STORES, add_rounds, add_stores_and_seed, noting
 
 
 def _run(args: Namespace) -> int:
@@ -21,13 +19,12 @@ def _run(args: Namespace) -> int:
     crashes, races, sessions = {}, {}, {}
     for store in args.store or STORES:
         with Progress(f"{store}: killing, round", total=args.rounds) as progress:
-            crashes[store] = crash_on(store, args.rounds, args.seed, _noting(progress))
+            crashes[store] = crash_on(store, args.rounds, args.seed, noting(progress))
         with Progress(f"{store}: racing, round", total=args.races) as progress:
             races[store] = race_on(store, args.races, progress.advance)
         if args.through_pi:
             with Progress(f"{store}: killing, session", total=args.through_pi) as progress:
-                noting = _noting(progress)
-                sessions[store] = through_pi(store, args.through_pi, args.seed, noting)
+                sessions[store] = through_pi(store, args.through_pi, args.seed, noting(progress))
     found = {"crash": crashes, "race": races, "through_pi": sessions}
     if args.json:
         print_json(found)
@@ -42,18 +39,8 @@ def _run(args: Namespace) -> int:
     return 0 if all(f["ok"] for each in found.values() for f in each.values()) else 1
 
 
-def _noting(progress: Progress) -> Callable[[str], None]:
-    return lambda note: progress.advance(note=note)
-
-
 def _configure(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        type=positive,
-        default=100,
-        help="sessions on each store in which somebody is killed (default: %(default)s)",
-    )
+    add_rounds(parser, "sessions on each store in which somebody is killed")
     parser.add_argument(
         "--races",
         metavar="N",
@@ -69,15 +56,7 @@ def _configure(parser: ArgumentParser) -> None:
         help="sessions on each store of the real Pi of a checkout, in which the engine, Pi or the "
         "node is killed; 0 for none (default: %(default)s)",
     )
-    parser.add_argument(
-        "--store",
-        choices=STORES,
-        action="append",
-        help="only on this store; may be repeated (default: both)",
-    )
-    parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="choose the same moments again"
-    )
+    add_stores_and_seed(parser)
     add_json_flag(parser)
 
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import random
-import signal
 import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from foredeck.config import Config
 from foredeck.observations.recall import observations_of, reflections_of
-from foredeck.store.opening import open_store
 from foredeck_bench.crash.fuse import kill_node
-from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, check_database, prepared
-from foredeck_bench.crash.tally import Tally
+from foredeck_bench.crash.homes import prepared
+from foredeck_bench.crash.workers import WorkerTally, kill, opened, received, start, store_settings
 from foredeck_bench.figures import quantile
 from foredeck_bench.observing import worker
 from foredeck_bench.observing.chat import chat, observer_on_loopback
@@ -42,38 +36,24 @@ Advance = Callable[[str], None]
 
 
 @dataclass
-class ObservingTally:
-    """Counts of one store. All but the first three must be 0."""
+class ObservingTally(WorkerTally):
+    """Counts of one store."""
 
-    rounds: int = 0
-    killed: Counter[str] = field(default_factory=Counter)
     told: int = 0
     """Rounds in which the next process said that something had been cut off."""
     untold: int = 0
-    lost: int = 0
-    doubled: int = 0
     differing: int = 0
     unreached: int = 0
-    database: int = 0
     recovery_s: list[float] = field(default_factory=list)
-    examples: list[str] = field(default_factory=list)
 
-    def fault(self, name: str, text: str) -> None:
-        """Count something that must not happen."""
-        setattr(self, name, getattr(self, name) + 1)
-        self.examples = [*self.examples, f"{name}: {text}"][:5]
+    def faults(self) -> tuple[str, ...]:
+        """See `WorkerTally`."""
+        return (*super().faults(), "untold", "differing", "unreached")
 
     def to_json(self) -> dict[str, Any]:
         """As the bench prints it; times in seconds."""
-        bad = ("untold", "lost", "doubled", "differing", "unreached", "database")
-        counts = {name: getattr(self, name) for name in ("rounds", "told", *bad)}
-        return {
-            **counts,
-            "killed": dict(sorted(self.killed.items())),
-            "recovery_s": [round(quantile(self.recovery_s, q), 2) for q in (0.5, 0.95)],
-            "examples": self.examples,
-            "ok": not any(counts[name] for name in bad),
-        }
+        recovery = [round(quantile(self.recovery_s, q), 2) for q in (0.5, 0.95)]
+        return {**super().to_json(), "told": self.told, "recovery_s": recovery}
 
 
 def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, Any]:
@@ -84,10 +64,7 @@ def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, 
         with prepared(home, store), observer_on_loopback(lambda: held.asked()) as port:
             held = _Rounds(home, store, port, tally, random.Random(f"{seed} {store}"))
             held.run(rounds, advance)
-            database = Tally()
-            check_database(home, store, database)
-            if database.failures:
-                tally.fault("database", str(database.examples))
+            tally.check_database(home, store)
     return tally.to_json()
 
 
@@ -143,7 +120,7 @@ class _Rounds:
             pipe.close()
             process, pipe = self._start(session)
         while True:
-            said, text = _received(pipe)
+            said, text = received(pipe)
             if said == "stale":
                 told = True
             elif said == "step":
@@ -162,7 +139,7 @@ class _Rounds:
         place = {ASKED: "taken", INSIDE: "answered"}.get(step, step)
         count = 0
         while True:
-            said, name = _received(pipe)
+            said, name = received(pipe)
             if said == "done":
                 self.tally.fault("unreached", f"{step} of {operation}")
                 raise RuntimeError("the session ended before the place to strike at")
@@ -173,12 +150,12 @@ class _Rounds:
             return self._strike(process, pipe, step, victim)
 
     def _strike(self, process: BaseProcess, pipe: Connection, step: str, victim: str) -> bool:
-        kill = self._killer(process, victim)
+        strike = self._killer(process, victim)
         if step == ASKED:
             reached = threading.Event()
 
             def at_question() -> None:
-                kill()
+                strike()
                 reached.set()
 
             self.strike = at_question
@@ -188,40 +165,29 @@ class _Rounds:
         elif step == INSIDE:
             pipe.send("go")
             time.sleep(self.random.uniform(0, _COMMIT_S))
-            kill()
+            strike()
         else:
-            kill()
+            strike()
             if victim == "node":
                 pipe.send("go")
         return victim == "engine"
 
     def _killer(self, process: BaseProcess, victim: str) -> Callable[[], None]:
-        def kill() -> None:
+        def strike() -> None:
             if victim == "node":
                 kill_node(self.home)
-            elif process.pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
+            else:
+                kill(process)
 
-        return kill
+        return strike
 
     def _start(self, session: str) -> tuple[BaseProcess, Connection]:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([worker.__name__])
-        ours, theirs = context.Pipe()
-        arguments = (self._settings(), session, CHUNKS, self.port, theirs)
-        process = context.Process(target=worker.work, args=arguments)
-        process.start()
-        theirs.close()
-        return process, ours
-
-    def _settings(self) -> dict[str, Any]:
-        more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if self.store == "xtdb" else {}
-        return {"home": self.home, "store": self.store, **more}
+        settings = store_settings(self.home, self.store)
+        return start(worker.work, settings, session, CHUNKS, self.port)
 
     def _check(self, session: str) -> None:
         """Whether every message is covered once, and every document was written once."""
-        with closing(open_store(Config(**self._settings()), lazy=True)) as store:
+        with opened(self.home, self.store) as store:
             observations = observations_of(store, [session])
             reflections = reflections_of(store, [session])
             written = [one.id for one in observations] + [one.id for one in reflections]
@@ -234,10 +200,3 @@ class _Rounds:
         twice = [name for name, times in (covered + behind).items() if times > 1]
         if twice or any(times != 1 for times in versions):
             self.tally.fault("doubled", f"{session}: {twice[:2]}")
-
-
-def _received(pipe: Connection) -> tuple[str, str]:
-    if not pipe.poll(_ANSWER_S):
-        raise TimeoutError("an observing process does not answer")
-    found: tuple[str, str] = pipe.recv()
-    return found

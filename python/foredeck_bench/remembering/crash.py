@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,8 @@ from foredeck.config import Config
 from foredeck.store.opening import open_store
 from foredeck.store.portable import export_session
 from foredeck.store.protocol import Store
-from foredeck_bench.crash.homes import NODE_TIMEOUT_MS, check_database, prepared
-from foredeck_bench.crash.tally import Tally
+from foredeck_bench.crash.homes import prepared
+from foredeck_bench.crash.workers import WorkerTally, kill, opened, received, start, store_settings
 from foredeck_bench.remembering import worker
 from foredeck_bench.remembering.worker import ACCEPT, ACTS, EXTRACT, IMPORT
 
@@ -31,37 +29,21 @@ MOMENTS = ("before", "within", "after")
 _COMMITS = {EXTRACT: 1, ACCEPT: 2, IMPORT: 3}
 """How many commits of an act are struck at, in turn."""
 _WITHIN_S = 0.01
-_ANSWER_S = 120.0
 
 Advance = Callable[[str], None]
 Fingerprint = tuple[Any, ...]
 
 
 @dataclass
-class MemoryTally:
+class MemoryTally(WorkerTally):
     """Counts of one store."""
 
-    rounds: int = 0
-    killed: Counter[str] = field(default_factory=Counter)
-    lost: int = 0
-    """Rounds after which something was missing that an undisturbed one has."""
-    doubled: int = 0
     half: int = 0
     """Rounds in which a kill left part of an act that is one transaction."""
-    database: int = 0
-    examples: list[str] = field(default_factory=list)
 
-    def fault(self, name: str, text: str) -> None:
-        """Count something that must not happen."""
-        setattr(self, name, getattr(self, name) + 1)
-        self.examples = [*self.examples, f"{name}: {text}"][:5]
-
-    def to_json(self) -> dict[str, Any]:
-        """As the bench prints it."""
-        bad = {name: getattr(self, name) for name in ("lost", "doubled", "half", "database")}
-        killed = dict(sorted(self.killed.items()))
-        found = {"rounds": self.rounds, **bad, "killed": killed, "examples": self.examples}
-        return {**found, "ok": not any(bad.values())}
+    def faults(self) -> tuple[str, ...]:
+        """See `WorkerTally`."""
+        return (*super().faults(), "half")
 
 
 def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, Any]:
@@ -71,10 +53,7 @@ def crash_on(store: str, rounds: int, seed: int, advance: Advance) -> dict[str, 
         home = Path(name) / "home"
         with prepared(home, store):
             _MemoryRounds(home, store, tally, random.Random(f"{seed} {store}")).run(rounds, advance)
-            database = Tally()
-            check_database(home, store, database)
-            if database.failures:
-                tally.fault("database", str(database.examples))
+            tally.check_database(home, store)
     return tally.to_json()
 
 
@@ -126,7 +105,7 @@ class _MemoryRounds:
             self.tally.fault("doubled", f"{what}: {list(there - wanted)[:2]}")
 
     def _prepare(self, act: str, session: str) -> Fingerprint:
-        with self._open() as store:
+        with opened(self.home, self.store) as store:
             if act == IMPORT:
                 self._bundle(session).write_text(_bundle_of(session), encoding="utf-8")
             else:
@@ -143,43 +122,37 @@ class _MemoryRounds:
         committed: Callable[[], None] = lambda: None,
     ) -> None:
         """Do an act in a process of its own; `at`: the commit, and its moment, at which it dies."""
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([worker.__name__])
-        ours, theirs = context.Pipe()
-        arguments = (self._settings(), act, session, self._bundle(session), theirs)
-        process = context.Process(target=worker.work, args=arguments)
-        process.start()
-        theirs.close()
-        with closing(ours):
-            assert process.pid is not None
-            self._lead(ours, process.pid, at, committed)
+        settings = store_settings(self.home, self.store)
+        process, pipe = start(worker.work, settings, act, session, self._bundle(session))
+        with closing(pipe):
+            self._lead(pipe, process, at, committed)
             process.join(60)
 
     def _lead(
         self,
         pipe: Connection,
-        pid: int,
+        process: BaseProcess,
         at: tuple[int, str] | None,
         committed: Callable[[], None],
     ) -> None:
         number = -1
-        while (said := _received(pipe)) != "done":
+        while (said := received(pipe)) != "done":
             number += said == "committing"
             if said == "committed":
                 committed()
             struck = at is not None and number == at[0]
             moment = at[1] if at is not None and struck else ""
             if (said, moment) in (("committing", "before"), ("committed", "after")):
-                return _kill(pid)
+                return kill(process)
             pipe.send("go")
             if (said, moment) == ("committing", "within"):
                 time.sleep(self.random.uniform(0, _WITHIN_S))
-                return _kill(pid)
+                return kill(process)
         return None
 
     def _fingerprint(self, session: str) -> Fingerprint:
         """Every entry of a session by its history, and how often it was read out."""
-        with self._open() as store:
+        with opened(self.home, self.store) as store:
             entries = store.query("memory", {"session": session})
             histories = ([h.fields["act"] for h in store.history(e.id)] for e in entries)
             told = [
@@ -191,15 +164,8 @@ class _MemoryRounds:
             turns = [("turn", h.fields["user_turn"]) for h in store.query("turn", of_session)]
         return tuple(sorted(map(repr, [*told, *records, *turns])))
 
-    def _open(self) -> closing[Any]:
-        return closing(open_store(Config(**self._settings()), lazy=True))
-
     def _bundle(self, session: str) -> Path:
         return self.home.parent / f"{session}.jsonl"
-
-    def _settings(self) -> dict[str, Any]:
-        more = {"xtdb": {"timeout_ms": NODE_TIMEOUT_MS}} if self.store == "xtdb" else {}
-        return {"home": self.home, "store": self.store, **more}
 
 
 def _bundle_of(session: str) -> str:
@@ -215,15 +181,3 @@ def _bundle_of(session: str) -> str:
 
 def _scratch(home: Path) -> Store:
     return open_store(Config(home=home))
-
-
-def _kill(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _received(pipe: Connection) -> str:
-    if not pipe.poll(_ANSWER_S):
-        raise TimeoutError("a process of the bench does not answer")
-    found: str = pipe.recv()
-    return found
