@@ -16,6 +16,7 @@ from foredeck.model.documents import Provenance, SessionDocument, chat_id, sessi
 from foredeck.store.opening import open_store
 from foredeck.store.protocol import Batch, Store
 from foredeck.ui.pages import WebPage, render
+from foredeck.ui.server import collect_seldom
 from foredeck.ui.views.prompts import prompt_diff_page, prompt_page
 from foredeck.ui.views.session import session_page
 from foredeck.ui.views.sessions import Listing, sessions_page
@@ -40,6 +41,7 @@ def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, 
         config = Config(home=home)
         with closing(open_store(config)) as store:
             _add_sessions(store, sessions)
+        collect_seldom()
         views: dict[str, Callable[[Store], WebPage]] = {
             "sessions": lambda store: sessions_page(store, Listing()),
             "session": lambda store: session_page(store, SESSION, None),

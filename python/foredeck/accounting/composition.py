@@ -6,6 +6,7 @@ are looked at.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +15,16 @@ from typing import Any
 
 from foredeck.accounting.shapes import chars_of, is_sent
 from foredeck.context.intake.system import message_text
-from foredeck.context.messages.items import value_chars
-from foredeck.context.messages.parts import Part
-from foredeck.context.state.call_log import BranchState, CallLog
-from foredeck.hosts.pi.edits import apply_edits, to_messages
+from foredeck.context.messages.items import block_chars, value_chars
+from foredeck.context.messages.parts import apply_recipe
+from foredeck.context.state.call_log import CallLog, SentState
+from foredeck.hosts.pi.edits import to_messages
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
-from foredeck.model.messages import MessageKey, load_message, unpack
+from foredeck.model.canonical import decode_text
+from foredeck.model.messages import MessageKey, marked, unpack
 from foredeck.store.protocol import Head, Store
 
 
@@ -92,7 +94,7 @@ class _Measuring:
 
     store: Store
     log: CallLog
-    _state: BranchState = field(default_factory=BranchState)
+    _state: SentState = field(default_factory=SentState)
     _at: str | None = None
     _counted: dict[int, _Measured] = field(default_factory=dict)
     """The messages of the prompt that `_totals` is of, by index."""
@@ -102,12 +104,14 @@ class _Measuring:
     _around: dict[str, int] = field(default_factory=dict)
     """Characters of system prompts with tools, by content hash."""
     _fetched: dict[str, bytes] = field(default_factory=dict)
+    _ready: dict[int, tuple[Kind, Any]] = field(default_factory=dict)
+    """What goes out of messages that are about to be measured, by index."""
 
     def go_to(self, id: str) -> None:
         """Apply a call, which need not continue the one before."""
         record, state = self.log.records[id], self._state
         if record.parent is None or record.parent != self._at:
-            self._state, self._touched = self.log.replay(id, self._load), None
+            self._state, self._touched = self.log.sent(id, self._load), None
         else:
             length, drops = (
                 len(state.keys),
@@ -131,10 +135,9 @@ class _Measuring:
 
     def chars(self, head: Head) -> dict[Kind, int]:
         """Of the prompt of the call that was gone to."""
-        state = self._state
-        if self._touched is None:
-            self._fetched = self.store.blobs(key.address for key in state.keys)
-        touched = self._touched
+        state, touched = self._state, self._touched
+        if touched is None:
+            self._fetch_all()
         for index in {*self._counted, *range(len(state.keys))} if touched is None else touched:
             self._count(index)
         self._touched, self._fetched = set(), {}
@@ -154,25 +157,57 @@ class _Measuring:
             return
         key, row = state.keys[index], state.stored_rows.get(index)
         if known is None or known.key != key or known.row is not row:
-            known = self._measure(key, row)
+            known = self._measure(key, row, self._ready.pop(index, None))
         self._counted[index] = known
         self._totals[known.kind] += known.chars
+
+    def _fetch_all(self) -> None:
+        """Have at hand what measuring the whole prompt takes: thousands of questions to the store
+        would take longer than all else."""
+        state = self._state
+        sent = [i for i in range(len(state.keys)) if i not in state.drops]
+        self._fetched = self.store.blobs(state.keys[i].address for i in sent)
+        self._ready = {i: self._outgoing(state.keys[i], state.stored_rows.get(i)) for i in sent}
+        self._fetched |= self.store.blobs(
+            digest for _, value in self._ready.values() for digest in _texts(value)
+        )
 
     def _blob(self, digest: str) -> bytes:
         return self._fetched.get(digest) or self.store.blob(digest)
 
-    def _measure(self, key: MessageKey, row: Sequence[Any] | None) -> _Measured:
-        message = load_message(key.address, self._blob)
-        kind = Kind.RESULTS if _is_result(message) else Kind.CHAT
-        if not is_sent(message):
-            return _Measured(key, row, kind, 0)
-        if row is not None:
-            part = Part.from_row(PartRow.from_row(row), self.store.blob)
-            if part.blocks is not None:
-                message = apply_edits([message], {0: part.blocks}, {}, set())[0]
-            if part.form in _LINES:
-                kind = Kind.FOLDED
-        return _Measured(key, row, kind, chars_of(message))
+    def _measure(
+        self, key: MessageKey, row: Sequence[Any] | None, ready: tuple[Kind, Any] | None
+    ) -> _Measured:
+        kind, value = ready or self._outgoing(key, row)
+        if isinstance(value, list):
+            chars = sum(
+                # The bytes of an image are not needed for its size.
+                block_chars(block if block.get("type") == "image" else unpack(block, self._blob))
+                for block in value
+            )
+        else:
+            chars = 0 if value is None else chars_of(unpack(value, self._blob))
+        return _Measured(key, row, kind, chars)
+
+    def _outgoing(self, key: MessageKey, row: Sequence[Any] | None) -> tuple[Kind, Any]:
+        """What goes out of a message, long texts still packed: blocks, or the message where it has
+        none; None where nothing does. Texts that were folded are never read."""
+        packed = self._packed(key.address)
+        kind = Kind.RESULTS if _is_result(packed) else Kind.CHAT
+        if not is_sent(packed):
+            return kind, None
+        part = None if row is None else PartRow.from_row(row)
+        if part is not None and part.form in _LINES:
+            kind = Kind.FOLDED
+        content = packed.get("content")
+        recipe = None if part is None else part.packed
+        if recipe is not None:
+            return kind, apply_recipe(recipe, _blocks(content))
+        return kind, content if isinstance(content, list) else packed
+
+    def _packed(self, address: str) -> Message:
+        packed: Message = json.loads(decode_text(self._blob(address)))
+        return packed
 
     def _system(self, head: Head) -> int:
         ref = CallRecord(head.fields).system
@@ -183,6 +218,20 @@ class _Measuring:
             texts = sum(len(message_text(message)) for message in system)
             self._around[ref.content_hash] = texts + value_chars(tools)
         return self._around[ref.content_hash]
+
+
+def _blocks(content: Any) -> list[Any]:
+    """The content of a message as blocks; a long text may still be packed."""
+    if content is None or isinstance(content, list):
+        return content or []
+    return [{"type": "text", "text": content}]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The hashes of the texts that are missing in what is packed."""
+    for block in value if isinstance(value, list) else () if value is None else (value,):
+        if block.get("type") != "image":
+            yield from marked(block)
 
 
 def _is_result(message: Message) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 import threading
@@ -38,6 +39,7 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
             "with foredeck; --home or FOREDECK_HOME name another state folder."
         )
     reader = Reader(config, edits=edits)
+    collect_seldom()
     with _listening(port) as listener:
         number = listener.getsockname()[1]
         token = kept_token(config.home)
@@ -52,6 +54,14 @@ def serve(config: Config, port: int | None, *, opens: bool, edits: bool) -> int:
         )
         server.run(sockets=[listener])
     return 0
+
+
+def collect_seldom() -> None:
+    """Look for garbage once half a million things have been made, and not after every 700: a page
+    over a long session makes that many, all of which it needs, and looking took a fourth of its
+    time."""
+    gc.freeze()
+    gc.set_threshold(500_000, 5, 5)
 
 
 def _door(home: Path, address: str) -> Path:

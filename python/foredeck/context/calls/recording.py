@@ -96,7 +96,7 @@ def record_host_call(session: Session, outcome: Outcome, layout: str, policy: st
 
 def _render_as_host(conversation: Conversation, start: int) -> None:
     """Show the messages from `start` on as the host has them."""
-    # `BranchState._send_as_host` is the same rule for stored rows. Change both or neither: an
+    # `SentState._send_as_host` is the same rule for stored rows. Change both or neither: an
     # engine that is restarted replays the record, and has to go on from the same parts.
     for index in range(start, len(conversation)):
         part = conversation.parts[index]

@@ -30,8 +30,9 @@ UNSENT = frozenset({"fallback", "aborted"})
 
 
 @dataclass(slots=True)
-class BranchState:
-    """The state after a chain of calls."""
+class SentState:
+    """What went out with the newest of a chain of calls: which messages, and how they were shown.
+    Who asks for no more than that replays thousands of records in half the time."""
 
     keys: list[MessageKey] = field(default_factory=list)
     stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
@@ -40,6 +41,54 @@ class BranchState:
     """Messages of ours by the index of the host's message that follows them, packed."""
     drops: set[int] = field(default_factory=set)
     """Indexes of host messages that are not sent."""
+
+    def apply(self, record: CallRecord) -> None:
+        """Go on by one call."""
+        # In the order of the live call. The rows of the record come last: a call that went out
+        # without us has taken in results of its own, and its rows say how those are shown.
+        self.cut(record.kept)
+        self.keys.extend(record.keys)
+        if record.is_host:
+            self._send_as_host(record.decision.edited or 0)
+        self.stored_rows.update(record.stored_rows)
+        self._cut_edits(min(record.kept, record.changed_from))
+        self.inserts.update(record.inserts)
+        self.drops.update(record.drops)
+
+    @property
+    def rows(self) -> dict[int, PartRow]:
+        """How each message was rendered last, in the order of the messages."""
+        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
+
+    def cut(self, length: int) -> None:
+        """Forget the messages from `length` on."""
+        if length >= len(self.keys):
+            return
+        del self.keys[length:]
+        rows = self.stored_rows
+        self.stored_rows = {index: row for index, row in rows.items() if index < length}
+        self._cut_edits(length)
+
+    def _send_as_host(self, edited: int) -> None:
+        """Messages from `edited` on went out as the host has them."""
+        # `_render_as_host` (calls/recording.py) is the same rule for live parts. Change both or
+        # neither: a resumed session must go on byte for byte.
+        for index, row in self.rows.items():
+            if index >= edited and row.form != "note":
+                form = form_as_host(row.form, row.subject)
+                sent = row._replace(form=form, packed=None, base=None, slots=())
+                self.stored_rows[index] = sent.to_row()
+        self._cut_edits(edited)
+
+    def _cut_edits(self, length: int) -> None:
+        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+        self.drops = {index for index in self.drops if index < length}
+
+
+@dataclass(slots=True)
+class BranchState(SentState):
+    """The state after a chain of calls."""
+
     sets: Sets = field(default_factory=Sets)
     expired: set[int] = field(default_factory=set)
     """Messages whose content goes at the next rebase."""
@@ -54,14 +103,8 @@ class BranchState:
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
-        # In the order of the live call. The rows of the record come last: a call that went out
-        # without us has taken in results of its own, and its rows say how those are shown.
-        self.cut(record.kept)
-        self.keys.extend(record.keys)
-        if record.is_host:
-            self._send_as_host(record.decision.edited or 0)
-        self.stored_rows.update(record.stored_rows)
-        self._apply_edits(record)
+        # Not by `super()`, which does not find the class that slots are added to.
+        SentState.apply(self, record)
         changes = record.sets
         self.sets.replay(changes)
         self.expired.update(changes.expired.added)
@@ -70,11 +113,6 @@ class BranchState:
         self.last = record
         self.entries.apply(record)
         self._apply_collapsible(record.due)
-
-    @property
-    def rows(self) -> dict[int, PartRow]:
-        """How each message was rendered last, in the order of the messages."""
-        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
 
     @property
     def policy_state(self) -> Mapping[str, Any]:
@@ -101,41 +139,17 @@ class BranchState:
         """Forget the messages from `length` on."""
         if length >= len(self.keys):
             return
-        del self.keys[length:]
+        SentState.cut(self, length)
         self.entries.cut(length)
-        rows = self.stored_rows
-        self.stored_rows = {index: row for index, row in rows.items() if index < length}
-        self._cut_edits(length)
         self.expired = {index for index in self.expired if index < length}
         self.collapsible = {
             ref: depth for ref, depth in self.collapsible.items() if ref.message < length
         }
 
-    def _apply_edits(self, record: CallRecord) -> None:
-        """What goes out beside the host's messages, and which of those do not."""
-        self._cut_edits(min(record.kept, record.changed_from))
-        self.inserts.update(record.inserts)
-        self.drops.update(record.drops)
-
     def _apply_collapsible(self, due: Delta[Any]) -> None:
         self.collapsible.update((PieceRef(*spot), self.depth) for spot in due.added)
         for spot in due.removed:
             self.collapsible.pop(PieceRef(*spot), None)
-
-    def _send_as_host(self, edited: int) -> None:
-        """Messages from `edited` on went out as the host has them."""
-        # `_render_as_host` (calls/recording.py) is the same rule for live parts. Change both or
-        # neither: a resumed session must go on byte for byte.
-        for index, row in self.rows.items():
-            if index >= edited and row.form != "note":
-                form = form_as_host(row.form, row.subject)
-                sent = row._replace(form=form, packed=None, base=None, slots=())
-                self.stored_rows[index] = sent.to_row()
-        self._cut_edits(edited)
-
-    def _cut_edits(self, length: int) -> None:
-        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-        self.drops = {index for index in self.drops if index < length}
 
 
 @dataclass(slots=True)
@@ -213,6 +227,13 @@ class CallLog:
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
         state = BranchState()
+        for record in self.chain(id, load):
+            state.apply(record)
+        return state
+
+    def sent(self, id: str | None, load: Load) -> SentState:
+        """The same without what only going on from it takes."""
+        state = SentState()
         for record in self.chain(id, load):
             state.apply(record)
         return state
