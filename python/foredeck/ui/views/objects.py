@@ -46,9 +46,7 @@ def object_page(store: Store, graph: Graph, name: str, version: int | None) -> W
     """One object at a version (default: the newest). Raises `NotFound`."""
     found = find_object(store, name)
     history = store.history(found.id)
-    number = version or len(history)
-    if not 1 <= number <= len(history):
-        raise NotFound(f"{found.name} has versions 1 to {len(history)}, no {number}.")
+    number = _within(version or len(history), history, found)
     shown = history[number - 1]
     text, why = content_of(store, shown)
     data = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.cli.find import find_object, find_session
-from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
@@ -52,12 +51,12 @@ def _jump(store: Store, text: str) -> dict[str, str] | None:
     try:
         session = find_session(store, text)
         return {"what": f"session {session}", "address": link("sessions", session)}
-    except (NotFound, ForedeckError):
+    except ForedeckError:
         pass
     try:
         found = find_object(store, text)
         return {"what": found.name, "address": link("objects", found.id)}
-    except (NotFound, ForedeckError):
+    except ForedeckError:
         return None
 
 

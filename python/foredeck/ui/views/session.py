@@ -16,6 +16,7 @@ from foredeck.model.documents import session_object_id
 from foredeck.store.protocol import Head, Store
 from foredeck.ui.charts import bars, outline
 from foredeck.ui.pages import WebPage, link
+from foredeck.ui.views.sessions import newest_calls
 
 PER_PAGE = 200
 
@@ -85,8 +86,6 @@ def described(
 
 
 def _subagent(store: Store, head: Head) -> dict[str, Any]:
-    from foredeck.ui.views.sessions import newest_calls
-
     session = str(head.fields["session_id"])
     newest = newest_calls(store, [session])[session]
     return {
