@@ -1,22 +1,9 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
-import type { Harness } from "./support/harness.ts";
+import { test } from "node:test";
 import { registered } from "./support/pi.ts";
 
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
-
 test("/foredeck lists objects, forwards commands, switches off and on, and explains itself", async () => {
-  const { command, harness } = start("good");
+  const { command, harness } = registered("good");
   assert.match(await command(""), /command list $/m);
   assert.match(await command("name @12 parser"), /command name @12 parser/);
   assert.match(await command("why  @12"), /command why @12/);
@@ -31,13 +18,13 @@ test("/foredeck lists objects, forwards commands, switches off and on, and expla
 });
 
 test("/foredeck without an engine says what is wrong", async () => {
-  const { command } = start("refuse-start");
+  const { command } = registered("refuse-start");
   assert.match(await command(""), /not running.*unknown key/);
   assert.match(await command("setup"), /unknown key/);
 });
 
 test("/foredeck completes its verbs", () => {
-  const { commands } = start("good");
+  const { commands } = registered("good");
   const complete = (prefix: string) =>
     commands.foredeck?.getArgumentCompletions(prefix)?.map(({ value }) => value);
   assert.deepEqual(complete("o"), ["observe", "off", "on"]);

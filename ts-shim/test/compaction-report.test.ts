@@ -1,22 +1,10 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
-import { type Harness, until } from "./support/harness.ts";
+import { test } from "node:test";
+import { until } from "./support/harness.ts";
 import { registered } from "./support/pi.ts";
 
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
-
 test("the user is told when another extension cancels a compaction or writes its summary", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
   const preparation = { firstKeptEntryId: "e7", messagesToSummarize: [], turnPrefixMessages: [] };
   const { signal } = new AbortController();
@@ -48,7 +36,7 @@ test("the user is told when another extension cancels a compaction or writes its
 });
 
 test("a compaction that the user cancelled is not blamed on another extension", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
   const preparation = { messagesToSummarize: [], turnPrefixMessages: [] };
   const signal = AbortSignal.abort();

@@ -1,18 +1,10 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
+import { test } from "node:test";
 import { registerPreparing } from "../preparing.ts";
-import type { Harness } from "./support/harness.ts";
 import { recorder, registered } from "./support/pi.ts";
-
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
 
 async function start(mode = "good") {
   const { harness } = registered(mode);
-  running = harness;
   await harness.shim.engine.whenReady();
   const { pi, fire } = recorder();
   registerPreparing(pi, harness.shim);

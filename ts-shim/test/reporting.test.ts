@@ -1,23 +1,11 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
+import { test } from "node:test";
 import { user } from "./support/conversation.ts";
-import { type Harness, until } from "./support/harness.ts";
+import { until } from "./support/harness.ts";
 import { registered } from "./support/pi.ts";
 
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
-
 test("every tool result is reported, with its details and its parent; nothing is returned", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
   const event = {
     toolCallId: "a/1",
@@ -50,7 +38,7 @@ test("every tool result is reported, with its details and its parent; nothing is
 });
 
 test("a tool that names a file is reported before it runs", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
   await fire("tool_call", { toolCallId: "a", toolName: "edit", input: { path: "x", edits: [] } });
   await fire("tool_call", { toolCallId: "b", toolName: "bash", input: { command: "ls" } });

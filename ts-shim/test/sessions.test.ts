@@ -1,25 +1,13 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, test } from "node:test";
+import { test } from "node:test";
 import { sessionIdIn } from "../sessions.ts";
-import { type Harness, until } from "./support/harness.ts";
+import { until } from "./support/harness.ts";
 import { registered } from "./support/pi.ts";
 
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
-
 test("session events are reported", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   await harness.shim.engine.whenReady();
   await fire("session_tree", { newLeafId: "b", oldLeafId: "a" });
   await fire("session_compact", { compactionEntry: { id: "c", summary: "s" }, reason: "manual" });
@@ -36,7 +24,7 @@ test("session events are reported", async () => {
 });
 
 test("session_start opens a session with its file and parent; session_shutdown closes it", async () => {
-  const { fire, harness } = start("good");
+  const { fire, harness } = registered("good");
   const parent = join(harness.folder, "parent.jsonl");
   writeFileSync(parent, '{"type":"session","id":"p1"}\n{"type":"message"}\n');
   const sessionManager = {
@@ -63,7 +51,7 @@ test("session_start opens a session with its file and parent; session_shutdown c
 });
 
 test("--foredeck-private asks for private sessions, and nothing else does", async () => {
-  const { fire, flags, harness } = start("good");
+  const { fire, flags, harness } = registered("good");
   await harness.shim.engine.whenReady();
   for (const session of ["s2", "s3"]) {
     flags["foredeck-private"] = session === "s3";

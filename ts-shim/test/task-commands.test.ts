@@ -1,22 +1,9 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
-import type { Harness } from "./support/harness.ts";
+import { test } from "node:test";
 import { registered } from "./support/pi.ts";
 
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
-
 test("/tasks and /search are carried to the engine", async () => {
-  const { command } = start("good");
+  const { command } = registered("good");
   assert.match(await command("", "tasks"), /command tasks list$/m);
   assert.match(
     await command("new Fix the  login", "tasks"),
@@ -29,13 +16,13 @@ test("/tasks and /search are carried to the engine", async () => {
 });
 
 test("without an engine they say what is wrong", async () => {
-  const { command } = start("refuse-start");
+  const { command } = registered("refuse-start");
   assert.match(await command("", "tasks"), /not running.*unknown key/);
   assert.match(await command("x", "search"), /not running.*unknown key/);
 });
 
 test("verbs are completed, then the open tasks", () => {
-  const { commands, harness } = start("good");
+  const { commands, harness } = registered("good");
   const complete = (prefix: string) =>
     commands.tasks?.getArgumentCompletions(prefix)?.map(({ value }) => value);
   assert.deepEqual(complete("cl"), ["claim", "close"]);
@@ -49,14 +36,14 @@ test("verbs are completed, then the open tasks", () => {
 });
 
 test("the widget shows the line, and goes where a project has no tasks", () => {
-  const { harness } = start("good");
+  const { harness } = registered("good");
   for (const tasks of [undefined, null, { line: "1 ready", open: [] }, { line: "", open: [] }])
     harness.shim.tasks.take(tasks);
   assert.deepEqual(harness.widgets, [["1 ready"], undefined]);
 });
 
 test("what is done in the background is shown until it has ended", () => {
-  const { harness } = start("good");
+  const { harness } = registered("good");
   harness.shim.host.work("foredeck: noting down what was said and done, with p/m");
   harness.shim.host.work("");
   assert.deepEqual(harness.widgets, [

@@ -1,20 +1,7 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
+import { test } from "node:test";
 import { registerTools, TOOL_NAMES, toolSpecs } from "../tools.ts";
-import type { Harness } from "./support/harness.ts";
 import { recorder, registered } from "./support/pi.ts";
-
-let running: Harness | null = null;
-afterEach(async () => {
-  await running?.close();
-  running = null;
-});
-
-function start(mode: string) {
-  const started = registered(mode);
-  running = started.harness;
-  return started;
-}
 
 test("the tools are defined in the order in which they are declared", () => {
   const names = toolSpecs().map(({ facility, name }) => `${facility} ${name}`);
@@ -35,7 +22,7 @@ test("the tools are defined in the order in which they are declared", () => {
 });
 
 test("only the tools of the facilities that are switched on are registered", () => {
-  const { harness } = start("good");
+  const { harness } = registered("good");
   const { pi, tools } = recorder();
   registerTools(pi, harness.shim, ["search"]);
   assert.deepEqual(Object.keys(tools), ["memory-search"]);
@@ -43,7 +30,7 @@ test("only the tools of the facilities that are switched on are registered", () 
 });
 
 test("a tool returns the engine's text and keeps its details", async () => {
-  const { tools, harness } = start("good");
+  const { tools, harness } = registered("good");
   assert.deepEqual(await tools.pin?.execute("toolu_1", { id: "@1" }), {
     content: [{ type: "text", text: "did pin" }],
     details: { foredeck: { object: "x" } },
@@ -58,14 +45,14 @@ test("a tool returns the engine's text and keeps its details", async () => {
 });
 
 test("a tool that fails throws the engine's message for the model", async () => {
-  const { tools } = start("good");
+  const { tools } = registered("good");
   await assert.rejects(async () => tools.activate?.execute("t", { id: "@404" }), {
     message: "there is no @404; nearest: @40",
   });
 });
 
 test("without an engine, or switched off, a tool tells the model to go on without it", async () => {
-  const { tools, harness } = start("refuse-start");
+  const { tools, harness } = registered("refuse-start");
   await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /use read or bash/);
   harness.shim.switchOff();
   await assert.rejects(async () => tools.activate?.execute("t", { id: "@1" }), /switched/);

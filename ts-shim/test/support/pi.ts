@@ -1,5 +1,6 @@
 /** A stand-in for the side of Pi with which an extension registers, and a shim registered with it. */
 
+import { afterEach } from "node:test";
 import { registerCommand } from "../../command.ts";
 import { registerCompaction } from "../../compaction.ts";
 import { registerMemoryCommand } from "../../memory-command.ts";
@@ -51,9 +52,18 @@ export function recorder() {
   return { pi: pi as never, events, tools, commands, flags, fire };
 }
 
-/** A shim with an engine in this mode, whose session has begun, with all its parts registered. */
+const open: Harness[] = [];
+afterEach(async () => {
+  for (const harness of open.splice(0)) await harness.close();
+});
+
+/**
+ * A shim with an engine in this mode, whose session has begun, with all its parts registered.
+ * Closed when the test ends.
+ */
 export function registered(mode: string) {
   const harness = new Harness(mode);
+  open.push(harness);
   harness.begin();
   const recorded = recorder();
   const parts = [
