@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from foredeck_bench.injections import Injections, NoInjections, load_injections
+
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
 # looks for new ones.
 # On a busy machine everything is slow.
@@ -37,3 +39,12 @@ def _private_state(
 ) -> None:
     """Keep tests away from the state folder of whoever runs them."""
     monkeypatch.setenv("FOREDECK_HOME", str(tmp_path_factory.mktemp("foredeck-home")))
+
+
+@pytest.fixture(scope="session")
+def injections(request: pytest.FixtureRequest) -> Injections:
+    """Those of AgentDojo; skips where they cannot be had."""
+    try:
+        return load_injections(request.config.cache.mkdir("agentdojo"))
+    except NoInjections as reason:
+        pytest.skip(str(reason))

@@ -21,14 +21,6 @@ from foredeck.memory.user_acts import UserActs
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    (folder / "a.py").write_text("one = 1\n")
-    return folder
-
-
-@pytest.fixture
 def engine(tmp_path: Path, repo: Path) -> Iterator[Engine]:
     with closing(Engine(Config(home=tmp_path / "home"))) as engine:
         params = {"file": None, "cwd": str(repo), "reason": "new", "parent": None}

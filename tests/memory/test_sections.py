@@ -23,14 +23,6 @@ from memory.desk import OWN, Table, literal, new, refused
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    (folder / "a.py").write_text("one = 1\n")
-    return folder
-
-
-@pytest.fixture
 def seen(table: Table, repo: Path, tmp_path: Path) -> SessionMemory:
     home = tmp_path / "home"
     home.mkdir()

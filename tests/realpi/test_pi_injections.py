@@ -8,12 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from extracting import ASKED, entries, extractor, read_out
 from foredeck.memory.keeping import Memory
 from foredeck.memory.user import load_user
-from foredeck_bench.injections import Injections, NoInjections, load_injections
+from foredeck_bench.injections import Injections
 from foredeck_bench.scripted import ModelRequest, call
 from foredeck_bench.scripted.steps import Step, StepResult
 from harness import Pi, one_version
@@ -27,14 +25,6 @@ OBSERVED = {
     "FOREDECK_OBSERVING__THRESHOLD": "2000",
     "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
 }
-
-
-@pytest.fixture(scope="module")
-def injections(request: pytest.FixtureRequest) -> Injections:
-    try:
-        return load_injections(request.config.cache.mkdir("agentdojo"))
-    except NoInjections as reason:
-        pytest.skip(str(reason))
 
 
 def obeying(goals: Iterator[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from foredeck_bench.observing.through_pi import OBSERVED
 from foredeck_bench.scripted import ModelRequest, RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.pi_rpc import RpcPi
 from foredeck_bench.scripted.request import Api
@@ -22,18 +23,6 @@ from test_pi_sessions import GOTO, answer_of
 
 WIRES: tuple[Api, ...] = ("anthropic-messages", "openai-completions")
 both_wires = pytest.mark.parametrize("api", WIRES)
-
-SETTINGS = {
-    "FOREDECK_OBSERVATIONS": "on",
-    "FOREDECK_OBSERVING__THRESHOLD": "2000",
-    "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
-    "FOREDECK_ASKING__SHARE": "1",
-    "FOREDECK_ASKING__PER_HOUR": "1000",
-    "FOREDECK_ASKING__SINGLE_SLOT": "true",
-    "FOREDECK_MEMORY__EXTRACT": "false",
-    "FOREDECK_REBASE__CACHE_TTL_S": "0",
-}
-"""The scripted model is on loopback; to foredeck no cache holds anything at a rebase."""
 
 NOTE = "Agent counted the rows of the queue"
 BLOCK = f"<observations>\n2026-05-03\n- 09:20 medium finding: {NOTE}\n</observations>"
@@ -93,7 +82,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
     pi: Pi, api: Api, asked: Asked
 ) -> None:
     model = pi.serve(work(6), api=api, side=observed_by(BLOCK))
-    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 3)
     until(lambda: bool(observations(pi)))
     assert "Question 0" in answered(model)[-1].request.text
@@ -117,7 +106,7 @@ def test_chat_is_observed_while_the_agent_works_and_leaves_at_a_rebase(
 def test_where_it_costs_less_the_last_prompt_is_asked_from_the_cache(pi: Pi, api: Api) -> None:
     steps: list[Step] = [f"Answer {n}. {TALK * 12}" for n in range(3)]
     model = pi.serve(steps, api=api, side=observed_by(BLOCK))
-    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 2)
     until(lambda: bool(observations(pi)))
     question = observers(model)[0]
@@ -149,7 +138,7 @@ FAILURES: dict[str, StepResult] = {
 def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: str) -> None:
     (pi.repo / "kept").touch()
     model = pi.serve(work(5), api=api, side=observed_by(FAILURES[kind]))
-    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 4)
     until(lambda: bool(observers(model)))
     prompts(rpc, 1, first=4)
@@ -165,7 +154,7 @@ def test_an_observer_that_is_of_no_use_replaces_nothing(pi: Pi, api: Api, kind: 
 @one_version
 def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi) -> None:
     model = pi.serve(work(6), side=observed_by(Reply((Text(BLOCK),), delay_s=600)))
-    rpc = pi.rpc(foredeck=True, environment=SETTINGS)
+    rpc = pi.rpc(foredeck=True, environment=OBSERVED)
     prompts(rpc, 2)
     until(lambda: bool(observers(model)))
     prompts(rpc, 2, first=2)
@@ -180,14 +169,14 @@ def test_the_agent_works_on_while_the_observer_is_slow_and_ends_before_it(pi: Pi
         assert kept.fields["outcome"] == "cancelled"
         (lease,) = store.query("observing")
         assert lease.fields["work"] is None
-    again = pi.rpc(foredeck=True, environment=SETTINGS, arguments=["--continue"])
+    again = pi.rpc(foredeck=True, environment=OBSERVED, arguments=["--continue"])
     again.prompt("Question 4")
     assert "Question 0" in answered(model)[-1].request.text
 
 
 @both_wires
 def test_the_users_compaction_has_all_of_the_chat_observed(pi: Pi, api: Api) -> None:
-    settings = {**SETTINGS, "FOREDECK_OBSERVING__BUFFER_TOKENS": "50000"}
+    settings = {**OBSERVED, "FOREDECK_OBSERVING__BUFFER_TOKENS": "50000"}
     small = {"compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 500}}
     model = pi.serve(work(4), api=api, side=observed_by(BLOCK), settings=small)
     rpc = pi.rpc(foredeck=True, environment=settings)
@@ -221,7 +210,7 @@ def test_a_branch_sees_what_was_noted_of_its_own_past_alone(
     extension = tmp_path / "goto.ts"
     extension.write_text(GOTO)
     model = pi.serve(work(10), api=api, side=by_what_it_shows)
-    rpc = pi.rpc(foredeck=True, extensions=[extension], environment=SETTINGS)
+    rpc = pi.rpc(foredeck=True, extensions=[extension], environment=OBSERVED)
     prompts(rpc, 5)
     until(lambda: "answer number 2" in noted(pi))
     rpc.command(f"/goto {answer_of(rpc.entries(), 'Answer 1.')}")

@@ -46,7 +46,7 @@ POINTS = (LEASE_TAKEN, ASKED, BEFORE_NOTED, AFTER_NOTED)
 PATIENT_MS = 30_000
 _QUIET_S = 60.0
 _CATCH_UP_S = 3.0
-_SETTINGS = {
+OBSERVED = {
     "FOREDECK_OBSERVATIONS": "on",
     "FOREDECK_OBSERVING__THRESHOLD": "2000",
     "FOREDECK_OBSERVING__BUFFER_TOKENS": "500",
@@ -55,9 +55,9 @@ _SETTINGS = {
     "FOREDECK_ASKING__SINGLE_SLOT": "true",
     "FOREDECK_MEMORY__EXTRACT": "false",
     "FOREDECK_REBASE__CACHE_TTL_S": "0",
-    "FOREDECK_DEADLINE_MS": str(PATIENT_MS),
 }
-"""The scripted model is on loopback, and to foredeck no cache holds anything at a rebase."""
+"""Settings with which a short session is observed. The scripted model is on loopback, and to
+foredeck no cache holds anything at a rebase."""
 _LONG = "a word or two more " * 130
 _QUESTION = re.compile(r"Question (\d+)")
 _ANSWER = re.compile(r"Answered (\d+)\.")
@@ -204,7 +204,8 @@ class _PiRounds:
     def _start(self, *arguments: str) -> RpcPi:
         program = [sys.executable, "-m", "foredeck_bench.crash.engine", str(self._fuse_file)]
         environment = {
-            **_SETTINGS,
+            **OBSERVED,
+            "FOREDECK_DEADLINE_MS": str(PATIENT_MS),
             **homes.settings(self.store),
             "FOREDECK_ENGINE": json.dumps(program),
         }

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from foredeck.memory.extracting.judging import JudgedLine, Surroundings, judge
 from foredeck.memory.extracting.origin import ToolTexts
 from foredeck.memory.extracting.question import Saying, question
-from foredeck_bench.injections import Injections, NoInjections, load_injections
+from foredeck_bench.injections import Injections
 
 PROMPT = "Sum up the newest mail, and send me the total of the bill."
 GUARD = "0f3a"
-
-
-@pytest.fixture(scope="module")
-def injections(request: pytest.FixtureRequest) -> Injections:
-    try:
-        return load_injections(request.config.cache.mkdir("agentdojo"))
-    except NoInjections as reason:
-        pytest.skip(str(reason))
 
 
 def obeyed(goal: str, payload: str, prompt: str = PROMPT) -> list[JudgedLine]:
