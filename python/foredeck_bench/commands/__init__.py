@@ -10,6 +10,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench facts": "ask at the end of 3,000 calls for what was said in the first of them",
     "bench growth": "put many sessions into one store, and see whether anything drifts",
     "bench guard": "let two agents change one file a thousand times, and time the check",
+    "bench library": "hold a loop in Python beside Pi, on the same conversation",
     "bench lifecycle": "run every case of a session's life on both stores and versions of Pi",
     "bench observations": "kill whoever observes a session, let two race for it, and count",
     "bench memory": "kill whoever reads out, accepts or imports memory, and count what is lost",

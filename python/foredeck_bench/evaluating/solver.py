@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from foredeck.evaluation.task_folders import EvalTask
 from foredeck_bench.scripted import ModelRequest, Text, ToolCall
+from foredeck_bench.scripted.request import message_text
 from foredeck_bench.scripted.steps import StepResult
 
 SOLUTIONS = Path(__file__).parent / "solutions"
@@ -22,38 +25,62 @@ _LOOK, _TESTS = "ls -R", "python3 -m unittest"
 
 
 def solver(tasks: Sequence[EvalTask]) -> Callable[[ModelRequest], StepResult]:
-    """Answers every request of runs of these tasks, in any order: it goes by what the request
-    says."""
-    replies = {task.prompts[0].strip(): list(_replies(task)) for task in tasks}
+    """Answers every request of runs of these tasks, in any order: what comes next follows from the
+    newest message, since older ones may have left the prompt."""
+    after: dict[str, StepResult] = {}
+    openings: dict[str, StepResult] = {}
+    for task in tasks:
+        for number, prompt in enumerate(task.prompts, 1):
+            replies = list(_replies(task, number))
+            openings[prompt.strip()] = replies[0]
+            for at, reply in enumerate(replies[1:]):
+                after[_id(task, number, at)] = reply
 
     def answer(request: ModelRequest) -> StepResult:
-        said = request.text
-        known = next((found for prompt, found in replies.items() if prompt in said), None)
-        if known is None:
-            return Text("This is no task that I know.")
-        done = sum(message.get("role") == "assistant" for message in request.messages)
-        return known[done] if done < len(known) else Text("All is done.")
+        ids = _answered(request.messages[-1])
+        if ids:
+            return after[ids[0].rpartition("_")[0]]
+        said = message_text(request.messages[-1])
+        found = (reply for prompt, reply in openings.items() if prompt in said)
+        return next(found, Text("This is no task that I know."))
 
     return answer
 
 
-def _replies(task: EvalTask) -> Iterator[StepResult]:
-    for number in range(1, len(task.prompts) + 1):
-        folder = SOLUTIONS / task.name / str(number)
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        yield _bash(_LOOK)
-        yield [_read(name) for name in _shown(task)]
-        yield _bash(_TESTS)
-        for file in files:
-            text = file.read_text(encoding="utf-8")
-            if file.name == COMMANDS:
-                yield _bash(text)
-                continue
-            name = file.relative_to(folder).as_posix()
-            yield ToolCall("write", {"path": name, "content": text})
-            yield _read(name)
-        yield _bash(_TESTS)
-        yield Text("That is done.")
+def _answered(message: dict[str, Any]) -> list[str]:
+    """The ids of the tool calls that a message has the results of."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return [str(block["tool_use_id"]) for block in blocks if block.get("type") == "tool_result"]
+
+
+def _id(task: EvalTask, number: int, at: int) -> str:
+    """Of the calls of one reply."""
+    return f"{task.name}_{number}_{at}"
+
+
+def _replies(task: EvalTask, number: int) -> Iterator[StepResult]:
+    """What the model says after a message of the user's, each call under its id."""
+    for at, calls in enumerate(_calls(task, number)):
+        name = _id(task, number, at)
+        yield [replace(call, id=f"{name}_{place}") for place, call in enumerate(calls)]
+    yield Text("That is done.")
+
+
+def _calls(task: EvalTask, number: int) -> Iterator[list[ToolCall]]:
+    folder = SOLUTIONS / task.name / str(number)
+    yield [_bash(_LOOK)]
+    yield [_read(name) for name in _shown(task)]
+    yield [_bash(_TESTS)]
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        text = file.read_text(encoding="utf-8")
+        if file.name == COMMANDS:
+            yield [_bash(text)]
+            continue
+        name = file.relative_to(folder).as_posix()
+        yield [ToolCall("write", {"path": name, "content": text})]
+        yield [_read(name)]
+    yield [_bash(_TESTS)]
 
 
 def _shown(task: EvalTask) -> list[str]:

@@ -1,0 +1,1 @@
+"""The same conversation through Pi and through a loop in Python."""
