@@ -138,12 +138,48 @@ def test_a_store_in_use_is_not_replaced(home: Path, tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
-        with pytest.raises(StoreUnavailable, match=f"process {holder.pid}.*End all"):
+        with pytest.raises(StoreUnavailable, match=f"process {holder.pid}: end all"):
             restore(target, store, force=True, report=ignore)
         inode = store.stat().st_ino
         holder.communicate("")
     assert store.stat().st_ino == inode
     assert sorted(path.name for path in home.iterdir() if "replaced" in path.name) == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from foredeck.store.sqlite import backup
+source, target = map(Path, sys.argv[2:])
+def die(*_):
+    os._exit(9)
+if sys.argv[1] == "backing up":
+    backup.back_up(source, target, die)
+elif sys.argv[1] == "restoring":
+    backup.restore(source, target, force=True, report=die)
+else:
+    backup._rename_store = die if sys.argv[1] == "checked" else backup._rename_store
+    Path.replace = die
+    backup.restore(source, target, force=True, report=lambda *_: None)
+"""
+
+
+@pytest.mark.parametrize("moment", ["backing up", "restoring", "checked", "in place"])
+def test_whoever_is_killed_leaves_a_store_and_a_backup(
+    home: Path, tmp_path: Path, moment: str
+) -> None:
+    store, target = home / "foredeck.db", tmp_path / "backup.db"
+    back_up(store, target, ignore)
+    saved = target.read_bytes()
+    with closing(open_sqlite(store)) as opened:
+        newest = opened.commit(batch(note("a", "later")))
+    files = [store, target] if moment == "backing up" else [target, store]
+    command = [sys.executable, "-c", KILLED, moment, *map(str, files)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert target.read_bytes() == saved
+    assert latest(store) == newest
+    restore(target, store, force=True, report=ignore)
+    assert latest(store) != newest
 
 
 def damaged(source: Path, target: Path) -> Path:

@@ -19,7 +19,7 @@ from foredeck.store.kind import Report
 from foredeck.store.location import draft_beside, holders
 from foredeck.store.quarantine import LOGS, exclusively, free_name, rename_with
 from foredeck.store.sqlite.adapter import SqliteStore
-from foredeck.store.sqlite.errors import translated
+from foredeck.store.sqlite.errors import is_busy, translated
 from foredeck.store.sqlite.schema import check_ours, new_store_id
 
 PATIENCE_MS = 60_000
@@ -204,10 +204,14 @@ def _check_unused(path: Path) -> None:
         with translated(path, 0), closing(sqlite3.connect(path, timeout=0)) as db:
             db.execute("PRAGMA journal_mode = DELETE")
     except StoreDamaged:
-        pids = ", ".join(f"process {pid}" for pid in holders(path))
+        if pids := holders(path):
+            raise _in_use(path, pids) from None
     except StoreUnavailable as error:
-        raise StoreUnavailable(f"{error}. End all sessions, then restore") from error
-    else:
-        return
-    if pids:
-        raise StoreUnavailable(f"store {path}: open in {pids}. End all sessions, then restore")
+        if isinstance(error.__cause__, sqlite3.OperationalError) and is_busy(error.__cause__):
+            raise _in_use(path, holders(path)) from None
+        raise
+
+
+def _in_use(path: Path, pids: list[int]) -> StoreUnavailable:
+    by = ", ".join(f"process {pid}" for pid in pids) or "another process"
+    return StoreUnavailable(f"{path} is in use by {by}: end all sessions, then restore")

@@ -25,13 +25,18 @@ def translated(path: Path, busy_timeout_ms: int) -> Iterator[None]:
         raise kind(f"store {path}: {_reason(error, path, busy_timeout_ms)}") from error
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection has what this one wants."""
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def _code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY
 
 
 def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
     code = _code(error)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if is_busy(error):
         return f"busy for {busy_timeout_ms} ms: {_holders(path)}"
     if code == sqlite3.SQLITE_FULL:
         return "the disk is full (or the file's size limit is reached): free some space"
