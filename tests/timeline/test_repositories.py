@@ -33,9 +33,8 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def large(make_agent: MakeAgent, monkeypatch: pytest.MonkeyPatch) -> Agent:
-    """An agent in a folder that counts as too large, and all the time it needs."""
+    """An agent in a folder that counts as too large."""
     monkeypatch.setattr(keeping, "FOLDER_FILES", 3)
-    monkeypatch.setattr(keeping, "BUDGET_S", 60)
     agent = make_agent()
     for name in ("clean", "dirty", "gone", "run.sh"):
         (agent.cwd / name).write_text(f"{name} as committed\n")
