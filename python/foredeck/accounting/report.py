@@ -9,10 +9,11 @@ from typing import Any
 
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import stored_account
-from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.calls import CallRecord
 from foredeck.model.documents import chat_id, session_object_id
 from foredeck.model.sources import path_of
 from foredeck.store.protocol import Head, Store, Token
+from foredeck.timeline.branches import records_of
 from foredeck.timeline.callers import (
     ModelCalls,
     by_transaction,
@@ -102,7 +103,7 @@ def report_of(
     store: Store, session: str, advance: Callable[[], None] = lambda: None
 ) -> SessionReport:
     """The report of a session that has made calls; `advance` is called after each of them."""
-    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    records = records_of(store, session)
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
     handles = _handles(store, session)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from foredeck.cli.moments import EXAMPLES, parse_moment
 from foredeck.cli.output import counted, when
 from foredeck.cli.stored import NotFound
-from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
+from foredeck.timeline.branches import records_of
 
 _HASH = re.compile(r"[0-9a-f]{8,64}")
 
@@ -20,7 +21,7 @@ def call_at(store: Store, session: str, text: str) -> int:
     The hash is that of a text (`text_hash` of a version) or of a whole message, or its beginning.
     Raises `NotFound`, with what there is, where no call fits.
     """
-    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    records = records_of(store, session)
     if _HASH.fullmatch(text):
         return _with_hash(session, records, text)
     time_ms = parse_moment(text)

@@ -7,6 +7,7 @@ Call records have a module of their own (`calls`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -144,3 +145,9 @@ def turn_id(session: str, number: int) -> str:
 def nickname_id(name: str) -> str:
     """Id of the claim of a nickname."""
     return f"nickname:{name}"
+
+
+def messages_of_turn(fields: Mapping[str, Any]) -> list[str]:
+    """The addresses of the messages of a turn, by its fields."""
+    named = (fields.get("user"), fields.get("assistant"), *(fields.get("others") or ()))
+    return [address for address in named if address]

@@ -249,10 +249,10 @@ class _HeldLease:
 
 
 def _condensed(replaced: Sequence[Observation] | Sequence[Reflection], tokens: int) -> Condensed:
-    last = replaced[-1].fields
+    last = replaced[-1]
     return Condensed(
         [remark for one in replaced for remark in one.remarks],
         tokens,
-        str(last.get("current_task") or ""),
-        str(last.get("suggestion") or ""),
+        last.task,
+        last.suggestion,
     )

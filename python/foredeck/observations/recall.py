@@ -47,6 +47,16 @@ class Recalled:
         return int(self.fields.get("tokens") or 0)
 
     @property
+    def task(self) -> str:
+        """What the work was at its end; empty where nobody has said."""
+        return str(self.fields.get("current_task") or "")
+
+    @property
+    def suggestion(self) -> str:
+        """What its author would do next; empty where nobody has said."""
+        return str(self.fields.get("suggestion") or "")
+
+    @property
     def is_deleted(self) -> bool:
         """The user has deleted it. Nothing stands for an observation's messages then, which count
         as observed; what a reflection replaced stands again."""

@@ -16,6 +16,7 @@ from foredeck.errors import UnknownSession
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import put_blob
+from foredeck.model.records import messages_of_turn
 from foredeck.pruning.covered import CompactedStretch, observed, summarised
 from foredeck.pruning.linked import OpenTaskLinks, linked_to_open_tasks
 from foredeck.pruning.stubs import stub_of
@@ -93,9 +94,11 @@ def _found_in(store: Store, session: str, before_ms: int, linked: OpenTaskLinks)
     found = _Found(session, stretches=summarised(store, session))
     covered = observed(store, session).union(*(each.addresses for each in found.stretches))
     for turns in _chunks(store.query("turn", {"session": session})):
-        stored = store.blobs({address for turn in turns for address in _named(turn)})
+        stored = store.blobs(
+            {address for turn in turns for address in messages_of_turn(turn.fields)}
+        )
         for turn in turns:
-            messages = {a: stored[a] for a in _named(turn) if a in stored}
+            messages = {a: stored[a] for a in messages_of_turn(turn.fields) if a in stored}
             _sort_out(found, turn, messages, covered, before_ms, linked.has(session, turn))
     for address in found.stays:
         found.messages.pop(address, None)
@@ -186,13 +189,6 @@ def _stub(store: Store, data: bytes) -> dict[str, Any]:
 def stored_stubs(plan: Pruning, blobs: dict[str, bytes]) -> dict[str, dict[str, str]]:
     """Add what is left of the messages to `blobs`; the marks that name it, by address."""
     return {address: {"$json": put_blob(stub, blobs)} for address, stub in plan.messages.items()}
-
-
-def _named(turn: Head) -> list[str]:
-    """The addresses of the messages of a turn."""
-    fields = turn.fields
-    named = [fields.get("user"), fields.get("assistant"), *(fields.get("others") or ())]
-    return [address for address in named if address]
 
 
 def _chunks(heads: Sequence[Head]) -> Iterator[Sequence[Head]]:

@@ -10,6 +10,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.kinds import kind_of
 from foredeck.model.messages import load_message, marked
+from foredeck.model.records import messages_of_turn
 from foredeck.store.archives import stored_messages
 from foredeck.store.protocol import Head, Store
 from foredeck.store.references import in_message
@@ -34,8 +35,7 @@ class Fetched:
         for head in heads:
             fields = head.fields
             if head.type == "turn":
-                named = [fields.get("user"), fields.get("assistant"), *(fields.get("others") or ())]
-                messages.update(address for address in named if address)
+                messages.update(messages_of_turn(fields))
             elif fields.get("text_hash"):
                 wanted.add(fields["text_hash"])
             if head.type == "toolcall":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.model.messages import is_digest, marked
+from foredeck.model.records import messages_of_turn
 
 RECORDS = frozenset({"turn", "call"})
 """Types that name stored messages."""
@@ -62,7 +63,7 @@ def in_message(data: bytes | None) -> set[str]:
 
 def _addresses(type: str, fields: Mapping[str, Any]) -> Iterator[str]:
     if type == "turn":
-        named = [fields.get("user"), fields.get("assistant"), *(fields.get("others") or ())]
+        named = messages_of_turn(fields)
     else:
         keys = fields.get("keys") or ()
         named = [key[1] for key in keys if isinstance(key, list) and len(key) > 1]

@@ -68,7 +68,7 @@ def refusal(board: Board, task: Task, actor: Actor, now_ms: int) -> str | None:
     if is_own(task, actor):
         return None
     if task.is_held(now_ms):
-        until = "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
+        until = until_of(task)
         return f"Already claimed by {holder(task)}{until}. The action ready lists others."
     if blockers := list(board.open_blockers(task)):
         named = "; ".join(f"{board.names.name(t.id)} {t.title}" for t in blockers[:_MOST_NAMED])
@@ -88,6 +88,11 @@ def holder(task: Task) -> str:
 def short(session: str) -> str:
     """A session's id as a line shows it: the start of it, which the command line takes."""
     return session[:_SHORT]
+
+
+def until_of(task: Task) -> str:
+    """Until when a claim holds, as the end of a line; empty where nobody has said."""
+    return "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
 
 
 def moment(time_ms: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from foredeck.errors import ToolError
 from foredeck.model.tasks import TaskLink
-from foredeck.tasks.claiming import moment
+from foredeck.tasks.claiming import until_of
 from foredeck.tasks.inputs import REASONS, RELATIONS, TYPES, ToolInput
 from foredeck.tasks.query import settled_line
 from foredeck.tasks.task import Task
@@ -96,7 +96,7 @@ class TaskMutate:
                 f"Claimed provisionally: {name} {task.title}. The database that decides is away; "
                 "you will be told whether the claim holds when it is back."
             )
-        until = "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
+        until = until_of(task)
         said = "It is yours already" if claimed.again else "Claimed"
         close = "Close it with a summary when it is done."
         return f"{said}: {name} {task.title}{until}, renewed while you work. {close}"

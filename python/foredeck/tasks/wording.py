@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from foredeck.tasks.board import Board
-from foredeck.tasks.claiming import holder, moment
+from foredeck.tasks.claiming import holder, moment, until_of
 from foredeck.tasks.task import Task
 
 _SUMMARY = 120
@@ -82,7 +82,7 @@ def _status_lines(task: Task, now_ms: int) -> list[str]:
         return []
     if not task.is_held(now_ms):
         return [f"the claim of {holder(task)} has ended: it can be claimed"]
-    until = "" if task.lease_ms is None else f" until {moment(task.lease_ms)}"
+    until = until_of(task)
     return [f"claimed by {holder(task)}{until}"]
 
 

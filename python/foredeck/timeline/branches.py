@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from foredeck.model.calls import CallRecord
+from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.canonical import hash_text
 from foredeck.model.records import call_id
 from foredeck.store.archives import stored_messages
@@ -92,3 +92,8 @@ def _named(store: Store, record: CallRecord, made: Sequence[Head]) -> set[str]:
 def _name(head: Head) -> bytes:
     """The tool call as a message names it; of one inside a script, the script's."""
     return json.dumps(str(head.fields["tool_call"]).partition("/")[0]).encode()
+
+
+def records_of(store: Store, session: str) -> list[CallRecord]:
+    """All calls of a session, over all its branches, in their order."""
+    return in_order(head.fields for head in store.query("call", {"session": session}))

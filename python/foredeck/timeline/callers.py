@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from foredeck.model.calls import CallRecord, in_order
+from foredeck.model.calls import CallRecord
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import FileDocument
 from foredeck.store.protocol import Head, Store, Token
+from foredeck.timeline.branches import records_of
 
 
 def text_of_version(store: Store, version: Head) -> str:
@@ -50,7 +51,7 @@ class ModelCalls:
 
     def __init__(self, store: Store, session: str) -> None:
         self._store = store
-        records = in_order(head.fields for head in store.query("call", {"session": session}))
+        records = records_of(store, session)
         self._by_id = {record.id: record for record in records}
         self._by_answer = dict(self._answers(records))
 

@@ -73,8 +73,8 @@ def _of_observations(observations: Sequence[Observation]) -> Iterator[StandIn]:
             "observation",
             tuple(each.covers),
             "\n".join(texts),
-            str(each.fields.get("current_task") or ""),
-            str(each.fields.get("suggestion") or ""),
+            each.task,
+            each.suggestion,
         )
 
 
@@ -98,7 +98,4 @@ def _of_reflections(
         if each.is_deleted or len(behind) < len(each.observations):
             continue
         covers = tuple(address for observation in behind for address in observation.covers)
-        task, suggestion = (
-            str(each.fields.get(name) or "") for name in ("current_task", "suggestion")
-        )
-        yield StandIn(each.id, "reflection", covers, each.text, task, suggestion)
+        yield StandIn(each.id, "reflection", covers, each.text, each.task, each.suggestion)

@@ -6,8 +6,8 @@ from typing import Any
 
 from foredeck.accounting.trace import trace
 from foredeck.cli.stored import NotFound
-from foredeck.model.calls import in_order
 from foredeck.store.protocol import Store
+from foredeck.timeline.branches import records_of
 from foredeck.ui.pages import WebPage
 from foredeck.ui.views.session import found_session
 
@@ -15,7 +15,7 @@ from foredeck.ui.views.session import found_session
 def trace_page(store: Store, name: str, text: str) -> WebPage:
     """The calls of the newest branch, by whether the model could see `text`. Raises `NotFound`."""
     session, _ = found_session(store, name)
-    records = in_order(head.fields for head in store.query("call", {"session": session}))
+    records = records_of(store, session)
     if not records:
         raise NotFound(f"session {session} has made no call yet.")
     data: dict[str, Any] = {"session": session, "text": text, "spans": [], "calls": len(records)}
