@@ -32,7 +32,7 @@ def plain_prompts(transcript: Transcript, compactions: list[Compaction]) -> Iter
 def compactions_at(
     transcript: Transcript, tokens: float, chars_per_token: float = CHARS_PER_TOKEN
 ) -> list[Compaction]:
-    """Where Pi would compact if told to at so many tokens. No model runs: the summary is blank,
+    """Where Pi would compact if told to at this many tokens. No model runs: the summary is blank,
     but for the paths of files read and changed, which Pi itself adds."""
     messages = [recorded.message for recorded in transcript.messages]
     sizes = [chars_of(m) / chars_per_token if is_sent(m) else 0.0 for m in messages]

@@ -88,7 +88,7 @@ class _Tracer:
         self._records[record.id] = self._newest = record
 
     def _compacted(self, record: CallRecord) -> CallRecord | None:
-        """The call before, where the host has put a summary in the place of what it saw."""
+        """The call before, where the host has put a summary in place of what it saw."""
         first = next(record.addresses, None)
         if self._newest is None or first is None:
             return None

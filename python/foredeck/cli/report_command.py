@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foredeck.store.protocol import Store
 
 DIFF_LINES = 60
-"""So many lines of each difference are printed without --full."""
+"""How many lines of each difference are printed without --full."""
 
 
 def _run(args: Namespace) -> int:

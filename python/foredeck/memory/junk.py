@@ -12,7 +12,7 @@ from foredeck.memory.reading import MemoryReader
 from foredeck.model.records import call_id
 
 UNUSED_SESSIONS = 50
-"""An entry that was of no use in so many sessions is junk."""
+"""An entry that was of no use in this many sessions is junk."""
 
 
 @dataclass(frozen=True, slots=True)

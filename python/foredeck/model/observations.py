@@ -101,7 +101,7 @@ class ObservationDocument(Document):
     """What its observer would do next; empty where it did not say."""
     covered_tokens: int = 0
     tokens: int = 0
-    """Of the messages that it covers, and of its own text, by the count of then."""
+    """Of the messages that it covers, and of its own text, as counted when it was written."""
     observed_by: ObservedBy = "model"
     model: str = ""
     """`provider/id`."""

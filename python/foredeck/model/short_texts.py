@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def cut(text: str, chars: int) -> str:
-    """At most so many characters of a text."""
+    """At most this many characters of a text."""
     return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
 def shortened(text: str, chars: int) -> str:
-    """A text on one line of at most so many characters."""
+    """A text on one line of at most this many characters."""
     return cut(" ".join(text.split()), chars)

@@ -53,7 +53,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a branch is observed: so many messages, and of the next one so many characters."""
+    """How far a branch is observed: whole messages, and characters of the next one."""
 
     messages: int = 0
     chars: int = 0

@@ -66,7 +66,7 @@ class ModelFreeObserver:
         return replace(written, current_task=given.current_task, suggestion=given.suggestion)
 
     def _within(self, remarks: list[Remark], wanted: int) -> list[Remark]:
-        """As many as have so many tokens."""
+        """As many as have this many tokens."""
         sizes = [self.count(text_of([remark], self.clock)) for remark in remarks]
         total, gone = sum(sizes), set[int]()
         for number in sorted(range(len(remarks)), key=lambda n: (_ORDER[remarks[n].priority], n)):

@@ -35,7 +35,7 @@ SHARE, PER_HOUR = 0.08, 20
 """Of what the session has cost so far, and questions within an hour: no more is spent on notes."""
 
 SAFE_WORTH = 25
-"""A question that is worth so many times its price is asked whether the session can pay or not."""
+"""A question worth this many times its price is asked whether the session can pay or not."""
 
 OUTPUT_PRICE = 5.0
 """Of a token that a model writes, relative to one that it reads without a cache."""
@@ -223,7 +223,7 @@ class ReplayObserver:
 
 
 def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
-    """Notes on these messages, at most so many characters: what a summary without a model says, and
+    """Notes on these messages, at most `chars` characters: what a summary without a model says, and
     names that it does not say."""
     begins = items[0].kind == "user"
     turns = split_turns(items, turn_of(session, items[0]) + (not begins))
@@ -237,7 +237,7 @@ def notes_of(session: Session, items: Sequence[Item], chars: int) -> str:
 
 
 def _later_calls(calls: int) -> int:
-    """How many more calls a session is taken to have, after so many."""
+    """How many more calls a session is taken to have, after this many."""
     return min(200, max(10, calls))
 
 

@@ -24,7 +24,7 @@ class ReplayOptions:
     layout: str = "anchored"
     policy: str = "adaptive"
     restart_every: int | None = None
-    """Replace the engine after every so many calls."""
+    """Replace the engine after every this many calls."""
     prompts: Path | None = None
     """Folder for the prompts that would have been sent."""
     window: int | None = 200_000

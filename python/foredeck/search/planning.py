@@ -17,13 +17,13 @@ from foredeck.search.query import Term, any_of, is_name, parse_query
 from foredeck.search.tokens import WORD
 
 SMALL = 20_000
-"""In an index with so many entries all words are looked for."""
+"""In an index with this many entries all words are looked for."""
 
 SCORED = 8_000
 """Entries that are scored at most, by estimate: about a hundredth of a second."""
 
 NARROWED = 8
-"""So many times as many may match where a filter turns most of them down before they are scored."""
+"""How many times as many may match where a filter turns most down before they are scored."""
 
 COUNTED_THROUGH = 200_000
 """Entries that are passed over at most, each as often as it holds one of the words. FTS5 counts
@@ -121,7 +121,7 @@ def _of_common(counts: Mapping[Term, int], size: int, budget: int) -> SearchPlan
 
 
 def _share_with(shares: Sequence[float], several: int) -> float:
-    """At most this share of entries holds so many of the words, if these come independently."""
+    """At most this share of entries holds this many of the words, if these come independently."""
     groups = combinations(shares, several)
     return min(1.0, sum(prod(group) for group in groups))
 

@@ -18,7 +18,7 @@ _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?,
 _PARTS = attrgetter("parts")
 
 _AT_ONCE_CHARS = 2_000_000
-"""Texts of so many characters are written together: one statement for many rows takes a fraction
+"""Texts of this many characters are written together: one statement for many rows takes a fraction
 of the time of one for each."""
 _ASKED_AT_ONCE = 500
 """Keys in one question, below SQLite's limit for variables."""

@@ -37,7 +37,7 @@ class TrackerOptions:
     `debounce_s`: how long changes are collected before they are reported. `check_s`: between looks
     at folders that cannot be watched or are gone. `audit_s`: between comparisons of all files by
     their time stamps. `max_folders`: most folders that are watched; others are looked at every
-    `check_s`. `burst`: so many events within `check_s` count as a burst. `arrivals`: most new
+    `check_s`. `burst`: this many events within `check_s` count as a burst. `arrivals`: most new
     files that are remembered as possible ends of a rename.
     """
 

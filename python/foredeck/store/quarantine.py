@@ -60,7 +60,7 @@ def free_name(path: Path, state: str) -> Path:
 
 @contextmanager
 def exclusively(path: Path) -> Iterator[None]:
-    """One process at a time puts another file in the place of a store: of two that find the same
+    """One process at a time puts another file in place of a store: of two that find the same
     damage only one may rename, or the second would move the fresh store of the first."""
     if sys.platform == "win32":
         yield

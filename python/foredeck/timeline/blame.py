@@ -1,7 +1,8 @@
 """Who wrote each line of a file: which tool call of which session, or somebody else.
 
-A version names the tool call that made it; one of before was stored in one transaction with its
-call. What no tool of an agent's made was found on the disk: a person wrote it, or a program.
+A version names the tool call that made it; one that was stored earlier was in one
+transaction with its call. What no tool of an agent's made was found on the disk: a person wrote it,
+or a program.
 """
 
 from __future__ import annotations

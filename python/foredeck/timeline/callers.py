@@ -36,7 +36,7 @@ def tool_call_of(version: Head) -> str | None:
 def by_transaction(store: Store, tool_calls: Iterable[Head]) -> dict[Token, Head]:
     """Tool calls by the transactions that stored them: the first of each holds what it wrote.
 
-    For versions of before, which do not name their tool call.
+    For versions that were stored before they named their tool call.
     """
     found: dict[Token, Head] = {}
     for head in tool_calls:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 NEAR = 200
-"""So many lines around a change are searched for where the texts are equal again."""
+"""How many lines around a change are searched for the place where the texts are equal again."""
 
 ANCHOR = 3
-"""So many equal lines in a row tell that place: a single one, such as a brace, stands anywhere."""
+"""How many equal lines in a row tell that place: a single one, such as a brace, stands anywhere."""
 
 EXACT_LINES = 2000
 """In stretches of more lines than that, frequent lines are not compared: it would take too long."""

@@ -22,7 +22,7 @@ from foredeck.timeline.states import Captured, capture
 AFTER_S = 3.0
 """How long git may take once the command has ended: nobody waits for it then."""
 MAX_PATHS = 2000
-"""Of so many changed files the bytes are asked for."""
+"""Of how many changed files the bytes are asked for."""
 MAX_BYTES = 2 * 1024 * 1024
 """Of one file."""
 CLOCK_NS = 20_000_000

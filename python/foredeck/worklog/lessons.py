@@ -16,7 +16,7 @@ from foredeck.store.clock import MINUTE_MS
 from foredeck.worklog.complaints import Complaint, complaint, was_run
 
 WITHIN_COMMANDS = 8
-"""The form that works must follow the one that failed within so many commands, and so soon."""
+"""The form that works must follow the one that failed within this many commands, and so soon."""
 WITHIN_MS = 15 * MINUTE_MS
 ALIKE = 0.5
 """Share of their terms that two calls must have in common to be the same act."""

@@ -59,10 +59,10 @@ def _configure(parser: ArgumentParser) -> None:
         help="histories in which names that a later message used are looked for",
     )
     parser.add_argument(
-        "--messages", metavar="N", type=positive, help="index so many made-up messages of 1.2 KB"
+        "--messages", metavar="N", type=positive, help="index this many made-up messages of 1.2 KB"
     )
     parser.add_argument(
-        "--kills", metavar="N", type=positive, help="kill whoever makes the index, so many times"
+        "--kills", metavar="N", type=positive, help="kill whoever makes the index, this many times"
     )
     add_json_flag(parser)
 

@@ -32,7 +32,7 @@ class HeadBudget:
 
 
 def chars_of(tokens: int, window: int | None) -> int:
-    """The characters that so many tokens are, for a model with this window."""
+    """The characters that this many tokens are, for a model with this window."""
     if window:
         tokens = min(tokens, int(WINDOW_SHARE * window))
     return tokens * CHARS_PER_TOKEN

@@ -21,7 +21,7 @@ def observable(
 ) -> list[SourceMessage]:
     """The messages, one for each item.
 
-    `tokens`: of so many characters (`Gauge.tokens`). `first_turn`: what to call the first user
+    `tokens`: of this many characters (`Gauge.tokens`). `first_turn`: what to call the first user
     turn of the list. `is_ours`: whether a message holds what foredeck has written, as a summary
     of its own does; results of its tools are found here.
     """

@@ -17,9 +17,9 @@ from foredeck.context.wording import history_cut, no_result
 Insert = dict[str, Any]
 """A message of ours: `{"kind": "user", "blocks": [...]}` or
 `{"kind": "result", "call_id", "tool", "blocks": [...]}`. `"ends": True`: it has ended a turn, and
-stands for good. `"head": 200`: it stands before the chat, and
-might have had so many tokens. `"until": 40, "object": id`: it is the summary of all before message
-40; with `"from": 20` it stands in for the messages from 20 on."""
+stands for good. `"head": 200`: it stands before the chat, and might have had this many tokens.
+`"until": 40, "object": id`: it is the summary of all before message 40; with
+`"from": 20` it stands in for the messages from 20 on."""
 
 
 @dataclass(slots=True)

@@ -38,8 +38,7 @@ class LastUse:
 
 
 RECENT_TURNS, RECENT_CALLS = 2, 20
-"""A file that none of so many earlier turns has edited, nor any of so many model calls, is not at
-work any more."""
+"""How many earlier turns, and how many model calls, a file may go unedited and still be at work."""
 
 
 class LastEdit(NamedTuple):

@@ -61,7 +61,7 @@ class Anchored:
             context.branch.release_object(placed.subject or 0)
 
     def fold(self, context: RenderContext, indexes: set[int]) -> None:
-        """Put reference lines in the place of contents. What referred to one of them is rendered so
+        """Put reference lines in place of contents. What referred to one of them is rendered so
         that it needs nothing above it: a difference in full, the rest as a reference line."""
         conversation = context.conversation
         held = names_in_view(conversation, indexes) if indexes and context.digests.chars else set()

@@ -40,7 +40,7 @@ RECEIPT_CHARS = 400
 """A writer's result that is longer has more to tell than that the file was written."""
 
 GARBLED_SHARE = 5
-"""One replacement character in so many, and nobody can read the rest either."""
+"""One replacement character in this many, and nobody can read the rest either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Layout(Protocol):
 
 
 def full_part(item: Item, placed: NewResult, head: str | None = None) -> Part:
-    """The content itself, under its handle where it is long enough to be folded one day."""
+    """The content itself, under its handle where it is long enough to be folded later."""
     own = keep_all(item)
     if placed.subject is None:
         return Part("note" if item.tool in CONTEXT_TOOLS else "host")

@@ -2,7 +2,7 @@
 
 It stands where the last of them stood, so that what comes before keeps its bytes. What the user
 said in few words stays word for word, and so do the first message, the question at hand, and calls
-whose results are pinned or still wanted: these fold by themselves, one day.
+whose results are pinned or still wanted: these fold by themselves, later.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Replacer:
         let_stand(self.context, text, (made.first, made.until), made.gone, names)
 
     def _is_due(self, stand_ins: StandIns) -> bool:
-        """Whether the chat that nothing stands for takes so many tokens."""
+        """Whether the chat that nothing stands for takes this many tokens."""
         conversation, tokens = self.context.conversation, self.context.gauge.tokens
         standing = sum(part.chars for part in conversation.parts if part.form == "observed")
         return stand_ins.is_due(tokens(conversation.chars_sent - standing), tokens(standing))

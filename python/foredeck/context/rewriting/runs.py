@@ -1,7 +1,7 @@
 """One line for a run of calls of which nothing but lines is left: which runs there are.
 
 A folded result keeps the call that it answers, a reference line and a digest. Where steps in a row
-have come to that, one text stands for all of them (`run_lines.py`), in the place of the last. Every
+have come to that, one text stands for all of them (`run_lines.py`), in place of the last. Every
 call comes back by its handle, as before. It happens only where bytes are rewritten anyway, and
 never across what somebody said, an observation, or reasoning that has to stay.
 """
@@ -38,7 +38,7 @@ class RunRule:
     """Which steps may become one line with their neighbours."""
 
     after: int
-    """Only those after which so many calls have been made."""
+    """Only those after which this many calls have been made."""
     unseals: bool
     """Whether reasoning that is bound to earlier bytes is left out where these change."""
 

@@ -52,7 +52,7 @@ class Gauge:
     """The wire, by which images are counted."""
 
     def tokens(self, chars: float) -> int:
-        """Tokens of so many characters."""
+        """Tokens of this many characters."""
         return int(chars / self.rate)
 
     def prompt(self, conversation: Conversation, fixed_chars: int) -> int:

@@ -29,7 +29,7 @@ def observed_summary(
     summarise: Summarise,
     around: Sequence[str] = (),
 ) -> str | None:
-    """What is to stand for these messages, at most so many characters; None where no note covers
+    """What is to stand for these messages, at most this many characters; None where no note covers
     any of them.
 
     `first`: number of their first user turn. `around`: lines that follow the heading.

@@ -14,7 +14,7 @@ PINNED_SHARE = 0.5
 
 
 def messages_held(context: RenderContext, chars: int) -> frozenset[int]:
-    """The messages that stay for what is pinned, within so many characters; small objects first."""
+    """The messages that stay for what is pinned, within `chars` characters; small objects first."""
     conversation = context.conversation
     found: set[int] = set()
     holders = [conversation.holders.get(ordinal) for ordinal in sorted(context.sets.pins)]

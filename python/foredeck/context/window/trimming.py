@@ -98,7 +98,7 @@ def _trim_message(
 
 
 def trimmed(item: Item, chars: int, ordinal: int) -> list[Block]:
-    """The blocks of a message within so many characters: images go before text does."""
+    """The blocks of a message within this many characters: images go before text does."""
     texts = [n for n, block in enumerate(item.blocks) if block.get("text")]
     images = [n for n, block in enumerate(item.blocks) if block.get("type") == "image"]
     drops_images = len(images) * IMAGE_CHARS > chars // 2

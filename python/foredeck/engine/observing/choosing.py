@@ -18,7 +18,7 @@ LATER = "It will cost less once the agent's model has begun to answer."
 
 @dataclass
 class ChunkChoice:
-    """Picks for an `ObservationKeeper`, on the terms of now.
+    """Picks for an `ObservationKeeper`, on the current terms.
 
     `least`: tokens, None for the configured ones. `always`: also where it does not pay.
     `may_wait`: the agent's model is about to answer, and there will be another opportunity.

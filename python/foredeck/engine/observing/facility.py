@@ -22,13 +22,13 @@ if TYPE_CHECKING:  # imported with the first session that may be observed
 log = logging.getLogger(__name__)
 
 SUMMARY_CHARS = 8000
-"""Longest summary that stands in the place of a model's observation."""
+"""Longest summary that stands in place of a model's observation."""
 
 
 def make_observing(config: Config, session: Session) -> Observing | None:
     """The observer; None where it is switched off, in a replay, and for a subagent.
 
-    From here on the session's prompts may have notes in the place of chat. What an engine that was
+    From here on the session's prompts may have notes in place of chat. What an engine that was
     killed has left is cleared, and told.
     """
     if config.observations == "off" or not session.is_live:

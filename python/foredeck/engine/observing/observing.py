@@ -134,7 +134,7 @@ class Observing:
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
 
     def tokens(self, text: str) -> int:
-        """Tokens of a text, by the rate of now."""
+        """Tokens of a text, by the current rate."""
         return int(len(text) / self.sources.rate)
 
     def pending(self) -> int:

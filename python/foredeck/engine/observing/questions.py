@@ -47,7 +47,7 @@ class ModelQuestions:
 
     @classmethod
     async def open(cls, asking: SessionAsking, *, wanted: bool) -> ModelQuestions:
-        """On the terms of now. Raises `NoModel`, and `NotAsked` where it may not be at all."""
+        """On the current terms. Raises `NoModel`, and `NotAsked` where it may not be at all."""
         alone = await asking.terms()
         if (reason := asking.forbidden(alone, wanted=wanted)) is not None:
             raise NotAsked(reason)

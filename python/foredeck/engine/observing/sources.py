@@ -21,8 +21,8 @@ _OURS = "[foredeck]"
 class BranchSources:
     """The messages of the branch at hand; made once each, while the list only grows.
 
-    Their tokens are counted by the rate of then and not again, so that what is pending is counted
-    once.
+    Their tokens are counted once, by the rate at that time, so that what is pending is not counted
+    anew.
     """
 
     session: Session

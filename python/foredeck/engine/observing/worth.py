@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from foredeck.engine.background.prices import AskingPrices
 
 NOTE_SHARE = 8
-"""One token of an observation stands for so many of chat, as expected before it is written."""
+"""One token of an observation stands for this many of chat, as expected before it is written."""
 FEWEST_CALLS = 10
 MOST_CALLS = 200
 
