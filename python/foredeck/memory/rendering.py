@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from foredeck.memory.entry import MemoryEntry
+from foredeck.model.short_texts import whole_lines
 
 MAX_BYTES = 16 * 1024
 """Of one section, however much the head has room for."""
@@ -43,16 +44,7 @@ def section_text(entries: Sequence[MemoryEntry], moved: int, limit: int) -> str:
 
 def cut_text(text: str, limit: int) -> str:
     """A text of the user's own as far as it fits, in whole lines, with a word on the rest."""
-    if len(text) <= limit and len(text.encode(errors="surrogatepass")) <= MAX_BYTES:
-        return text
-    kept = ""
-    for line in text.splitlines(keepends=True):
-        rest = f"({len(text) - len(kept) - len(line):,} more characters)"
-        longer = f"{kept}{line}{rest}"
-        if len(longer) > limit or len(longer.encode(errors="surrogatepass")) > MAX_BYTES:
-            break
-        kept += line
-    return f"{kept}({len(text) - len(kept):,} more characters)" if kept else ""
+    return whole_lines(text, limit, MAX_BYTES)
 
 
 def _plain(text: str) -> str:

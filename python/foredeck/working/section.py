@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.errors import Conflict, ToolError
+from foredeck.model.short_texts import whole_lines
 from foredeck.model.working import MemoryScope
 from foredeck.working.memory import Page, PageRefused, WorkingMemory
 
@@ -28,19 +29,7 @@ class WorkingSection:
         for page in self.pages:
             if said := page.shown():
                 texts.append(f"{OF_THIS_SESSION}\n{said}" if page.scope == "thread" else said)
-        return _cut("\n".join(texts), limit)
-
-
-def _cut(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    kept = ""
-    for line in text.splitlines(keepends=True):
-        left = f"({len(text) - len(kept) - len(line):,} more characters)"
-        if len(kept) + len(line) + len(left) > limit:
-            break
-        kept += line
-    return f"{kept}({len(text) - len(kept):,} more characters)" if kept else ""
+        return whole_lines("\n".join(texts), limit)
 
 
 @dataclass(slots=True)

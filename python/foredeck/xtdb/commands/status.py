@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.output import counted, print_json, short_count, table
+from foredeck.errors import StoreError
+from foredeck.store.clock import now_ms
 
 if TYPE_CHECKING:
     from foredeck.config import Config
@@ -25,7 +27,6 @@ def node_facts(node: NodeInfo) -> dict[str, Any]:
 
 def run_status(args: Namespace, config: Config) -> int:
     """Exit code 0 where a node answers and indexes, 3 where none does."""
-    from foredeck.errors import StoreError
     from foredeck.xtdb.database.client import XtdbClient
     from foredeck.xtdb.node.runtime import how_to_start, is_installed
     from foredeck.xtdb.node.supervise import own_node_folder
@@ -57,7 +58,6 @@ def run_status(args: Namespace, config: Config) -> int:
 
 def journal_facts(config: Config) -> dict[str, Any]:
     """What waits in the local copy until XTDB has it."""
-    from foredeck.store.clock import now_ms
     from foredeck.xtdb.journal.journal import read_backlog
     from foredeck.xtdb.opening import copy_file
 
