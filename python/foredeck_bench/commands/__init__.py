@@ -4,6 +4,7 @@ BENCH_COMMANDS: dict[str, str] = {
     "bench": "measure what foredeck costs on this machine",
     "bench crash": "kill engine, Pi or the XTDB node again and again, and count what is lost",
     "bench agents": "let several agents work on one database, and see what is lost",
+    "bench backup": "time a backup of a large store, and the commits beside it",
     "bench blame": "time who wrote the lines of long files with many versions",
     "bench eval": "compare plain Pi and foredeck on the shipped tasks, with a scripted model",
     "bench extraction": "read recorded sessions out with a fixed extractor, and count the junk",
