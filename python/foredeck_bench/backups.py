@@ -35,7 +35,7 @@ def run_backup(mib: int, advance: Advance = lambda: None) -> dict[str, Any]:
         store, backup, restored = (Path(name) / file for file in ("store", "backup", "restored"))
         with closing(open_sqlite(store)) as opened:
             _fill(opened, mib, advance)
-        with _Writer(store) as writer:
+        with _TimedCommits(store) as writer:
             time.sleep(_BEFORE_S)
             before = writer.taken()
             began = time.perf_counter()
@@ -66,14 +66,14 @@ def _fill(store: SqliteStore, mib: int, advance: Advance) -> None:
 
 
 @dataclass
-class _Writer:
+class _TimedCommits:
     """Commits small versions from a thread, and keeps how long each took."""
 
     path: Path
     _times: list[float] = field(default_factory=list)
     _ended: threading.Event = field(default_factory=threading.Event)
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> _TimedCommits:
         self._thread = threading.Thread(target=self._write)
         self._thread.start()
         return self

@@ -174,7 +174,8 @@ def test_a_damaged_store_is_found(home: Path) -> None:
     finding = by_name(check_state(config))["store"]
     assert finding.status == "problem"
     assert "damaged" in finding.text
-    assert "Move it away" in finding.advice
+    assert "foredeck restore FILE --force" in finding.advice
+    assert "move it away" in finding.advice
 
 
 def test_low_watch_limits_are_worth_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -205,6 +205,10 @@ def test_a_damaged_store_is_not_backed_up_but_replaced(home: Path, tmp_path: Pat
     kept = restore(target, store, force=True, report=ignore)
     assert kept is not None
     assert kept.exists()
+    store.write_bytes(b"no database any more " * 500)
+    kept = restore(target, store, force=True, report=ignore)
+    assert kept is not None
+    assert kept.read_bytes().startswith(b"no database any more")
     assert latest(store) == saved
 
 

@@ -12,7 +12,10 @@ from foredeck.finding import Finding, note, ok, problem
 from foredeck.store.sqlite.schema import check_ours
 
 ELSEWHERE = "Set FOREDECK_HOME to a folder of its own, or move that file away."
-_START_FRESH = "Move it away with its -wal and -shm files to start afresh; keep them for a report."
+_START_FRESH = (
+    "`foredeck restore FILE --force` puts a backup in its place and keeps it; or move it away with "
+    "its -wal and -shm files to start afresh; keep them for a report."
+)
 
 
 def check_file(file: Path) -> Finding:

@@ -45,7 +45,10 @@ def _reason(error: sqlite3.Error, path: Path, busy_timeout_ms: int) -> str:
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
         return f"it cannot be opened ({error}): check that the folder exists and is writable"
     if code in _DAMAGED:
-        return f"the file is damaged ({error}): restore a backup, or move it away to start afresh"
+        return (
+            f"the file is damaged ({error}): `foredeck restore FILE --force` puts a backup in its "
+            "place; or move it away to start afresh"
+        )
     if code == sqlite3.SQLITE_IOERR:
         return f"reading or writing failed ({error}): check the disk and its free space"
     return str(error)
