@@ -2,8 +2,9 @@
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { Asking } from "./asking/asking.ts";
+import { LEAST_MESSAGES } from "./context/history.ts";
 import { ContextHook } from "./context/hook.ts";
-import { isRecord } from "./context/messages.ts";
+import { type HostMessage, isRecord } from "./context/messages.ts";
 import { type Project, PutAway } from "./context/put-away.ts";
 import { Engine, type LocateOptions } from "./engine/engine.ts";
 import { locateInstalled } from "./engine/locate.ts";
@@ -198,6 +199,19 @@ export class Shim {
         this.log(`session/open: ${error.message}`);
         if (error instanceof RpcError) this.host.notifyOnce("open", "error", error.message);
       });
+    if (!this.isOff()) this.sendHistory(session.session);
+  }
+
+  /** What the session holds already, sent right behind its opening. */
+  private sendHistory(session: string): void {
+    const ctx = this.host.context();
+    if (ctx === null) return;
+    this.safely("session/history", () => {
+      const source = ctx.sessionManager as { buildSessionProjection?(): { messages: unknown[] } };
+      const own = (source?.buildSessionProjection?.().messages ?? []) as HostMessage[];
+      if (own.length < LEAST_MESSAGES) return;
+      this.context.sendHistory(session, this.putAway.apply(own, ctx), ctx);
+    });
   }
 
   private onTrouble(error: Error): void {

@@ -73,6 +73,8 @@ class WorkSession:
     folder: Path
     id: str = "bench"
     seed: int = 7
+    scale: float = 1.0
+    """Sizes of texts, over those of recorded sessions."""
     time_ms: int = START_MS
     calls: int = 0
     messages: int = 0
@@ -177,7 +179,7 @@ class WorkSession:
     def _text(self, size: int) -> str:
         """Text of about `size` characters in lines, as compressible as code."""
         words: list[str] = []
-        length = 0
+        length, size = 0, int(self.scale * size)
         while length < size:
             word = self._random.choice(_WORDS)
             if self._random.random() < 0.15:

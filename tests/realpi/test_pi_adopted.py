@@ -8,6 +8,7 @@ from pathlib import Path
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
 from foredeck_bench.scripted.steps import Step
+from foredeck_bench.work_session import WorkSession, transcript_line
 from harness import Pi, one_version
 from observed import answered, assert_stable, calls_of, messages, notified, results, stored
 
@@ -46,6 +47,39 @@ def test_a_history_is_taken_in_with_a_word_and_sent_as_it_was(pi: Pi) -> None:
     before, after = answered(model)[2], answered(model)[3]
     assert messages(after)[: len(messages(before))] == messages(before)
     assert_stable(answered(model)[3:])
+
+
+def long_session(pi: Pi, messages: int) -> Path:
+    """The file of a session of so many messages that knew nothing of foredeck."""
+    work = WorkSession(pi.repo / "long", id="0000-long-session", scale=0.5)
+    stamp = "2026-02-01T00:00:00.000Z"
+    header = {"type": "session", "version": 3, "id": work.id, "timestamp": stamp}
+    lines = [json.dumps({**header, "cwd": str(pi.repo)})]
+    while len(lines) <= messages:
+        for step in work.steps(50):
+            for message in step.messages:
+                line = json.loads(transcript_line(message, len(lines)))
+                line["parentId"] = None if len(lines) == 1 else line["parentId"]
+                lines.append(json.dumps(line))
+    return elsewhere(pi, lines)
+
+
+@one_version
+def test_a_long_history_goes_out_as_ours_at_the_first_call(pi: Pi) -> None:
+    """It is sent ahead, so that the call brings only what is new."""
+    model = pi.serve(["on", "and on"], context_window=1_000_000)
+    rpc = pi.rpc(foredeck=True, arguments=["--session", str(long_session(pi, 1200))])
+    rpc.prompt("Go on.")
+    rpc.prompt("And on.")
+    (told,) = [text for text in notified(rpc) if "before it was on" in text]
+    assert told.startswith("foredeck has taken in 1,2")
+    assert model.violations == []
+    first, second = answered(model)
+    assert "toolcall_ref" in first.request.text  # a pause of months: what is old has folded
+    assert_stable([first, second])
+    with stored(pi) as store:
+        kinds = [record.is_host for record in calls_of(store)]
+    assert kinds == [True, False, False]
 
 
 @one_version

@@ -50,6 +50,7 @@ ASKED: dict[str, tuple[type[Params], type[Params]]] = {
 ANSWERS = {
     "initialize": EngineApi.initialize,
     "session/open": EngineApi.open_session,
+    "session/history": EngineApi.take_history,
     "context/assemble": EngineApi.assemble,
     "session/compact": EngineApi.compact,
     "tool/call": EngineApi.tool_call,

@@ -15,6 +15,7 @@ import { DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
 import type { Host } from "../host.ts";
 import { checkAnswer } from "./answer.ts";
 import { type Failure, failureOf, inWords } from "./failure.ts";
+import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
 import { OtherExtensions } from "./others.ts";
@@ -51,6 +52,7 @@ export class ContextHook {
   private readonly deps: HookHost;
   private readonly inForce = new AnswerInForce();
   private readonly requests: RequestBuilder;
+  private readonly history: History;
   private readonly outcomes = new OutcomeLog();
   private readonly others: OtherExtensions;
   readonly lastPrompt = new LastPrompt();
@@ -60,15 +62,22 @@ export class ContextHook {
   constructor(deps: HookHost) {
     this.deps = deps;
     this.requests = new RequestBuilder(deps.pi);
+    this.history = new History(deps, this.requests);
     this.others = new OtherExtensions(deps);
   }
 
   /** Another session: nothing of the last one applies. */
   reset(): void {
     this.inForce.clear();
+    this.history.clear();
     this.outcomes.clear();
     this.others.clear();
     this.lastPrompt.clear();
+  }
+
+  /** Sends what a session holds, ahead of its first call. */
+  sendHistory(session: string, list: HostMessage[], ctx: ExtensionContext): void {
+    if (this.inForce.call === null) this.history.send(session, list, ctx);
   }
 
   /** What of a list the engine has not been sent yet. */
@@ -135,6 +144,7 @@ export class ContextHook {
   private async ask(call: Call): Promise<HostMessage[] | undefined> {
     const { engine } = this.deps;
     await this.waitForStart(call);
+    await this.waitForHistory(call);
     const { generation } = engine;
     try {
       return await this.assemble(call, this.inForce.knownTo(generation, call.prefix));
@@ -164,6 +174,19 @@ export class ContextHook {
       if (error instanceof DeadlineError) engine.missedStart();
       throw error;
     }
+  }
+
+  /**
+   * What was sent ahead is not sent again. A call that finds it on its way may wait longer: a long
+   * history that goes out as it is costs more than that.
+   */
+  private async waitForHistory(call: Call): Promise<void> {
+    const until = Math.max(call.until, Date.now() + HISTORY_MS);
+    const held = await this.history.take(remaining({ ...call, until }));
+    if (held === null) return;
+    this.inForce.hold(held.list, held.generation);
+    call.prefix = this.inForce.commonPrefix(call.list);
+    call.until = until;
   }
 
   private async assemble(call: Call, keep: number): Promise<HostMessage[] | undefined> {

@@ -43,6 +43,13 @@ export class AnswerInForce {
     return this.answered.commonPrefix(list);
   }
 
+  /** The engine holds these messages, as the host has them: it was sent them ahead. */
+  hold(list: readonly HostMessage[], connection: number): void {
+    if (this.record !== null) return;
+    this.answered.accept(list, 0);
+    this.connection = connection;
+  }
+
   /** Of such a prefix, what an engine need not be sent again: nothing if it is another engine. */
   knownTo(connection: number, prefix: number): number {
     return this.connection === connection ? prefix : 0;
@@ -84,6 +91,8 @@ export class AnswerInForce {
    * @param prefix what `commonPrefix(list)` gave
    */
   reusable(list: readonly HostMessage[], prefix: number): Reusable {
+    // Nothing was ever answered: whatever the engine holds, all goes out as the host has it.
+    if (this.record === null) return { edited: 0, ending: list[0]?.role !== "toolResult" };
     const edited = this.wholeCalls(list, prefix);
     // What ended the last prompt stays where it was. Nothing may come between a call and its
     // result, though, and the result may be the next message.

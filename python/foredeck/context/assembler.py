@@ -93,6 +93,26 @@ class Assembler:
         record = record_call(call, predict_cache(call, basis))
         return answer_call(call, record)
 
+    def take_history(self, request: Request) -> int:
+        """Go to the branch that a session's messages continue, ahead of its first call here, and
+        take in what is from before foredeck was on. Returns how many of the messages are held then:
+        the first call goes on from there as if it had brought them itself.
+        """
+        session = self.session
+        if session.frame.version is not None:
+            # They may change until the call, and nobody shall be said to have sent them.
+            request.system = request.tools = None
+        call = self._align(request)
+        record_host_calls(call)
+        held = len(session.branch.conversation)
+        session.branch.ahead = held > 0
+        return held
+
+    def prepare(self) -> None:
+        """Read ahead what the next call will want to know of the messages that are held."""
+        if self.policy.use_rule:
+            self.uses.follow(self.session.branch.conversation)
+
     def compact(
         self, request: CompactionRequest, settings: CompactionSettings
     ) -> CompactionDecision:

@@ -36,6 +36,7 @@ from foredeck.hosts.pi.requests import (
     ends_with_user,
     to_blocks,
     to_compaction_request,
+    to_history,
     to_nesting,
     to_request,
     to_tool_event,
@@ -53,6 +54,8 @@ from foredeck.hosts.protocol import (
     SessionCompactParams,
     SessionCompactResult,
     SessionEventParams,
+    SessionHistoryParams,
+    SessionHistoryResult,
     SessionOpenParams,
     SessionOpenResult,
     ToolCallParams,
@@ -144,10 +147,19 @@ class Engine:
         self._current.close()
         self._store.close()
 
+    def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
+        """Take in what a session holds, before its first call would have to wait for that."""
+        with without_garbage_collection(), self._current.use(params.session) as opened:
+            log, blobs = opened.session.log, opened.session.workspace.blobs
+            messages = opened.assembler.take_history(to_history(params, blobs, log.known))
+            opened.prepare()
+            self._current.follow()
+            return {"messages": messages}
+
     def assemble(self, params: AssembleParams) -> AssembleResult:
         """What the model shall see of a message list; committed before this returns."""
         # The first request of a long session makes objects of all its messages.
-        with nullcontext() if params.keep else without_garbage_collection():
+        with nullcontext() if self._goes_on(params) else without_garbage_collection():
             # Catching up needs an open session. Where it fails the session is forgotten, and
             # opened again for the call.
             self._current.require(params.session)
@@ -166,6 +178,11 @@ class Engine:
             self._later(self._current.settle_claim)
             self._later(lambda: self._background.happened("call"))
             return self._result(session, answer)
+
+    def _goes_on(self, params: AssembleParams) -> bool:
+        """Whether it brings little, and what was sent stands."""
+        is_first = self.opened is None or self.opened.session.branch.ahead
+        return params.keep > 0 and not is_first
 
     def _newest_call(self) -> CallRecord | None:
         return self.opened.session.newest_record if self.opened is not None else None

@@ -8,6 +8,7 @@ from functools import partial
 
 from foredeck.config import Config
 from foredeck.context.assembler import Assembler
+from foredeck.context.head.section import FollowingSection
 from foredeck.context.intake.adoption import damage_report
 from foredeck.context.intake.reconcile import look_again
 from foredeck.context.messages.items import Item
@@ -99,6 +100,13 @@ class OpenedSession:
         look_again(self.session, files, patience_s)
         self.watch.follow()
         self.watch.remind()
+
+    def prepare(self) -> None:
+        """Much was stored at once: work out now what the next call would need of it."""
+        self.assembler.prepare()
+        for section in self.facilities.sections:
+            if isinstance(section, FollowingSection):
+                section.follow()
 
     def end_tools(self) -> None:
         """A prompt is being assembled: no tool runs."""

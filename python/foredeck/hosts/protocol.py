@@ -102,28 +102,38 @@ class ZoneParams(Params):
     offset_minutes: int = Field(ge=-1440, lt=1440)
 
 
-class AssembleParams(SessionParams):
-    """`context/assemble`: the new tail of the host's messages."""
+class ListParams(SessionParams):
+    """Base of what brings messages of the host's, and what stands around them."""
 
-    keep: Count
-    """How many messages of the last answered request still stand before the new ones."""
     messages: list[HostObject]
     entries: list[str | None]
     """The host's entry id of each message; None where it is not known."""
     system: list[HostObject] | None = None
     tools: list[HostObject] | None = None
-    model: HostObject | None = None
-    time_ms: Milliseconds
-    warmed_ms: Milliseconds | None = None
-    """When the host last sent the newest request once more to keep the provider's cache warm."""
-    zone: ZoneParams | None = None
-    outcomes: list[OutcomeParams] = []
 
     @model_validator(mode="after")
     def _has_one_entry_per_message(self) -> Self:
         if len(self.entries) != len(self.messages):
             raise ValueError(f"{len(self.entries)} entries for {len(self.messages)} messages")
         return self
+
+
+class SessionHistoryParams(ListParams):
+    """`session/history`: all messages of a session, ahead of its first call in this process."""
+
+
+class AssembleParams(ListParams):
+    """`context/assemble`: the new tail of the host's messages."""
+
+    keep: Count
+    """How many messages of the last answered request still stand before the new ones; of the
+    first request, how many of those that `session/history` has brought."""
+    model: HostObject | None = None
+    time_ms: Milliseconds
+    warmed_ms: Milliseconds | None = None
+    """When the host last sent the newest request once more to keep the provider's cache warm."""
+    zone: ZoneParams | None = None
+    outcomes: list[OutcomeParams] = []
 
 
 class SessionCompactParams(SessionParams):
@@ -247,6 +257,12 @@ class SessionOpenResult(TypedDict):
     objects: int
     resumed: bool
     tasks: NotRequired[TaskStatus]
+
+
+class SessionHistoryResult(TypedDict):
+    """How many of the messages the engine holds now, from the first on."""
+
+    messages: int
 
 
 class StatusLine(TypedDict):

@@ -12,6 +12,8 @@ from foredeck.hosts.protocol import (
     JsonObject,
     MessageEdits,
     OutcomeParams,
+    SessionHistoryParams,
+    SessionHistoryResult,
     SessionOpenParams,
 )
 
@@ -88,6 +90,21 @@ class SimulatedHost:
             time_ms=time_ms,
             outcomes=list(self.outcomes),
         )
+
+    def history(self) -> SessionHistoryParams:
+        """The parameters of `session/history`: all that the session holds."""
+        return SessionHistoryParams(
+            session=self.session,
+            messages=self.messages,
+            entries=self.entries,
+            system=self.system,
+            tools=self.tools,
+        )
+
+    def hold(self, held: SessionHistoryResult) -> None:
+        """The engine has so many messages: the first call need not bring them."""
+        self._answered = self.messages[: held["messages"]]
+        self._engine_is_new = not self._answered
 
     def accept(self, answer: MessageEdits) -> None:
         """Take in the answer to the newest request: the call goes out with its edits."""

@@ -122,10 +122,11 @@ def _entry(store: LocalStore, head: Head) -> GraphEntry | None:
 
 def write_entry(db: sqlite3.Connection, entry: GraphEntry) -> None:
     """Write the rows of one document in place of those that it had."""
-    owner = _number(db, entry.id)
-    for statement in _CLEAR:
-        db.execute(statement, (owner,))
-    _clear_references(db, owner, 0)
+    owner, is_new = _row(db, entry.id)
+    if not is_new:
+        for statement in _CLEAR:
+            db.execute(statement, (owner,))
+        _clear_references(db, owner, 0)
     if entry.type in OBJECTS:
         _write_object(db, owner, entry)
     target = owner if entry.target == entry.id else _maybe_number(db, entry.target)
@@ -206,7 +207,9 @@ def _pin(pin: Mapping[str, Any] | None) -> str | None:
 
 
 def _insert(db: sqlite3.Connection, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-    db.executemany(statement, (tuple(map(stored, row)) for row in rows))
+    # Most documents have no rows in most tables.
+    if prepared := [tuple(map(stored, row)) for row in rows]:
+        db.executemany(statement, prepared)
 
 
 def _maybe_number(db: sqlite3.Connection, id: str | None) -> int | None:
@@ -215,8 +218,15 @@ def _maybe_number(db: sqlite3.Connection, id: str | None) -> int | None:
 
 def _number(db: sqlite3.Connection, id: str) -> int:
     """The row of an object, known or, so far, only named."""
+    return _row(db, id)[0]
+
+
+def _row(db: sqlite3.Connection, id: str) -> tuple[int, bool]:
+    """As `_number`, and whether nothing had named the object before."""
     name = stored(id)
     row = db.execute("SELECT number FROM object WHERE id = ?", (name,)).fetchone()
-    if row is None:
-        row = (db.execute("INSERT INTO object (id) VALUES (?)", (name,)).lastrowid,)
-    return int(row[0])
+    if row is not None:
+        return int(row[0]), False
+    made = db.execute("INSERT INTO object (id) VALUES (?)", (name,)).lastrowid
+    assert made is not None
+    return made, True

@@ -19,6 +19,8 @@ from foredeck.hosts.protocol import (
     SessionCompactParams,
     SessionCompactResult,
     SessionEventParams,
+    SessionHistoryParams,
+    SessionHistoryResult,
     SessionOpenParams,
     SessionOpenResult,
     ToolCallParams,
@@ -47,6 +49,9 @@ class EngineApi(Protocol):
 
     def open_session(self, params: SessionOpenParams) -> SessionOpenResult:
         """`session/open`: idempotent; closes the session that was open."""
+
+    def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
+        """`session/history`: takes in what a session holds, ahead of its first call."""
 
     def assemble(self, params: AssembleParams) -> AssembleResult:
         """`context/assemble`: commits the call record, then gives the edits."""

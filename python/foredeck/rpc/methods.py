@@ -19,6 +19,7 @@ from foredeck.hosts.protocol import (
     SessionCloseParams,
     SessionCompactParams,
     SessionEventParams,
+    SessionHistoryParams,
     SessionOpenParams,
     ToolCallParams,
     ToolObservedParams,
@@ -50,6 +51,9 @@ class Route(Generic[P]):
 
 ROUTES: dict[str, Route[Any]] = {
     "session/open": Route(SessionOpenParams, lambda engine, params: engine.open_session(params)),
+    "session/history": Route(
+        SessionHistoryParams, lambda engine, params: engine.take_history(params)
+    ),
     "context/assemble": Route(
         AssembleParams, lambda engine, params: engine.assemble(params), blocks_calls=True
     ),

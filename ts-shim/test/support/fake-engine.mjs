@@ -14,6 +14,7 @@
  *   forgetful says "out of sync" to every keep above 0
  *   unknown   knows no session until it was opened twice
  *   stubborn  ignores shutdown, the end of stdin and SIGTERM
+ *   no-history refuses session/history
  *   reverse   asks host/complete and notifies while idle
  */
 import { appendFileSync, readFileSync } from "node:fs";
@@ -91,6 +92,15 @@ function answer({ id, method, params }) {
     case "session/open":
       state.opened += 1;
       send({ id, result: { session: params.session, calls: 0, objects: 0, resumed: false } });
+      return;
+    case "session/history":
+      if (mode === "no-history") {
+        send({ id, error: { code: -32603, message: "internal error" } });
+        return;
+      }
+      // As the real one: the newest answer is for the first call to take in.
+      state.list = params.messages.slice(0, -1);
+      send({ id, result: { messages: state.list.length } });
       return;
     case "context/assemble":
       answerAssemble(id, params);

@@ -19,6 +19,8 @@ export class Harness {
   readonly notices: string[] = [];
   readonly widgets: (string[] | undefined)[] = [];
   readonly statuses: (string | undefined)[] = [];
+  /** What Pi makes of the session's file. */
+  readonly projected: HostMessage[] = [];
   readonly shim: Shim;
   readonly ctx: never;
   private abort = new AbortController();
@@ -111,7 +113,14 @@ export class Harness {
           }),
         }),
       },
-      sessionManager: { getSessionId: () => "s1" },
+      sessionManager: {
+        getSessionId: () => "s1",
+        get buildSessionProjection() {
+          const messages = harness.projected;
+          const entries = messages.map((message) => ({ sourceEntry: {}, messages: [message] }));
+          return messages.length === 0 ? undefined : () => ({ messages, entries });
+        },
+      },
       getSystemPrompt: () => "prompt",
       isProjectTrusted: () => true,
       get signal() {

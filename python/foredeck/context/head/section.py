@@ -35,3 +35,13 @@ class WithdrawingSection(HeadSection, Protocol):
         """Whether what stands of it in the prompt, `said`, may not stand there any longer. True
         only where `text` says something else. It is asked at every call."""
         ...
+
+
+@runtime_checkable
+class FollowingSection(HeadSection, Protocol):
+    """A section that is made from something worked out from the store, which takes time where much
+    is new there."""
+
+    def follow(self) -> None:
+        """Do that now, while nobody waits for the section's text."""
+        ...

@@ -47,7 +47,8 @@ def align(session: Session, request: Request) -> Alignment:
     if request.keep > len(conversation):
         raise OutOfSync("The engine does not hold the messages before these.")
     in_step = _holds_last_answer(session, request)
-    if request.keep and not in_step:
+    ahead = session.branch.ahead
+    if request.keep and not (in_step or ahead):
         raise OutOfSync("The host does not hold the engine's last answer.")
     items = conversation.items[: request.keep] + request.items
     without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
@@ -56,6 +57,8 @@ def align(session: Session, request: Request) -> Alignment:
     is_known = any(item.key.address in session.log.known for item in request.items)
     if in_step and not without_us and not is_known and request.keep == len(conversation):
         return Alignment(items, len(conversation), True, False, [])
+    if ahead and not (request.outcomes or is_known) and request.keep == len(conversation):
+        return Alignment(items, len(conversation), False, False, [])
     # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:

@@ -27,7 +27,12 @@ def identifiers(text: str) -> frozenset[str]:
     if "\\" in text and not _DRIVE.search(text):
         text = _ESCAPE.sub(" ", text)
     telling = _TELLING.search
-    found = {word for word in set(_WORD.findall(text)) if telling(word)}
+    # Plain words, the most of all, are told without the pattern: that halves the time.
+    found = {
+        word
+        for word in set(_WORD.findall(text))
+        if not (word.isalpha() and word.islower()) and telling(word)
+    }
     if "/" in text:
         tails = {word.rpartition("/")[2] for word in found if "/" in word}
         found |= {tail for tail in tails if telling(tail)}

@@ -79,11 +79,14 @@ class Replacer:
         otherwise, so that it counts for nothing whether content is still wanted.
         """
         stand_ins = self.session.stand_ins
-        if stand_ins is None or not (forced or self._is_due(stand_ins)):
+        if stand_ins is None:
             return []
         found: list[Replacement] = []
         standing = self.context.branch.edits.stretches
         usable = [each for each in stand_ins.known() if each.id not in standing]
+        # Whether they are due takes a look at the whole chat: not for a session that has none.
+        if not usable or not (forced or self._is_due(stand_ins)):
+            return []
         for stand_in in _longest_first(usable, reflections=free or forced):
             made = self._replacement(stand_in, given_up, forced=forced)
             if made is not None and not any(_overlap(made, other) for other in found):

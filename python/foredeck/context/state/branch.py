@@ -45,6 +45,8 @@ class Branch:
     """What the provider's cache may hold of the branch."""
     applied: set[str] = field(default_factory=set)
     """Ids of context tool calls whose effect is in the sets already."""
+    ahead: bool = False
+    """Whether the host has sent its messages ahead, and no call has been made since."""
     shown: frozenset[tuple[int, str]] | None = None
     """Of a provisional branch: what its newest call showed, as handles with hashes of texts."""
 
@@ -87,6 +89,7 @@ class Branch:
         self.entries.apply(record)
         self.call, self.matched = record.id, len(self.conversation)
         self.depth += 1
+        self.ahead = False
 
     def release(self, index: int, subject: int | None = None) -> None:
         """Let go of one message's content; with the last such message its object becomes inactive.

@@ -18,6 +18,7 @@ from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
     SessionCompactParams,
+    SessionHistoryParams,
     ToolObservedParams,
 )
 from foredeck.model.compactions import AskedBy
@@ -50,6 +51,23 @@ def to_request(
         tools=params.tools,
         warmed_ms=int(params.warmed_ms or 0),
         zone=None if zone is None else Zone(zone.name, zone.offset_minutes),
+    )
+
+
+def to_history(
+    params: SessionHistoryParams, blobs: dict[str, bytes], stored: Container[str]
+) -> Request:
+    """The messages behind `session/history`, as of a call that nobody makes. `stored`: as in
+    `to_request`."""
+    return Request(
+        keep=0,
+        items=[
+            _item(message, entry, blobs, stored)
+            for message, entry in zip(params.messages, params.entries, strict=True)
+        ],
+        time_ms=0,
+        system=None if params.system is None else sections_as_text(params.system),
+        tools=params.tools,
     )
 
 

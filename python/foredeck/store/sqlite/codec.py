@@ -217,7 +217,7 @@ def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
     if type_ not in NOT_BY_TYPE:
         yield type_key(type_)
     for name in INDEXED:
-        value = field_value(fields, name)
+        value = field_value(fields, name) if "." in name else fields.get(name)
         if isinstance(value, str | int):
             yield field_key(type_, name, value)
 

@@ -1,0 +1,91 @@
+/**
+ * What a session holds when it opens, sent to the engine ahead of the first model call: that call
+ * would have to bring thousands of messages within its own time.
+ */
+
+import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { Engine } from "../engine/engine.ts";
+import { within } from "../engine/wait.ts";
+import type { RequestOptions } from "../engine/wire.ts";
+import type { Host } from "../host.ts";
+import { type HostMessage, isRecord, isSystem } from "./messages.ts";
+import type { RequestBuilder } from "./request.ts";
+
+/** A shorter history comes with the first call, which takes it in as fast. */
+export const LEAST_MESSAGES = 200;
+/** How long the engine may take over it while nobody waits. */
+const TAKING_MS = 120_000;
+/** How long the first call waits for that, unless it may wait longer for an answer anyway. */
+export const HISTORY_MS = 10_000;
+
+/** What History needs of the rest of the extension. */
+interface HistoryHost {
+  engine: Engine;
+  host: Host;
+  log(text: string): void;
+}
+
+/** The messages that the engine holds, and its connection that does. */
+export interface Held {
+  list: HostMessage[];
+  generation: number;
+}
+
+/** Sends the history of one session, once to each engine. */
+export class History {
+  private readonly deps: HistoryHost;
+  private readonly requests: RequestBuilder;
+  private underWay: Promise<Held | null> | null = null;
+
+  constructor(deps: HistoryHost, requests: RequestBuilder) {
+    this.deps = deps;
+    this.requests = requests;
+  }
+
+  /**
+   * Sends the session's messages. Returns at once; where it fails, the first call brings them.
+   * @param all as Pi has them, system entries included
+   */
+  send(session: string, all: HostMessage[], ctx: ExtensionContext): void {
+    const { engine, host, log } = this.deps;
+    const list = all.filter((message) => !isSystem(message));
+    const { params } = this.requests.build({ ctx, all, list }, 0);
+    const { messages, entries, system, tools } = params;
+    const { generation } = engine;
+    host.status(`foredeck: taking in ${list.length} messages`);
+    this.underWay = engine
+      .request(
+        "session/history",
+        { session, messages, entries, system, tools },
+        { deadlineMs: TAKING_MS, holdsProcess: false },
+      )
+      .then((result) => heldOf(result, list, generation))
+      .catch((error: Error) => {
+        log(`session/history: ${error.message}`);
+        return null;
+      })
+      .finally(() => host.status("foredeck"));
+  }
+
+  /** Another session: nothing of the last one applies. */
+  clear(): void {
+    this.underWay = null;
+  }
+
+  /**
+   * What the engine holds, as soon as it does; null where nothing was sent, or nothing came of it.
+   * Given once.
+   * @throws DeadlineError, AbortedError
+   */
+  async take(options: RequestOptions): Promise<Held | null> {
+    const { underWay } = this;
+    this.underWay = null;
+    return underWay === null ? null : within(underWay, options);
+  }
+}
+
+function heldOf(result: unknown, list: HostMessage[], generation: number): Held | null {
+  const count = isRecord(result) ? result.messages : undefined;
+  if (typeof count !== "number" || count <= 0 || count > list.length) return null;
+  return { list: list.slice(0, count), generation };
+}
