@@ -99,12 +99,20 @@ class EngineProcess:
         """Send the first request."""
         self.ask("initialize", {**INITIALIZE, "cwd": str(self._cwd), "pid": os.getpid()})
 
-    def open(self, session: str, calls: int | None = None) -> dict[str, Any]:
+    def open(
+        self, session: str, calls: int | None = None, *, file: Path | None = None
+    ) -> dict[str, Any]:
         """Open a session; also a way to wait until notifications are served.
 
         `calls`: how many calls the session had when it was first opened, for a second engine.
+        `file`: the host's own file of it.
         """
-        asked = {"session": session, "file": None, "cwd": str(self._cwd), "parent": None}
+        asked = {
+            "session": session,
+            "file": None if file is None else str(file),
+            "cwd": str(self._cwd),
+            "parent": None,
+        }
         again = {} if calls is None else {"calls": calls}
         opened: dict[str, Any] = self.ask("session/open", {**asked, **again, "reason": "startup"})
         return opened

@@ -40,7 +40,7 @@ def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, 
         grow(Path(folder), advance, (calls,))
         config = Config(home=home)
         with closing(open_store(config)) as store:
-            _add_sessions(store, sessions)
+            add_sessions(store, sessions)
         collect_seldom()
         views: dict[str, Callable[[Store], WebPage]] = {
             "sessions": lambda store: sessions_page(store, Listing()),
@@ -56,7 +56,8 @@ def measure_inspector(calls: int, sessions: int, advance: Advance) -> dict[str, 
         }
 
 
-def _add_sessions(store: Store, count: int) -> None:
+def add_sessions(store: Store, count: int) -> None:
+    """Put so many sessions without any calls into a store."""
     ids = [f"{number:08d}-none" for number in range(count)]
     for first in range(0, count, _PER_COMMIT):
         puts = [_document(id) for id in ids[first : first + _PER_COMMIT]]

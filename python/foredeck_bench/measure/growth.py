@@ -32,6 +32,9 @@ DAY_MS = 86_400_000
 
 
 Settings = dict[str, Any]
+Clock = Callable[[], float]
+"""Seconds: `time.perf_counter`, or `time.process_time` where a session takes minutes to grow and
+other programs would make one end of it look slower than the other."""
 
 
 class TimedStore:
@@ -76,28 +79,31 @@ def grow(
     advance: Callable[[int], None],
     lengths: tuple[int, ...] = LENGTHS,
     settings: Settings | None = None,
+    *,
+    resumed_at: int = RESUMED_CALLS,
+    clock: Clock = time.perf_counter,
 ) -> Growth:
     """Grow a session to the greatest of `lengths`; `advance` is told of calls that are done.
 
-    The engine is closed at `RESUMED_CALLS`, where resuming is measured, and at the end.
+    The engine is closed at `resumed_at`, where resuming is measured, and at the end.
     `settings` of the configuration name a database; without them it is a file in `folder`.
     """
     growth = Growth()
     work = WorkSession(folder / "work")
     home, messages = folder / "home", list[Message]()
     done = 0
-    for length in sorted({*lengths, min(RESUMED_CALLS, max(lengths))}):
+    for length in sorted({*lengths, min(resumed_at, max(lengths))}):
         config = Config(home=home, **(settings or {}))
         host = work_host(work.id, messages)
-        with closing(_Run(config, work, host, growth)) as run:
+        with closing(_Run(config, work, host, growth, clock)) as run:
             for step in work.steps(length - done):
                 run.step(step)
                 advance(1)
         done, messages = length, host.messages
         growth.store_bytes[length] = folder_bytes(home)
         growth.transcript_bytes[length] = work.transcript_bytes
-        if length == RESUMED_CALLS:
-            _measure_resumes(growth, folder, work, messages, settings)
+        if length == resumed_at:
+            _measure_resumes(growth, folder, work, messages, settings, clock)
     return growth
 
 
@@ -105,8 +111,14 @@ class _Run:
     """One engine's part of the session."""
 
     def __init__(
-        self, config: Config, work: WorkSession, host: SimulatedHost, growth: Growth
+        self,
+        config: Config,
+        work: WorkSession,
+        host: SimulatedHost,
+        growth: Growth,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._store = TimedStore(open_store(config))
         self._engine = Engine(config, store=cast("Store", self._store))
         self._policy = TimedPolicy()
@@ -119,19 +131,19 @@ class _Run:
         self._engine.close()
 
     def step(self, step: Step) -> None:
-        began = time.perf_counter()
+        began = self._clock()
         for told in step.observed:
             self._engine.tool_observed(
                 ToolObservedParams.model_validate({"session": self._host.session, **told})
             )
-        self._growth.observe.append(time.perf_counter() - began)
+        self._growth.observe.append(self._clock() - began)
         self._host.add(*step.messages)
         request = self._host.request(step.time_ms)
         self._store.commits.clear()
         self._policy.seconds = 0.0
-        began = time.perf_counter()
+        began = self._clock()
         answer = self._engine.assemble(request)
-        self._growth.assemble.append(time.perf_counter() - began)
+        self._growth.assemble.append(self._clock() - began)
         self._growth.commit.append(sum(self._store.commits))
         self._growth.policy.append(self._policy.seconds)
         self._host.accept(answer)
@@ -143,6 +155,7 @@ def _measure_resumes(
     work: WorkSession,
     messages: list[Message],
     settings: Settings | None,
+    clock: Clock,
 ) -> None:
     """Seconds to resume the session as it stands, a day later, each time from the same state."""
     if settings is not None:
@@ -154,26 +167,26 @@ def _measure_resumes(
         home = folder / f"resumed-{number}"
         if settings is None:
             shutil.copytree(folder / "home", home)
-            growth.resume.append(_resume(Config(home=home), work, messages))
+            growth.resume.append(_resume(Config(home=home), work, messages, clock))
         else:
             # A copy of what this machine holds would write transactions that are there already.
             here = Config(home=folder / "home", **settings)
-            growth.resume.append(_resume(here, work, messages))
+            growth.resume.append(_resume(here, work, messages, clock))
             elsewhere = Config(home=home, **settings)
-            growth.resume_elsewhere.append(_resume(elsewhere, work, messages))
+            growth.resume_elsewhere.append(_resume(elsewhere, work, messages, clock))
         shutil.rmtree(home, ignore_errors=True)
     gc.unfreeze()
 
 
-def _resume(config: Config, work: WorkSession, messages: list[Message]) -> float:
+def _resume(config: Config, work: WorkSession, messages: list[Message], clock: Clock) -> float:
     asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
     time_ms = START_MS + DAY_MS
-    began = time.perf_counter()
+    began = clock()
     with closing(Engine(config)) as engine:
         host = work_host(work.id, [*messages, {**asked, "timestamp": time_ms}])
         engine.open_session(host.opening(str(work.folder), "resume"))
         engine.assemble(host.request(time_ms))
-        return time.perf_counter() - began
+        return clock() - began
 
 
 def folder_bytes(folder: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +18,15 @@ from foredeck_bench.engine_process import (
 )
 from foredeck_bench.figures import Figure, timing
 from foredeck_bench.measure.growth import Growth, folder_bytes, grow
+from foredeck_bench.measure.history import history_figures
 from foredeck_bench.measure.hook import hook_figures
+from foredeck_bench.measure.large import large_figures
 from foredeck_bench.measure.policy import digest_figures
 from foredeck_bench.process_usage import resident_mb
 from foredeck_bench.work_session import WorkSession, work_host
 
 STARTS = 7
+LONG_CALLS = 10_000
 MEMORY_CALLS = 2000
 PIPE_STEPS = 40
 PIPE_SIZES = (("10 KB", 10_000, 1), ("1 MB", 1_000_000, 2), ("5 MB", 5_000_000, 3))
@@ -93,6 +97,36 @@ class Measurement:
         """Resuming a session of 1,000 calls."""
         text = "resume of a 1,000-call session, a day later"
         yield timing("resume", text, self._growth.resume, 150)
+
+    def history(self) -> Iterator[Figure]:
+        """A history that is new here, sent when its session opens."""
+        yield from history_figures(self.folder / "history", self.advance)
+
+    def long(self) -> Iterator[Figure]:
+        """Assembly and resume at 10,000 calls, in processor time."""
+        growth = grow(
+            self.folder / "long",
+            lambda _calls: self.advance(f"a session of {LONG_CALLS:,} calls"),
+            (100, LONG_CALLS),
+            resumed_at=LONG_CALLS,
+            clock=time.process_time,
+        )
+        medians = []
+        for length, goal in ((100, None), (LONG_CALLS, 5)):
+            text = f"assembly at {length:,} calls, processor time"
+            figure = timing(f"long_{length}", text, growth.last(growth.assemble, length), goal)
+            medians.append(figure.value or 0.0)
+            yield figure
+        ratio = round(medians[1] / medians[0], 2) if medians[0] else None
+        yield Figure(
+            "long_growth", f"assembly at {LONG_CALLS:,} calls over that at 100", ratio, "x"
+        )
+        text = f"resume of a {LONG_CALLS:,}-call session, a day later, processor time"
+        yield timing("long_resume", text, growth.resume, 1000)
+
+    def large(self) -> Iterator[Figure]:
+        """A session file and a store that are far larger than most."""
+        yield from large_figures(self.folder / "large", self.advance)
 
     def store(self) -> Iterator[Figure]:
         """Size of the store over that of Pi's own session file; both stores at sizes asked for."""
@@ -195,6 +229,9 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
     "commit": Measurement.commit,
     "policy": Measurement.policy,
     "resume": Measurement.resume,
+    "history": Measurement.history,
+    "long": Measurement.long,
+    "large": Measurement.large,
     "store": Measurement.store,
     "pipe": Measurement.pipe,
     "hook": Measurement.hook,
@@ -202,7 +239,7 @@ MEASURES: dict[str, Callable[[Measurement], Iterator[Figure]]] = {
     "cluster": Measurement.cluster,
 }
 """Every measurement by name."""
-ON_REQUEST = ("cluster",)
+ON_REQUEST = ("long", "large", "cluster")
 """Those that only run when they are named."""
 
 

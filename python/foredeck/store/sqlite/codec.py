@@ -210,14 +210,19 @@ def _inflate(unpacker: Any, data: bytes, limit: int = 0) -> bytes:
     return found
 
 
+_PLAIN = frozenset(name for name in INDEXED if "." not in name)
+_NESTED = tuple(name for name in INDEXED if "." in name)
+
+
 def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
     """The index entries of a version: one for each indexed field it has, and for most types
     one for the type."""
     type_ = fields["type"]
     if type_ not in NOT_BY_TYPE:
         yield type_key(type_)
-    for name in INDEXED:
-        value = field_value(fields, name) if "." in name else fields.get(name)
+    # Most documents have two or three of these fields.
+    for name in (*(_PLAIN & fields.keys()), *_NESTED):
+        value = field_value(fields, name)
         if isinstance(value, str | int):
             yield field_key(type_, name, value)
 
