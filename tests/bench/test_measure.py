@@ -22,6 +22,8 @@ from foredeck_bench.measure import growth as measure_growth
 from foredeck_bench.measure import hook as measure_hook
 from foredeck_bench.measure import run as measuring
 from foredeck_bench.measure.growth import grow
+from foredeck_bench.measure.history import history_figures
+from foredeck_bench.measure.large import large_figures
 from foredeck_bench.measure.policy import digest_figures
 from foredeck_bench.measure.run import MEASURES, Measurement, measure
 from foredeck_bench.process_usage import resident_mb
@@ -98,10 +100,9 @@ def test_its_transcript_is_one_that_replay_reads(tmp_path: Path) -> None:
 def test_growing_tells_times_and_sizes_for_each_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure_growth, "RESUMED_CALLS", 12)
     monkeypatch.setattr(measure_growth, "RESUMES", 2)
     done: list[int] = []
-    growth = grow(tmp_path, done.append, (6, 20))
+    growth = grow(tmp_path, done.append, (6, 20), resumed_at=12)
     assert sum(done) == 20
     assert (
         len(growth.assemble)
@@ -194,3 +195,13 @@ def test_the_command_prints_figures_and_the_machine(
 
 def test_what_was_not_asked_for_is_not_measured() -> None:
     assert measure(["nothing"]) == []
+
+
+def test_a_history_is_taken_in_ahead_and_large_ones_are_opened(tmp_path: Path) -> None:
+    figures = list(history_figures(tmp_path / "history", lambda _note: None, 60, 1))
+    assert [figure.name for figure in figures] == ["history", "history_call", "history_alone"]
+    assert figures[0].more["messages"] >= 60
+    figures = list(large_figures(tmp_path / "large", lambda _note: None, 300_000, 20))
+    names = ["large_file", "large_file_memory", "many_sessions", "many_sessions_memory"]
+    assert [figure.name for figure in figures] == names
+    assert not (tmp_path / "large" / "session.jsonl").exists()

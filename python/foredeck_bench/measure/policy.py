@@ -19,12 +19,12 @@ class TimedPolicy:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._ask: Callable[..., Any] = vars(deciding)["ask"]
-        vars(deciding)["ask"] = self._timed
+        self._ask: Callable[..., Any] = vars(deciding)["run_policy"]
+        vars(deciding)["run_policy"] = self._timed
 
     def close(self) -> None:
         """Stop measuring."""
-        vars(deciding)["ask"] = self._ask
+        vars(deciding)["run_policy"] = self._ask
 
     def _timed(self, *args: Any, **options: Any) -> Any:
         began = time.perf_counter()

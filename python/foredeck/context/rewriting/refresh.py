@@ -7,7 +7,7 @@ edit will name stays in view, once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foredeck.context.messages.items import Item, text_block
@@ -99,13 +99,18 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
     return folds
 
 
-def newest_read(context: RenderContext, refs: Collection[PieceRef]) -> int | None:
-    """The newest message that shows the whole of a file, and to which no difference refers."""
+def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
+    """The newest message that shows the whole of a file, and to which no difference refers. `refs`:
+    what is of the file, in the order of the messages."""
     conversation = context.conversation
-    flight = conversation.last_assistant()
-    for ref in sorted((s for s in refs if not s.slot and s.message <= flight), reverse=True):
-        part, item = conversation.parts[ref.message], conversation.items[ref.message]
-        if part.shows and part.form != "diff" and _is_whole(item):
+    flight, parts = conversation.last_assistant(), conversation.parts
+    # Asked for every edited file at every call: most of these messages have folded long ago.
+    for ref in reversed(refs):
+        part = parts[ref.message]
+        if ref.slot or ref.message > flight or not part.shows:
+            continue
+        item = conversation.items[ref.message]
+        if part.form != "diff" and _is_whole(item):
             referred_to = part.subject is not None and any(
                 conversation.parts[index].base == ref.message
                 for index in conversation.holders.get(part.subject, ())
@@ -123,7 +128,7 @@ def _is_whole(item: Item) -> bool:
 
 
 def _refresh(
-    context: RenderContext, uses: Uses, read: int, newest: int, refs: Collection[PieceRef]
+    context: RenderContext, uses: Uses, read: int, newest: int, refs: Sequence[PieceRef]
 ) -> Refresh | None:
     """What bringing a read up to date would do, None where the file has no text to show."""
     conversation = context.conversation

@@ -210,8 +210,8 @@ def _inflate(unpacker: Any, data: bytes, limit: int = 0) -> bytes:
     return found
 
 
-_PLAIN = frozenset(name for name in INDEXED if "." not in name)
-_NESTED = tuple(name for name in INDEXED if "." in name)
+_TOP_FIELDS = frozenset(name for name in INDEXED if "." not in name)
+_INNER_FIELDS = tuple(name for name in INDEXED if "." in name)
 
 
 def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
@@ -221,7 +221,7 @@ def lookup_keys(fields: Mapping[str, Any]) -> Iterator[bytes]:
     if type_ not in NOT_BY_TYPE:
         yield type_key(type_)
     # Most documents have two or three of these fields.
-    for name in (*(_PLAIN & fields.keys()), *_NESTED):
+    for name in (*(_TOP_FIELDS & fields.keys()), *_INNER_FIELDS):
         value = field_value(fields, name)
         if isinstance(value, str | int):
             yield field_key(type_, name, value)
