@@ -159,8 +159,8 @@ def _want_source(wanted: _Wanted, store: LocalStore, memory: UserActs, name: str
 
 def _want_notes(wanted: _Wanted, store: LocalStore, result: Head) -> None:
     """What was noted of it: wherever that is a whole text, and where it is long inside others."""
-    from foredeck.memory.purging import LONG_NOTE, noted_of, texts_noted
     from foredeck.model.canonical import hash_text
+    from foredeck.observations.purging import LONG_NOTE, noted_of, texts_noted
     from foredeck.store.redaction import literal_patterns
 
     texts = texts_noted(store, noted_of(store, result))
