@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -12,6 +11,7 @@ from foredeck.embedded.format import CountedTokens, Message, MessageFormat, as_m
 from foredeck.hosts.protocol import AssembleParams, MessageEdits
 from foredeck.hosts.simulated_host import SimulatedHost
 from foredeck.model.messages import load_message, text_in
+from foredeck.store.clock import now_ms
 
 
 class LoopMessages:
@@ -70,7 +70,7 @@ class LoopMessages:
             if index < len(self._known):  # the loop has changed it: so has all that follows
                 del self._known[index:]
                 self._usages = {n: usage for n, usage in self._usages.items() if n < index}
-            known = {**message, **self._by(message), "timestamp": int(time.time() * 1000)}
+            known = {**message, **self._by(message), "timestamp": now_ms()}
             self._known.append(known)
         if message["role"] == "assistant" and index in self._usages:
             usage = self._usages[index]

@@ -6,7 +6,6 @@ The engine, the store and the policies are those that Pi has; what the shim does
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from foredeck.engine.engine import Engine
 from foredeck.errors import ToolError
 from foredeck.hosts.protocol import SessionOpenParams, ToolCallParams, ToolObservedParams
 from foredeck.model.own_tools import OWN_TOOLS
+from foredeck.store.clock import now_ms
 
 Format = Literal["chat", "anthropic"]
 
@@ -159,7 +159,7 @@ class ContextManager:
         loop = self._messages
         loop.model = None if self._model is None else self._model.record(self._format.api)
         loop.take(messages, [self._format.to_definition(t) for t in tools], system)
-        answer = self._engine.assemble(loop.request(int(time.time() * 1000)))
+        answer = self._engine.assemble(loop.request(now_ms()))
         self.notices += [notice["text"] for notice in answer["notices"]]
         return loop.accepted(answer)
 

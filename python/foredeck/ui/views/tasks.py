@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Any
 
@@ -11,6 +10,7 @@ from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
+from foredeck.store.clock import now_ms
 from foredeck.store.protocol import LocalStore
 from foredeck.tasks.board import Board
 from foredeck.tasks.exporting import as_json
@@ -69,7 +69,7 @@ def _board(store: LocalStore, project: str) -> Board:
 def _columns(store: LocalStore, project: str) -> list[dict[str, Any]]:
     board = _board(store, project)
     tasks = board.all()
-    ready = {task.id for task in board.ready(len(tasks), _now_ms())}
+    ready = {task.id for task in board.ready(len(tasks), now_ms())}
     columns: dict[str, list[Task]] = {"Ready": [], "Waiting": [], "In progress": [], "Closed": []}
     for task in tasks:
         columns[_column(task, ready)].append(task)
@@ -94,15 +94,11 @@ def _column(task: Task, ready: set[str]) -> str:
 
 def _described(board: Board, task: Task) -> dict[str, Any]:
     blockers = [_short(board, each) for each in board.open_blockers(task)]
-    return {**as_json(board, task, _now_ms()), "waits_for": blockers if not task.is_closed else []}
+    return {**as_json(board, task, now_ms()), "waits_for": blockers if not task.is_closed else []}
 
 
 def _short(board: Board, task: Task) -> dict[str, str]:
     return {"id": task.id, "name": board.names.name(task.id), "title": task.title}
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 def _project_names(store: LocalStore, config: Config) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ def run_status(args: Namespace, config: Config) -> int:
     url = config.xtdb.url or (None if node is None else node.url)
     found: dict[str, Any] = {"running": url is not None, "url": url, "healthy": False}
     if node is not None and config.xtdb.url is None:
-        uptime = time.time_ns() // 1_000_000 - node.started_ms
+        uptime = now_ms() - node.started_ms
         found |= {**node_facts(node), "uptime_ms": uptime, "data_bytes": _size_of(folder.data)}
     if url is None:
         found["installed"] = is_installed(config.home)

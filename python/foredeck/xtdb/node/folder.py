@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from foredeck.store.clock import now_ms
 from foredeck.store.location import sync_folder
 
 
@@ -194,7 +195,7 @@ class NodeFolder:
 
     def write_state(self, pid: int, topology: str) -> None:
         """Write down what only the starter of a node knows; `pid` is 0 before it has a process."""
-        started_ms = time.time_ns() // 1_000_000
+        started_ms = now_ms()
         state = {"pid": pid, "topology": topology, "started_ms": started_ms}
         draft = self.state_file.with_suffix(".new")
         draft.write_text(json.dumps(state), encoding="utf-8")
