@@ -19,7 +19,7 @@ from context.test_stand_in_machine import AnySessionWithStandIns
 from foredeck.accounting.shapes import Shapes
 
 COLD_S = 10_000
-HEADING = "calls stood here, folded:"
+HEADING = "stood here, folded"
 
 
 def make(new_host: NewHost, **adaptive: object) -> Host:
@@ -150,8 +150,9 @@ def test_what_is_pinned_or_said_at_length_parts_a_run(new_host: NewHost) -> None
     assert lines(20, "output of c") in "\n".join(texts(sent))
 
 
-def test_a_short_edit_stands(new_host: NewHost) -> None:
-    host = make(new_host)
+@pytest.mark.parametrize(("patience", "stands"), [(60, True), (4, False)])
+def test_a_short_edit_goes_later(new_host: NewHost, patience: int, *, stands: bool) -> None:
+    host = make(new_host, patience_edited=patience)
     ask(host)
     bash(host, "a")
     bash(host, "b")
@@ -159,7 +160,7 @@ def test_a_short_edit_stands(new_host: NewHost) -> None:
     use(host, "e", "edit", "Successfully replaced text in a.py.", path="a.py", edits=edits)
     work(host, "fghi")
     sent = go_cold(host)
-    assert '"newText": "two"' in str(sent.prompt).replace("'", '"')
+    assert ("'newText': 'two'" in str(sent.prompt)) == stands
 
 
 @pytest.mark.parametrize(("api", "leaves"), [("openai-responses", 0), ("anthropic-messages", 1)])
@@ -222,6 +223,44 @@ def test_an_observation_of_some_calls_of_a_run_leaves_that_standing(new_host: Ne
     assert runs(ask(host)) == [run]
 
 
+def chat(host: Host, turns: int) -> None:
+    """Turns of a command each, after which the model says what it has found."""
+    for number in range(1, turns + 1):
+        ask(host, f"Question {number}")
+        bash(host, f"c{number}")
+        found = f"I found part_{number} and the rest. " * 20
+        finish(host, f"{found}It is settled in src/place_{number}.py.")
+
+
+def test_a_turn_long_past_leaves_its_last_words(
+    new_host: NewHost, snapshot: SnapshotAssertion
+) -> None:
+    host = make(new_host, fold_turns_after=4)
+    chat(host, 4)
+    sent = go_cold(host)
+    assert "\n---\n".join(texts(sent)[:4]) == snapshot
+    host.restart()
+    again = bash(host, "more")
+    assert as_bytes(again.prompt[: len(sent.prompt)]) == as_bytes(sent.prompt)
+
+
+def test_it_comes_back_word_for_word(new_host: NewHost) -> None:
+    host = make(new_host, fold_turns_after=4)
+    chat(host, 4)
+    name = runs(go_cold(host))[0].partition('activate "')[2].partition('"')[0]
+    answer = message_text(host.tool("x", "activate", id=name))
+    assert "I found part_1 and the rest. " * 20 in answer
+    assert "Question 1" in answer
+    assert "Question 2" not in answer
+
+
+@pytest.mark.parametrize("off", [{"fold_turns_after": 0}, {"fold_answers": False}])
+def test_what_was_said_can_stay(new_host: NewHost, off: dict[str, object]) -> None:
+    host = make(new_host, **{"fold_turns_after": 4, **off})
+    chat(host, 4)
+    assert "I found part_1 and the rest. " * 20 in "\n".join(texts(go_cold(host)))
+
+
 def test_its_names_count_as_those_of_a_digest(new_host: NewHost) -> None:
     host = make(new_host)
     ask(host)
@@ -243,7 +282,7 @@ class AnySessionWithRuns(AnySessionWithStandIns):
         """The user's first words."""
         super().begin(window, layout)
         adaptive = {"patience": 1, "patience_arguments": 1, "patience_left": 1}
-        adaptive |= {"patience_edited": 1, "fold_runs_after": 1}
+        adaptive |= {"patience_edited": 1, "fold_runs_after": 1, "fold_turns_after": 2}
         self.host.restart(policy="adaptive", adaptive=adaptive)
 
 

@@ -139,6 +139,13 @@ class AdaptiveSection(Section):
         description="Where calls in a row are folded, one line stands for all of them but the "
         "newest, of which there are this many; 0 to keep each call with a line of its own.",
     )
+    fold_turns_after: int = Field(
+        100,
+        ge=0,
+        le=10_000,
+        description="After how many more calls what the model said in a turn, but for its last "
+        "words, goes with the turn's folded calls, where `fold_answers` allows it; 0 for never.",
+    )
     fold_thinking: bool = Field(
         True, description="Leave out thinking of earlier turns, on wires that allow it."
     )

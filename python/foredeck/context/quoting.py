@@ -12,7 +12,7 @@ import re
 _OURS = re.compile(
     r"^(@\d+\b|toolcall_ref id=|\[foredeck\]|Unchanged: |<(?:activate )?@\d+:)", re.MULTILINE
 )
-_RUN = re.compile(r"\[foredeck\] \d+ calls stood here, folded:\n")
+_RUN = re.compile(r"\[foredeck\] [^\n]{1,60} stood here, folded[:;]")
 _NOTICE = re.compile(r"^(?=\[foredeck\])", re.MULTILINE)
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 """What some reader takes for the end of a line, and what no one can see."""

@@ -18,6 +18,7 @@ from foredeck.context.calls.call import CallInProgress
 from foredeck.context.calls.heading import must_withdraw, rebuild_head, replace_head, withdrawn_now
 from foredeck.context.intake.alignment import layout_before
 from foredeck.context.intake.our_messages import has_leftovers
+from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.policies.uses import Uses
 from foredeck.context.rewriting.copies import copy_finder
@@ -27,13 +28,14 @@ from foredeck.context.rewriting.prediction import KEEP_CALLS, foresee
 from foredeck.context.rewriting.rebasing import Rebase
 from foredeck.context.rewriting.refresh import RefreshFinder
 from foredeck.context.rewriting.replacing import Replacer
-from foredeck.context.rewriting.runs import run_rule
+from foredeck.context.rewriting.runs import FoldRuns, fold_runs, no_runs, run_rule
 from foredeck.context.state.request import Model
 from foredeck.context.window.budget import WindowBudget
 from foredeck.context.window.compactions import turn_of
 from foredeck.context.window.fitting import fit
 from foredeck.context.window.pressure import usable_window
 from foredeck.model.call_values import CachePrediction
+from foredeck.model.documents import chat_id
 
 
 def choose_layout(call: CallInProgress) -> None:
@@ -90,7 +92,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         costs,
         call.settings.rebase,
         _replacer(call),
-        run_rule(call.policy.use_rule, wire),
+        _run_folder(call),
     )
     copies = copy_finder(call.policy.use_rule, uses, wire)
     call.decision = rebase.run(run.collapsible, find, copies)
@@ -112,6 +114,19 @@ def _replacer(call: CallInProgress) -> Replacer | None:
     if session.stand_ins is None:
         return None
     return Replacer(session, call.context, call.places, partial(turn_of, session))
+
+
+def _run_folder(call: CallInProgress) -> FoldRuns:
+    """What lets texts stand for runs of folded calls, where they may."""
+    session, rule = call.session, run_rule(call.policy.use_rule, call.request.wire)
+    if rule is None:
+        return no_runs
+
+    def whole_turn(item: Item) -> tuple[int, int] | None:
+        chat = session.workspace.head(chat_id(session.id))
+        return (session.see_head(chat).ordinal, turn_of(session, item)) if chat else None
+
+    return lambda start: fold_runs(call.context, rule, start, whole_turn)
 
 
 def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:

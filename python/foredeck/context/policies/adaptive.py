@@ -38,6 +38,8 @@ class Adaptive:
             refresh and constants.copy_chars > 0,
             constants.copy_chars,
             constants.fold_runs_after,
+            math.ceil(constants.patience_edited),
+            constants.fold_turns_after if constants.fold_answers else 0,
         )
 
     def decide(self, history: History) -> PolicyDecision:

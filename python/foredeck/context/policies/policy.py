@@ -98,6 +98,10 @@ class UseRule:
     runs_after: int = 0
     """After how many more calls a call in a run that is folded becomes part of its line; 0: runs
     stand call by call."""
+    edits_after: int = 0
+    """The same for an edit that is so short that it never folds."""
+    turns_after: int = 0
+    """The same for what was said in a turn; 0: it stands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from foredeck.context.rewriting.folding import (
 )
 from foredeck.context.rewriting.refresh import FindRefreshes, Refresh
 from foredeck.context.rewriting.replacing import Replacement, Replacer
-from foredeck.context.rewriting.runs import RunRule, fold_runs
+from foredeck.context.rewriting.runs import FoldRuns, no_runs
 from foredeck.context.state.branch import Branch
 from foredeck.model.call_values import Decision
 
@@ -65,8 +65,8 @@ class Rebase:
     settings: RebaseSettings
     replacer: Replacer | None = None
     """Finds what may stand for stretches of the chat; None where nothing ever does."""
-    runs: RunRule | None = None
-    """By which rule runs of folded calls become one line; None where they do not."""
+    fold_runs: FoldRuns = no_runs
+    """Lets one text stand for each run of folded calls from a message on."""
 
     @property
     def branch(self) -> Branch:
@@ -150,7 +150,7 @@ class Rebase:
         copies = self._find_copies(offered, texts)
         folded = self._let_go(offered, texts, copies, first)
         folded |= self._fold_more(reason, texts)
-        runs = fold_runs(context, self.runs, first) if self.runs else []
+        runs = self.fold_runs(first)
         # A rebase that changes no byte is none.
         if not (folded or texts or copies or runs or costs.inputs.rewrites_all):
             return Decision()

@@ -1,8 +1,9 @@
-"""The text that stands for a run of calls: what was called, how that went, what it named."""
+"""The text that stands for a run of calls: what was called, how that went, what was said last, and
+what nothing else names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from foredeck.context.messages.items import Item, strings_in
 from foredeck.context.messages.parts import Part, apply_recipe
 from foredeck.context.quoting import on_one_line
 from foredeck.context.rendering.layout import RenderContext
-from foredeck.context.rewriting.stand_in_lines import run_heading
+from foredeck.context.rewriting.stand_in_lines import last_words, run_heading
 from foredeck.context.wording import handle
 from foredeck.sources.toolpaths import path_argument
 
@@ -26,8 +27,15 @@ NAMED_CHARS = 2000
 SHOWN_CHARS = 60
 """Of a call's arguments."""
 
+SAID_LAST_CHARS = 280
+"""Of the answer that ended a turn."""
+
 FACT_CHARS = 100
 """Of what a failed call came to."""
+
+
+WholeTurn = Callable[[Item], tuple[int, int] | None]
+"""The chat's handle and the number of the user turn, by which `activate` shows it word for word."""
 
 
 @dataclass(slots=True)
@@ -50,20 +58,36 @@ class _Called:
 
 
 def run_text(
-    context: RenderContext, messages: Sequence[int], held: Set[str], room: int
+    context: RenderContext,
+    messages: Sequence[int],
+    held: Set[str],
+    room: int,
+    whole_turn: WholeTurn | None,
 ) -> tuple[str, frozenset[str]]:
     """The text in place of these messages, and the names that can be read in it.
 
     `held`: names that can be read elsewhere. `room`: characters for names that cannot.
+    `whole_turn`: by which name their turn comes back, where what was said goes along.
     """
     items = [context.conversation.items[index] for index in messages]
-    listed = "\n".join(_listed(context, messages))
-    text = f"{run_heading(sum(item.kind == 'result' for item in items))}\n{listed}"
-    shown = identifiers(text)
-    names = unheld_names(
-        _in_view(context, messages), held, min(NAMED_CHARS, room), named_before=shown
-    )
+    calls = sum(item.kind == "result" for item in items)
+    lines = [run_heading(calls, whole_turn(items[0]) if whole_turn else None)]
+    lines += _listed(context, messages)
+    if whole_turn and (last := _last_words(items)):
+        lines.append(last_words(last))
+    text = "\n".join(lines)
+    shown, told = identifiers(text), _in_view(context, messages)
+    names = unheld_names(told, held, min(NAMED_CHARS, room), named_before=shown)
     return (f"{text}\n{names}", shown | identifiers(names)) if names else (text, shown)
+
+
+def _last_words(items: Sequence[Item]) -> str:
+    """The beginning of the answer that ends a turn, on one line; empty where none does."""
+    last = items[-1]
+    if last.kind != "assistant" or last.calls:
+        return ""
+    text = " ".join(" ".join(str(block.get("text") or "") for block in last.blocks).split())
+    return text if len(text) <= SAID_LAST_CHARS else text[: SAID_LAST_CHARS - 1] + "…"
 
 
 def _listed(context: RenderContext, messages: Sequence[int]) -> Iterator[str]:

@@ -1,14 +1,16 @@
-"""One line for a run of calls of which nothing but lines is left: which runs there are.
+"""One text for a run of calls of which nothing but lines is left: which runs there are.
 
 A folded result keeps the call that it answers, a reference line and a digest. Where steps in a row
-have come to that, one text stands for all of them (`run_lines.py`), in place of the last. Every
-call comes back by its handle, as before. It happens only where bytes are rewritten anyway, and
-never across what somebody said, an observation, or reasoning that has to stay.
+have come to that, one text stands for all of them (`run_lines.py`), where the last one stood. Every
+call comes back by its handle, as before. In a turn that is long past what was said goes along, but
+for the question and the last words; the turn comes back word for word. It happens only where bytes
+are rewritten anyway, and never across what the user said, an observation, or reasoning that has to
+stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import first_free
@@ -20,7 +22,7 @@ from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rendering.view import names_in_view
 from foredeck.context.rewriting.replacing import exchanges, let_stand
-from foredeck.context.rewriting.run_lines import NAMED_SHARE, run_text
+from foredeck.context.rewriting.run_lines import NAMED_SHARE, WholeTurn, run_text
 from foredeck.sources.toolpaths import WRITERS
 
 SAID_CHARS = 300
@@ -39,6 +41,11 @@ class RunRule:
 
     after: int
     """Only those after which this many calls have been made."""
+    edits_after: int
+    """The same for edits that are so short that they never fold: what they wrote is what the next
+    edit may be of."""
+    turns_after: int
+    """After this many calls what was said in a turn goes along; 0: never."""
     unseals: bool
     """Whether reasoning that is bound to earlier bytes is left out where these change."""
 
@@ -49,6 +56,8 @@ class FoldedRun:
 
     first: int
     until: int
+    said: bool = False
+    """Whether what was said in a turn goes along."""
 
     @property
     def messages(self) -> range:
@@ -56,16 +65,32 @@ class FoldedRun:
         return range(self.first, self.until)
 
 
+FoldRuns = Callable[[int], list[FoldedRun]]
+"""Lets texts stand for the runs from a message on, and returns them."""
+
+
+def no_runs(_start: int) -> list[FoldedRun]:
+    """Where runs stand call by call."""
+    return []
+
+
 def run_rule(rule: UseRule | None, wire: Wire) -> RunRule | None:
     """By which rule runs become lines at one call; None where none does."""
     if rule is None or not rule.runs_after or not wire.arguments or wire.between_turns:
         return None
-    return RunRule(rule.runs_after, wire.thinking)
+    edits_after = max(rule.runs_after, rule.edits_after)
+    turns_after = rule.turns_after and max(rule.runs_after, rule.turns_after)
+    return RunRule(rule.runs_after, edits_after, turns_after, wire.thinking)
 
 
-def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[FoldedRun]:
-    """Let a line stand for each run from message `start` on that saves something by it. Returns
-    these runs; a run that was a line before and has grown is one of them."""
+def fold_runs(
+    context: RenderContext, rule: RunRule, start: int, whole_turn: WholeTurn
+) -> list[FoldedRun]:
+    """Let a text stand for each run from message `start` on that saves something by it. Returns
+    these runs; one that was a text before and has grown is among them.
+
+    `whole_turn`: by which name a turn comes back word for word, given a message of it.
+    """
     runs = list(find_runs(context, rule, start))
     if not runs:
         return []
@@ -75,7 +100,9 @@ def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[FoldedR
     folded: list[FoldedRun] = []
     for run in runs:
         before = sum(parts[index].chars for index in run.messages)
-        text, names = run_text(context, run.messages, held, int(NAMED_SHARE * before))
+        text, names = run_text(
+            context, run.messages, held, int(NAMED_SHARE * before), whole_turn if run.said else None
+        )
         held |= names
         if before - len(text) >= context.min_saving_chars:
             let_stand(context, text, (run.first, run.until), run.messages, {"run": True})
@@ -84,37 +111,44 @@ def fold_runs(context: RenderContext, rule: RunRule, start: int) -> list[FoldedR
 
 
 def find_runs(context: RenderContext, rule: RunRule, start: int) -> Iterator[FoldedRun]:
-    """Two or more steps in a row, of which nothing but lines is left, from message `start` on."""
-    first, steps, end = 0, 0, -1
+    """Steps in a row of which nothing but lines is left, from message `start` on; none that one
+    text stands for already."""
+    standing = {*context.branch.edits.runs}
+    run: FoldedRun | None = None
     for step, is_dead in _steps(context, rule, start):
-        if steps > 1 and (step.first != end or not is_dead):
-            yield FoldedRun(first, end)
-        if step.first != end or not is_dead:
-            first, steps = step.first, 0
-        if is_dead:
-            steps, end = steps + 1, step.until
-    if steps > 1:
-        yield FoldedRun(first, end)
+        if run is not None and is_dead and run.until == step.first:
+            run = FoldedRun(run.first, step.until, run.said or step.said)
+            continue
+        if run is not None and (run.first, run.until) not in standing:
+            yield run
+        run = step if is_dead else None
+    if run is not None and (run.first, run.until) not in standing:
+        yield run
 
 
 def _steps(context: RenderContext, rule: RunRule, start: int) -> Iterator[tuple[FoldedRun, bool]]:
-    """Messages with what answers them, and whether all of that may go; of runs that are lines
+    """Messages with what answers them, and whether all of that may go; of runs that are texts
     already each as one step."""
     conversation, edits = context.conversation, context.branch.edits
-    items, runs = conversation.items, dict(edits.runs)
+    items, runs, newest = conversation.items, dict(edits.runs), conversation.last_assistant()
     index = max(start, first_free(conversation), edits.compacted[0])
     index = max([index, *(until for first, until in runs.items() if first < index)])
-    last = _last_to_go(items, conversation.last_assistant(), rule.after)
+    last = _last_to_go(items, newest, rule.after)
+    last_edit = _last_to_go(items, newest, rule.edits_after)
+    turn = items[_last_to_go(items, newest, rule.turns_after)].turn if rule.turns_after else 0
     observed = {i for first, until in edits.stretches.values() for i in range(first, until)}
     while index < last:
+        said = 0 < items[index].turn < turn
         if index in runs:
-            yield FoldedRun(index, runs[index]), True
+            yield FoldedRun(index, runs[index], said), True
             index = runs[index]
             continue
         group = next(exchanges(items, index, len(items)), [index])
-        step = FoldedRun(index, group[-1] + 1)
-        stands = observed.isdisjoint(step.messages) and not _is_parted(context, step)
-        yield step, stands and len(group) == len(step.messages) and _is_dead(context, rule, group)
+        step = FoldedRun(index, group[-1] + 1, said)
+        stays = not observed.isdisjoint(step.messages) or _is_parted(context, step)
+        stays = stays or len(group) < len(step.messages)
+        stays = stays or (index >= last_edit and _has_short_edit(items[index]))
+        yield step, not stays and _is_dead(context, rule, group, said=said)
         index = step.until
 
 
@@ -133,16 +167,18 @@ def _is_parted(context: RenderContext, step: FoldedRun) -> bool:
     return any(index in inserts for index in step.messages if index)
 
 
-def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int]) -> bool:
-    """Whether nothing of a call and its results is left but lines and short texts."""
+def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, said: bool) -> bool:
+    """Whether nothing of an answer, with its calls and their results, is left but lines and short
+    texts. `said`: whatever it says may go along."""
     asked, *results = group
     item, part = context.conversation.items[asked], context.conversation.parts[asked]
-    if item.kind != "assistant" or item.void or not item.calls or len(results) != len(item.calls):
+    if item.kind != "assistant" or item.void or len(results) != len(item.calls):
         return False
-    is_sealed = item.signed and SEALED not in part.slots
-    if is_sealed and not rule.unseals:
+    if item.signed and SEALED not in part.slots and not rule.unseals:
         return False
-    if _said(item) > SAID_CHARS or not _is_folded(item, part, unseals=item.signed):
+    if not said and (not item.calls or _said(item) > SAID_CHARS):
+        return False
+    if part.subject in context.sets.pins or not _is_folded(item, part, said=said):
         return False
     return all(_is_dead_result(context, index) for index in results)
 
@@ -152,16 +188,17 @@ def _said(item: Item) -> int:
     return sum(map(len, texts))
 
 
-def _is_folded(item: Item, part: Part, *, unseals: bool) -> bool:
-    """Whether none of its long arguments, and no thinking, is left; `unseals`: thinking is, or will
-    be at this rebase. Of an edit that is so short that it never folds, the new text is what the
-    next edit may be of."""
-    pieces = pieces_of(item)
-    left = (piece for piece in pieces if piece.slot not in part.slots)
-    if any(piece.kind != "thinking" or not unseals for piece in left):
-        return False
-    folded = {piece.call_id for piece in pieces}
-    return all(call.id in folded for call in item.calls if call.tool in WRITERS)
+def _is_folded(item: Item, part: Part, *, said: bool) -> bool:
+    """Whether none of its long arguments is left, nor thinking that will not be left out at this
+    rebase; `said`: its long texts do not count."""
+    left = {piece.kind for piece in pieces_of(item) if piece.slot not in part.slots}
+    return not left - ({"thinking"} if item.signed else set()) - ({"answer"} if said else set())
+
+
+def _has_short_edit(item: Item) -> bool:
+    """Whether one of its calls writes to a file with arguments too short to fold."""
+    edits = {call.id for call in item.calls if call.tool in WRITERS}
+    return bool(edits) and not edits <= {piece.call_id for piece in pieces_of(item)}
 
 
 def _is_dead_result(context: RenderContext, index: int) -> bool:

@@ -37,6 +37,18 @@ def continuation(task: str, suggestion: str) -> str:
     return "\n".join(lines)
 
 
-def run_heading(calls: int) -> str:
-    """First line of what stands in place of calls in a row."""
-    return f"[foredeck] {calls} calls stood here, folded:"
+def run_heading(calls: int, whole: tuple[int, int] | None = None) -> str:
+    """First line of what stands in place of calls in a row. `whole`: handle of the chat, and the
+    turn, where what was said in it stood here, too."""
+    counted = "1 call" if calls == 1 else f"{calls} calls"
+    if whole is None:
+        return f"[foredeck] {counted} stood here, folded:"
+    chat, turn = whole
+    what = f"{counted} and what was said" if calls else "what was said"
+    shows = f'activate "@{chat} turn {turn}" shows it word for word'
+    return f"[foredeck] Of turn {turn}, {what} stood here, folded; {shows}:"
+
+
+def last_words(text: str) -> str:
+    """The answer that ended a turn, on one line and cut short."""
+    return f"said last: {text}"
