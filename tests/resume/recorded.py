@@ -5,6 +5,7 @@ release, while foredeck did not store more yet than FORMS says of it:
 
 - `store.db.xz`: its store after a good half of the calls of each session,
 - `ID.jsonl.xz`: a session as Pi recorded it, where that is not the one of 0.1.0,
+- `small-window.bundle.xz`: one of the sessions as that version exported it,
 - `user.key`: the key of its user, where memory was stored,
 - `sessions.json`: by id, the options of its replay, how many calls the store has, and a hash of
   every prompt, those after the restart too.
@@ -31,6 +32,8 @@ from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
+from foredeck.store.opening import open_store
+from foredeck.store.portable import export_session
 from resume.work import works
 
 FIXTURES = Path(__file__).with_name("fixtures")
@@ -110,11 +113,19 @@ def make(folder: Path) -> None:
         with closing(sqlite3.connect(home / "foredeck.db")) as db:
             db.execute("VACUUM INTO ?", [str(Path(scratch) / "store.db")])
         pack((Path(scratch) / "store.db").read_bytes(), folder / "store.db.xz")
+        pack(_exported(home, "small-window"), folder / "small-window.bundle.xz")
         for recording, options in works():
             transcript = load_transcript(Path(scratch) / f"{recording.id}.jsonl")
             told = described[recording.id]
             told["prompts"] += _prompts(home, transcript, options, told["calls"], None)
     (folder / "sessions.json").write_text(json.dumps(described, indent=1) + "\n")
+
+
+def _exported(home: Path, session: str) -> bytes:
+    lines: list[str] = []
+    with closing(open_store(ReplayOptions().config(home))) as store:
+        export_session(store, session, lines.append)
+    return "".join(lines).encode()
 
 
 def _prompts(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
 
+from foredeck.cli.main import main
 from foredeck.cli.registry import COMMANDS
 from foredeck.store.registry import STORES
 from resume.reading import OTHERS, READING, run_all
@@ -27,6 +29,23 @@ def test_every_command_reads_it(form: str, tmp_path: Path, monkeypatch: pytest.M
     assert "everything is equal" in printed["backup"]
     assert ("m-" in printed["memory"]) == (form in ("memory", "observations"))
     assert ("First task" in printed["tasks"]) == (form in ("tasks", "memory", "observations"))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_exported_then_is_imported(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = tmp_path / "bundle.jsonl"
+    bundle.write_bytes(lzma.decompress((FIXTURES / form / "small-window.bundle.xz").read_bytes()))
+    fresh = ["--home", str(tmp_path / "fresh")]
+    assert main(["import", str(bundle), *fresh]) == 0
+    assert main(["show", "small-window", "--call", "7", *fresh]) == 0
+    assert "make 0-0" in capsys.readouterr().out
+    assert main(["import", str(bundle), "--as-new", *fresh]) == 0
+    if form != "0.1.0":  # whose bundle is of another run than its store
+        unpack_store(FIXTURES / form, tmp_path / "home")
+        assert main(["import", str(bundle), "--home", str(tmp_path / "home")]) == 0
+        assert "equal in everything" in capsys.readouterr().out
 
 
 def test_no_command_is_left_out() -> None:

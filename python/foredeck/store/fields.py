@@ -1,4 +1,4 @@
-"""The fields that documents are found by, and how a query compares them."""
+"""The fields of documents: by which they are found, and how they are compared."""
 
 from __future__ import annotations
 
@@ -32,3 +32,10 @@ def matches(fields: Mapping[str, Any], name: str, value: Any) -> bool:
     """Whether a field equals `value` as JSON: `True` is not 1, a missing field is None."""
     found = field_value(fields, name)
     return type(found) is type(value) and bool(found == value)
+
+
+def stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value: of a field without one and a field that is not there the
+    content hash is the same. Types get new fields, and versions keep the form that they were
+    stored or exported in."""
+    return {name: value for name, value in fields.items() if value is not None}

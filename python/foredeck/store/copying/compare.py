@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from foredeck.model.canonical import canonical_json
+from foredeck.store.fields import stated
 from foredeck.store.protocol import Token
 from foredeck.store.whole import Record, WholeStore, digests_of, records_of
 
@@ -73,7 +74,7 @@ class _StoreReader:
 
     def _take_object(self, id: str, tokens: set[Token]) -> None:
         versions = [
-            [head.token, head.time_ms, head.type, _payload(head.fields)]
+            [head.token, head.time_ms, head.type, stated(head.fields)]
             for head in self.store.history(id)
             if head.token in tokens
         ]
@@ -92,12 +93,6 @@ class _StoreReader:
     def _take(self, name: str, value: Any) -> None:
         self.things[name] = hashlib.sha256(canonical_json(value)).digest()
         self.advance()
-
-
-def _payload(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A field without a value and one that is not there are the same, as for the content hash: a
-    version that was stored before there was such a field is copied with it."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def compare(

@@ -20,6 +20,7 @@ from foredeck.model.documents import Document
 from foredeck.model.kinds import KINDS
 from foredeck.model.messages import is_digest
 from foredeck.model.sources import FilesystemSource
+from foredeck.store.fields import stated
 from foredeck.store.portable.lines import (
     FORMAT,
     VERSION,
@@ -170,7 +171,7 @@ class _Checker:
             raise ValueError(f"{document.id!r} occurs twice in one transaction")
         self._ids.add(document.id)
         body = sealed_body(document)
-        if body != {**fields, "content": document.content}:
+        if stated(body) != stated({**fields, "content": document.content}):
             raise ValueError(f"{document.id!r} holds something that its type does not know")
         self._check_paths(document)
         self._check_references(document.type, body)

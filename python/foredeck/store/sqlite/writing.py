@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foredeck.errors import Conflict
+from foredeck.store.fields import stated
 from foredeck.store.protocol import Batch, Origin, Token, order_of
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.codec import EncodedVersion
@@ -211,7 +212,7 @@ class SqliteWriter:
         if row is None:
             return False
         there = codec.decode_fields(version.id, version.type, *row)
-        if there != codec.decode_fields(version.id, version.type, *version.columns):
+        if stated(there) != stated(codec.decode_fields(version.id, version.type, *version.columns)):
             raise Conflict(f"{version.id!r} is here with other fields in that transaction")
         return True
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foredeck.errors import Conflict
+from foredeck.store.fields import stated
 from foredeck.store.protocol import Origin, Token, order_of
 from foredeck.xtdb.database.client import Doc, Operation, valid_time
 from foredeck.xtdb.database.documents import (
     Clock,
     StoredVersion,
     Transaction,
+    read_fields,
     write_blob,
     write_fields,
 )
@@ -201,7 +203,7 @@ class CommitPlanner:
             there = [v for v in self._reader.history(document.id) if v.token == origin.token]
         if not there:
             return False
-        if there[0].text != document.text:
+        if stated(read_fields(there[0].text)) != stated(read_fields(document.text)):
             raise Conflict(f"{document.id!r} is here with other fields in that transaction")
         return True
 
