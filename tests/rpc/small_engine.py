@@ -28,6 +28,8 @@ from foredeck.hosts.protocol import (
     SessionCompactParams,
     SessionCompactResult,
     SessionEventParams,
+    SessionHistoryParams,
+    SessionHistoryResult,
     SessionOpenParams,
     SessionOpenResult,
     SessionParams,
@@ -81,6 +83,12 @@ class SmallEngine:
         self.messages = []
         self.write(f"open {self.session}")
         return {"session": self.session, "calls": self.calls, "objects": 0, "resumed": False}
+
+    def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
+        self._require(params)
+        self.messages = list(params.messages)
+        self.write(f"history {len(self.messages)}")
+        return {"messages": len(self.messages)}
 
     def assemble(self, params: AssembleParams) -> AssembleResult:
         self._require(params)

@@ -30,6 +30,11 @@ GOOD: dict[str, dict[str, Any]] = {
         "reason": "startup",
         "parent": None,
     },
+    "session/history": {
+        "session": "s",
+        "messages": [{"role": "user", "content": "x"}],
+        "entries": ["a"],
+    },
     "context/assemble": {
         "session": "s",
         "keep": 0,

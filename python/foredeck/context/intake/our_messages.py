@@ -24,8 +24,9 @@ def repair_list(session: Session, context: RenderContext, items: list[Item], sta
     name_summary(session, items, start)
     replaced = [(0, edits.compacted[0]), *edits.replaced]
     for first, until in replaced:
-        gone = (i for i in range(first, min(until, len(parts))) if parts[i].form in GONE)
-        edits.drops.update(gone)
+        if until > start:  # what is left out before stays so
+            span = range(max(first, start), min(until, len(parts)))
+            edits.drops.update(i for i in span if parts[i].form in GONE)
     for index in sorted(repairs.drops):
         if index < len(parts):
             leave_out(context, index, parts[index].subject)

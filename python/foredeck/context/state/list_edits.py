@@ -31,7 +31,7 @@ class ListEdits:
     def chars(self) -> int:
         """Characters of all messages of ours, but for those that stand in for others: the parts
         of these count them."""
-        counted = (ours for ours in self.messages if "from" not in ours)
+        counted = [m for ours in self.inserts.values() for m in ours if "from" not in m]
         return sum(block_chars(block) for ours in counted for block in ours["blocks"])
 
     @property
@@ -47,13 +47,14 @@ class ListEdits:
     def stretches(self) -> dict[str, tuple[int, int]]:
         """By the id of the object that stands in for it, each stretch of messages for which
         something does: the first, and the one after the last."""
-        spans = (message for message in self.messages if "from" in message)
+        spans = [m for ours in self.inserts.values() for m in ours if "from" in m]
         return {m["object"]: (m["from"], m["until"]) for m in spans if "object" in m}
 
     @property
     def runs(self) -> list[tuple[int, int]]:
         """Each run of folded calls for which a line stands, in the same way."""
-        return [(m["from"], m["until"]) for m in self.messages if m.get("run")]
+        spans = [m for ours in self.inserts.values() for m in ours if "run" in m]
+        return [(m["from"], m["until"]) for m in spans if m["run"]]
 
     @property
     def replaced(self) -> list[tuple[int, int]]:
@@ -74,7 +75,7 @@ class ListEdits:
     @property
     def has_layout_text(self) -> bool:
         """Whether a layout keeps something between the host's messages."""
-        return any(message.get("layout") for message in self.messages)
+        return any(m.get("layout") for ours in self.inserts.values() for m in ours)
 
     def since(self, start: int) -> ListEdits:
         """Those at or after an index."""
@@ -98,11 +99,13 @@ class ListEdits:
         stays first.
         """
         head = self.head
-        before, self.inserts = self.inserts, self._beside(repairs).inserts
-        for index, ours in before.items():
-            stay = [m for m in ours if index < start or _stands(m)]
-            if stay:
-                self.inserts[index] = [*self.inserts.get(index, ()), *stay]
+        # Nearly always there is nothing to do, and a long session has a thousand messages of ours.
+        if repairs.inserts or max(self.inserts, default=-1) >= start:
+            before, self.inserts = self.inserts, self._beside(repairs).inserts
+            for index, ours in before.items():
+                stay = [m for m in ours if index < start or _stands(m)]
+                if stay:
+                    self.inserts[index] = [*self.inserts.get(index, ()), *stay]
         if head is not None:
             self.put_head(head)
         self.drops = {index for index in self.drops if index < start} | repairs.drops
@@ -125,6 +128,8 @@ class ListEdits:
     def _beside(self, repairs: Repairs) -> Repairs:
         """The repairs of what is not replaced: in a stretch that something stands for, no call
         waits for its result."""
+        if not repairs.inserts:
+            return repairs
         stretches = self.replaced
         inserts = {
             index: ours
@@ -151,6 +156,9 @@ class ListEdits:
     def cut_layout(self, start: int, others: Collection[int] = ()) -> list[Block]:
         """Take out what a layout put at or after an index, and at the `others`; returns the blocks
         that stay before."""
+        if not self.has_layout_text:
+            self.inserts = dict(sorted(self.inserts.items()))
+            return []
         stay = {
             index: ours
             if index < start and index not in others
