@@ -72,7 +72,8 @@ class SessionReport:
     first_ms: int
     last_ms: int
     calls: int
-    account: Account
+    account: Account | None
+    """None where nobody asked for it: it looks at every prompt as a whole."""
     files: list[ChangedFile] = field(default_factory=list)
     failed: list[FailedCommand] = field(default_factory=list)
     folded: int = 0
@@ -80,8 +81,7 @@ class SessionReport:
     asked_back: list[AskedBack] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        money = self.account.money
+        """For programs; without an account no costs."""
         return {
             "session": self.session,
             "folder": self.folder,
@@ -89,9 +89,7 @@ class SessionReport:
             "first_ms": self.first_ms,
             "last_ms": self.last_ms,
             "calls": self.calls,
-            "cost": round(self.account.cost),
-            "plain_cost": round(self.account.plain_cost),
-            "money": None if money is None else [round(each, 4) for each in money],
+            **({} if self.account is None else _costs(self.account)),
             "files": [asdict(changed) for changed in self.files],
             "failed": [asdict(failed) for failed in self.failed],
             "folded": self.folded,
@@ -99,10 +97,24 @@ class SessionReport:
         }
 
 
+def _costs(account: Account) -> dict[str, Any]:
+    money = account.money
+    return {
+        "cost": round(account.cost),
+        "plain_cost": round(account.plain_cost),
+        "money": None if money is None else [round(each, 4) for each in money],
+    }
+
+
 def report_of(
-    store: Store, session: str, advance: Callable[[], None] = lambda: None
+    store: Store,
+    session: str,
+    advance: Callable[[], None] = lambda: None,
+    *,
+    accounted: bool = True,
 ) -> SessionReport:
-    """The report of a session that has made calls; `advance` is called after each of them."""
+    """The report of a session that has made calls; `advance` is called after each of them that the
+    account has looked at. `accounted`: whether there is to be one."""
     records = records_of(store, session)
     head = store.head(session_object_id(session))
     tool_calls = store.query("toolcall", {"chat_ref": chat_id(session)})
@@ -115,7 +127,7 @@ def report_of(
         records[0].time_ms,
         records[-1].time_ms,
         len(records),
-        stored_account(store, session, AccountingMethod(), advance),
+        stored_account(store, session, AccountingMethod(), advance) if accounted else None,
         list(_changed_files(store, session, tool_calls, handles)),
         list(_failed(tool_calls, asking, handles)),
         len({row.subject for record in records for row in record.parts if row.form == "reference"}),

@@ -32,7 +32,9 @@ def _run(args: Namespace) -> int:
         session = find_session(store, args.session)
         if not store.query("call", {"session": session}, limit=1):
             raise NotFound(f"session {session} has made no call yet: there is nothing to report.")
-        report = report_of(store, session, progress.advance)
+        # The page has the costs that were reckoned while the session ran.
+        accounted = args.json or not args.html
+        report = report_of(store, session, progress.advance, accounted=accounted)
         page = _snapshot(store, report, full=args.full) if args.html else None
     stream = sys.stderr if args.html == STANDARD else sys.stdout
     if page is not None:
@@ -103,6 +105,7 @@ def _title(report: SessionReport) -> str:
 
 def _cost(report: SessionReport) -> str:
     account = report.account
+    assert account is not None
     share = account.cost / account.plain_cost if account.plain_cost else 1.0
     line = (
         f"Cost: {short_count(round(account.cost))} tokens of uncached input, {share:.0%} of plain "

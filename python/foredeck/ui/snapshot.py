@@ -45,15 +45,14 @@ def snapshot(
     records = in_order(head.fields for head in heads)
     made = list(compositions(store, heads, {record.ordinal for record in records}))
     said = {
-        **described(store, session, head, records),
         **report.to_json(),
+        **described(store, session, head, records),
         "branches": branch_rows(store, session, heads),
     }
     said = redact(said)
     return _rendered(
         {
             **said,
-            "account": report.account,
             "files": [_shortened(changed, diff_lines) for changed in said["files"]],
             "full": diff_lines is None,
             "kinds": [str(kind) for kind in Kind],

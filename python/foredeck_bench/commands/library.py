@@ -27,7 +27,9 @@ def _run(args: Namespace) -> int:
         print_json({"rounds": args.rounds, "scripted": True, "hosts": to_json(sums)})
     else:
         plain = {"Pi": sums[0].cost, "loop": sums[2].cost}
-        rows = [("", "calls", "prompts", "read", "cost", "of plain", "names", "edited", "rebases")]
+        rows = [
+            ("", "calls", "prompts", "read", "cost", "of plain", "names", "edited", "rebased at")
+        ]
         for each in sums:
             share = each.cost / plain["loop" if "loop" in each.host else "Pi"]
             rows.append(
@@ -40,7 +42,7 @@ def _run(args: Namespace) -> int:
                     f"{share:.1%}",
                     f"{each.names:.1%}",
                     f"{each.edited:.1%}",
-                    str(each.rebases),
+                    ", ".join(map(str, each.rebases)),
                 )
             )
         print(table(rows))

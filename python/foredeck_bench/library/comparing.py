@@ -38,7 +38,8 @@ class HostSum:
     cost: float
     names: float
     edited: float
-    rebases: int
+    rebases: list[int]
+    """At which calls."""
     refused: int
 
 
@@ -97,7 +98,7 @@ def _sum(host: str, model: ScriptedModel, known: Sequence[str], home: Path | Non
         round(rest + READ_PRICE * read),
         names.share,
         lines.share,
-        0 if home is None else _rebases(home),
+        [] if home is None else _rebases(home),
         len(model.violations),
     )
 
@@ -127,7 +128,7 @@ class _Shown:
         return round(self._seen / self._used, 4) if self._used else 1.0
 
 
-def _rebases(home: Path) -> int:
+def _rebases(home: Path) -> list[int]:
     with closing(open_store(Config(home=home), lazy=True)) as store:
         records = in_order(head.fields for head in store.query("call"))
-        return sum(record.decision.is_rebase for record in records)
+        return [record.ordinal for record in records if record.decision.is_rebase]
