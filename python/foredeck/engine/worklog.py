@@ -20,7 +20,7 @@ from foredeck.store.privacy import private_sessions
 from foredeck.store.protocol import Advance, LocalStore
 
 if TYPE_CHECKING:  # imported when a session is opened: the patterns in there take time to prepare
-    from foredeck.worklog.memory import EarlierWork
+    from foredeck.worklog.earlier import EarlierWork
     from foredeck.worklog.text import WorkLog
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
     """Give a session what the project's other sessions did and learned, as far as that is switched
     on. A failure is only logged: the session opens without it."""
     if config.worklog.lines:
-        from foredeck.worklog.memory import BranchLessons
+        from foredeck.worklog.earlier import BranchLessons
 
         session.lessons = BranchLessons()
     if not (config.worklog.lines or config.worklog.head) or session.store.latest() is None:
@@ -79,7 +79,7 @@ def _read(home: Path, session: Session, filesystems: FilesystemMap) -> EarlierWo
 
 
 def _of_project(follower: Follower, session: Session, filesystems: FilesystemMap) -> EarlierWork:
-    from foredeck.worklog.memory import EarlierWork
+    from foredeck.worklog.earlier import EarlierWork
     from foredeck.worklog.reading import done_by, folders, lessons_of
 
     with reported(follower.path):

@@ -25,7 +25,7 @@ from foredeck.store.protocol import Head, Store
 if TYPE_CHECKING:  # what a session may never use is imported where it is made
     from foredeck.notes.graph import Graph
     from foredeck.tasks.tools import SessionTasks
-    from foredeck.worklog.memory import BranchLessons, EarlierWork
+    from foredeck.worklog.earlier import BranchLessons, EarlierWork
 
 Recall = Callable[[ToolEvent, Pending], list[Sighting]]
 
