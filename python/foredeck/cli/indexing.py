@@ -14,6 +14,7 @@ from itertools import islice
 from foredeck.config import Config
 from foredeck.context.state.nicknames import moved_claims
 from foredeck.errors import Conflict, ForedeckError
+from foredeck.model.portions import portions
 from foredeck.model.sources import path_of
 from foredeck.sources.disk import DiskSource
 from foredeck.sources.indexing import Limits, Sighting
@@ -90,8 +91,7 @@ def index_paths(
     if gone:
         fresh = [path for path in files if store.head(source.identify(path)[0]) is None]
         _commit(store, lambda: source.reconcile([*gone, *fresh]), done, note)
-    for at in range(0, len(files), BATCH):
-        part = files[at : at + BATCH]
+    for part in portions(files, BATCH):
         _commit(store, partial(_sight, source, part), done, note)
     return done
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from foredeck.model.canonical import decode_text
+from foredeck.model.portions import portions
 from foredeck.notes.markdown import parse_note
 from foredeck.notes.parsed import MENTIONS, Reference
 from foredeck.notes.wikilinks import WIKILINK
@@ -49,8 +50,7 @@ class TurnLinks:
 
 def links_of_turns(store: Store, turns: Sequence[Head]) -> Iterator[TurnLinks]:
     """The links of each turn, also of one without any. Messages that were erased have none."""
-    for first in range(0, len(turns), CHUNK):
-        part = turns[first : first + CHUNK]
+    for part in portions(turns, CHUNK):
         messages = _spoken(store, {a for turn in part for _, a in _messages(turn)})
         for turn in part:
             number = int(turn.id.rpartition(":")[2])

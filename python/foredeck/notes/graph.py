@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from foredeck.model.portions import portions
 from foredeck.notes.layer import TURN_ROOM, loaded, stored
 from foredeck.notes.names import folded
 from foredeck.notes.parsed import Reference
@@ -263,8 +264,7 @@ class Graph:
 
     def _all_references(self) -> Iterator[list[Resolution]]:
         numbers = [row[0] for row in self._markdown_numbers()]
-        for at in range(0, len(numbers), STEP):
-            part = numbers[at : at + STEP]
+        for part in portions(numbers, STEP):
             order = {number: place for place, number in enumerate(part)}
             rows = references_of(self._db, part)
             yield resolve(self._db, sorted(rows, key=lambda row: order[row.owner]))

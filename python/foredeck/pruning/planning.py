@@ -16,6 +16,7 @@ from foredeck.errors import UnknownSession
 from foredeck.model.canonical import canonical_json, decode_text
 from foredeck.model.documents import session_object_id
 from foredeck.model.messages import put_blob
+from foredeck.model.portions import portions
 from foredeck.model.records import messages_of_turn
 from foredeck.pruning.covered import CompactedStretch, observed, summarised
 from foredeck.pruning.linked import OpenTaskLinks, linked_to_open_tasks
@@ -93,7 +94,7 @@ def plan_pruning(
 def _found_in(store: Store, session: str, before_ms: int, linked: OpenTaskLinks) -> _Found:
     found = _Found(session, stretches=summarised(store, session))
     covered = observed(store, session).union(*(each.addresses for each in found.stretches))
-    for turns in _chunks(store.query("turn", {"session": session})):
+    for turns in portions(store.query("turn", {"session": session}), _CHUNK):
         stored = store.blobs(
             {address for turn in turns for address in messages_of_turn(turn.fields)}
         )
@@ -189,7 +190,3 @@ def _stub(store: Store, data: bytes) -> dict[str, Any]:
 def stored_stubs(plan: Pruning, blobs: dict[str, bytes]) -> dict[str, dict[str, str]]:
     """Add what is left of the messages to `blobs`; the marks that name it, by address."""
     return {address: {"$json": put_blob(stub, blobs)} for address, stub in plan.messages.items()}
-
-
-def _chunks(heads: Sequence[Head]) -> Iterator[Sequence[Head]]:
-    return (heads[first : first + _CHUNK] for first in range(0, len(heads), _CHUNK))

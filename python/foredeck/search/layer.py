@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from foredeck.derived.absent import note_absent, take_absent
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
+from foredeck.model.portions import portions
 from foredeck.search.fetching import Fetched
 from foredeck.search.schema import VERSION, create_tables
 from foredeck.search.texts import SEARCHED, SearchedText, texts_of
@@ -39,8 +40,8 @@ class SearchLayer:
         writer = SearchWriter(db, self._vocabulary)
         wanted = take_absent(db)
         wanted += [change for change in changes if change.type in _TAKEN_IN]
-        for first in range(0, len(wanted), CHUNK):
-            heads = brought_versions(store, wanted[first : first + CHUNK])
+        for portion in portions(wanted, CHUNK):
+            heads = brought_versions(store, portion)
             fetched = Fetched(store, (head for head in heads if head.type in SEARCHED))
             for head in heads:  # one after the other: numbers must not depend on the chunks
                 _place(writer, head)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from foredeck.config import Config
 from foredeck.errors import UnknownSession
 from foredeck.model.documents import session_object_id, session_of
+from foredeck.model.portions import portions
 from foredeck.model.records import ForgottenDocument, forgotten_id
 from foredeck.store.portable.scope import documents_of
 from foredeck.store.protocol import Advance, Batch, Head, LocalStore, Looked, Store
@@ -144,7 +144,7 @@ def _sizes(store: Store, digests: Iterable[str]) -> dict[str, int]:
     """Sizes in bytes, of the blobs that exist."""
     return {
         digest: len(data)
-        for chunk in _chunks(sorted(digests))
+        for chunk in portions(sorted(digests), CHUNK)
         for digest, data in store.blobs(chunk).items()
     }
 
@@ -213,14 +213,7 @@ def _digests(store: Store, ids: Iterable[str]) -> set[str]:
             found |= named.needed | named.possible
             if isinstance(text := head.fields.get("text_hash"), str):
                 found.add(text)
-    for chunk in _chunks(sorted(messages)):
+    for chunk in portions(sorted(messages), CHUNK):
         for data in store.blobs(chunk).values():
             found |= in_message(data)
     return found | messages
-
-
-def _chunks(ids: Iterable[str]) -> Iterator[list[str]]:
-    """The ids, `CHUNK` at a time."""
-    rest = iter(ids)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk

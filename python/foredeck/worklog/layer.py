@@ -16,6 +16,7 @@ from foredeck.derived import absent
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
+from foredeck.model.portions import portions
 from foredeck.search.fetching import Fetched
 from foredeck.store.protocol import Change, Head, LocalStore
 from foredeck.worklog.complaints import complaint, was_run
@@ -70,8 +71,8 @@ class WorklogLayer:
         # A call that is had later counts from then on: what lies between is not learned again.
         wanted = absent.take_absent(db)
         wanted += [change for change in changes if change.type in _TAKEN_IN]
-        for first in range(0, len(wanted), CHUNK):
-            heads = brought_versions(store, wanted[first : first + CHUNK])
+        for portion in portions(wanted, CHUNK):
+            heads = brought_versions(store, portion)
             fetched = Fetched(store, (head for head in heads if head.type == "toolcall"))
             for head in heads:
                 _take(db, head, fetched)

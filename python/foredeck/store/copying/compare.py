@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from foredeck.model.canonical import canonical_json
+from foredeck.model.portions import portions
 from foredeck.store.fields import stated
 from foredeck.store.protocol import Token
 from foredeck.store.whole import Record, WholeStore, digests_of, records_of
@@ -64,7 +65,7 @@ class _StoreReader:
         tokens = {record.origin.token for record in records}
         for id in sorted({id for record in records for id, _ in record.changes}):
             self._take_object(id, tokens)
-        for chunk in _chunks(digests):
+        for chunk in portions(digests, _BLOBS):
             self._take_blobs(chunk)
         digest = hashlib.sha256()
         for name in sorted(self.things):
@@ -118,8 +119,3 @@ def compare(
 
 def _differ(one: _StoreReader, two: _StoreReader, name: str) -> bool:
     return one.things.get(name) != two.things.get(name)
-
-
-def _chunks(items: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(items), _BLOBS):
-        yield list(items[start : start + _BLOBS])

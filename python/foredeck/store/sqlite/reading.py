@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from foredeck.model.portions import portions
 from foredeck.store.lazy_fields import LazyFields
 from foredeck.store.protocol import Head, Origin, Token
 from foredeck.store.sqlite import codec
@@ -33,10 +34,9 @@ def select_in(
     db: sqlite3.Connection, select: str, column: str, values: Sequence[Any]
 ) -> Iterator[Any]:
     """The rows of `select` whose `column` is one of `values`, however many those are."""
-    for start in range(0, len(values), CHUNK):
-        chunk = values[start : start + CHUNK]
-        marks = ",".join("?" * len(chunk))
-        yield from db.execute(f"{select} WHERE {column} IN ({marks})", chunk)
+    for portion in portions(values, CHUNK):
+        marks = ",".join("?" * len(portion))
+        yield from db.execute(f"{select} WHERE {column} IN ({marks})", portion)
 
 
 def lookup_statement(keys: int) -> str:

@@ -12,6 +12,7 @@ from foredeck.errors import Missing
 from foredeck.model.canonical import decode_text
 from foredeck.model.documents import Document
 from foredeck.model.kinds import kind_of
+from foredeck.model.portions import portions
 from foredeck.store.archives import Archives
 from foredeck.store.clock import now_ms
 from foredeck.store.protocol import Batch, Change, Head, Origin, Scalar, Token
@@ -181,9 +182,8 @@ class XtdbStore:
             late = (self._names.late(id, head.token) for head in self.history(id))
             eids += [self._names.document(id), *late]
         eids += [self._names.blob(digest) for digest in blobs]
-        for start in range(0, len(eids), MOST_EVICTED):
-            chunk = eids[start : start + MOST_EVICTED]
-            self._client.commit([["evict", eid] for eid in chunk])
+        for portion in portions(eids, MOST_EVICTED):
+            self._client.commit([["evict", eid] for eid in portion])
 
     def latest(self) -> Token | None:
         """See `Store.latest`."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from foredeck.model.portions import portions
+
 CHUNK = 500
 """How many ids one query asks for."""
 FEW = 4
@@ -12,5 +14,4 @@ FEW = 4
 
 def chunks(items: list[str]) -> Iterator[list[str]]:
     """The items, `CHUNK` at a time."""
-    for start in range(0, len(items), CHUNK):
-        yield items[start : start + CHUNK]
+    return portions(items, CHUNK)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from foredeck.errors import Conflict, StoreUnavailable
 from foredeck.model.documents import Document
+from foredeck.model.portions import portions
 from foredeck.store.protocol import Batch, Change, Origin, Scalar, Token, order_of
 from foredeck.store.sqlite.adapter import SqliteStore, open_sqlite
 from foredeck.xtdb.journal.link import Link
@@ -70,8 +71,8 @@ class Fetcher:
     ) -> bool:
         def bring(remote: XtdbStore) -> bool:
             found = _by_transaction(remote.versions(missing(), known))
-            for start in range(0, len(found), _AT_ONCE):
-                self._for_incoming().commit_all(found[start : start + _AT_ONCE])
+            for portion in portions(found, _AT_ONCE):
+                self._for_incoming().commit_all(portion)
             return True
 
         return self._ask(bring) or False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
+from foredeck.model.portions import portions
 from foredeck.store.protocol import Batch, Change, Token
 from foredeck.store.sqlite import codec
 from foredeck.store.sqlite.reading import changes_of_others, select_in
@@ -154,8 +155,7 @@ class MissingVersions:
                 "SELECT DISTINCT token FROM missing ORDER BY length(token), token"
             )
             tokens = [token for (token,) in rows]
-        for first in range(0, len(tokens), _TRANSACTIONS):
-            yield tokens[first : first + _TRANSACTIONS]
+        yield from portions(tokens, _TRANSACTIONS)
 
     def pages_of_ids(self) -> Iterator[list[str]]:
         """All documents of which a version is missing, a page at a time."""
