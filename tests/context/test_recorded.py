@@ -204,7 +204,7 @@ def test_another_layout_writes_all_anew_and_keeps_what_is_active(host: Host) -> 
     finish(host)
     assert ask(host).prompt[0]["content"][0]["text"].startswith("Objects known")
     assert (host.state.branch.sets.active, host.state.branch.sets.pinned) == sets
-    host.restart(layout="anchored")
+    host.restart(layout="anchored", adaptive={"fold_runs_after": 0})
     finish(host)
     sent = ask(host)
     assert sent.decision == Decision("rebase", "layout", 0)
