@@ -99,6 +99,8 @@ class _Measuring:
     _counted: dict[int, _Measured] = field(default_factory=dict)
     """The messages of the prompt that `_totals` is of, by index."""
     _totals: Counter[Kind] = field(default_factory=Counter)
+    _inserts: dict[int, tuple[list[Any], int]] = field(default_factory=dict)
+    """Messages of ours as they are stored, with their characters, by index."""
     _touched: set[int] | None = None
     """Messages that may go out otherwise than they are counted; None: any of them."""
     _around: dict[str, int] = field(default_factory=dict)
@@ -140,14 +142,10 @@ class _Measuring:
             self._fetch_all()
         for index in {*self._counted, *range(len(state.keys))} if touched is None else touched:
             self._count(index)
+        ours = sum(self._inserted(index, packed) for index, packed in state.inserts.items())
         self._touched, self._fetched = set(), {}
-        ours = [
-            message
-            for index, inserts in state.inserts.items()
-            for message in to_messages(unpack(inserts, self.store.blob), (), index)
-        ]
         found = {kind: self._totals[kind] for kind in Kind}
-        return found | {Kind.SYSTEM: self._system(head), Kind.OURS: sum(map(chars_of, ours))}
+        return found | {Kind.SYSTEM: self._system(head), Kind.OURS: ours}
 
     def _count(self, index: int) -> None:
         state, known = self._state, self._counted.pop(index, None)
@@ -161,6 +159,14 @@ class _Measuring:
         self._counted[index] = known
         self._totals[known.kind] += known.chars
 
+    def _inserted(self, index: int, packed: list[Any]) -> int:
+        """Characters of messages of ours. Most stand there unchanged at the next call."""
+        known = self._inserts.get(index)
+        if known is None or known[0] is not packed:
+            messages = to_messages(unpack(packed, self._blob), (), index)
+            known = self._inserts[index] = packed, sum(map(chars_of, messages))
+        return known[1]
+
     def _fetch_all(self) -> None:
         """Have at hand what measuring the whole prompt takes: thousands of questions to the store
         would take longer than all else."""
@@ -171,6 +177,7 @@ class _Measuring:
         self._fetched |= self.store.blobs(
             digest for _, value in self._ready.values() for digest in _texts(value)
         )
+        self._fetched |= self.store.blobs(marked(list(state.inserts.values())))
 
     def _blob(self, digest: str) -> bytes:
         return self._fetched.get(digest) or self.store.blob(digest)
