@@ -81,8 +81,11 @@ class SentState:
         self._cut_edits(edited)
 
     def _cut_edits(self, length: int) -> None:
-        self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-        self.drops = {index for index in self.drops if index < length}
+        # Most calls cut nothing off, and a long session has thousands of drops.
+        if max(self.inserts, default=-1) >= length:
+            self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
+        if max(self.drops, default=-1) >= length:
+            self.drops = {index for index in self.drops if index < length}
 
 
 @dataclass(slots=True)
