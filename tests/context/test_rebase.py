@@ -161,6 +161,7 @@ def test_reasoning_bound_to_what_changes_goes_and_what_stands_before_it_stays(
     host: Host, reasoning: list[dict[str, Any]]
 ) -> None:
     """All of it: a provider that compares what stands before it refuses it in any turn."""
+    host.restart(adaptive={"fold_runs_after": 0})
     ask(host)
     host.add(assistant(*reasoning, calls("s0", "bash", command="s0")), result("s0", "bash", "ok"))
     host.call()
@@ -204,6 +205,7 @@ def test_after_signed_reasoning_bytes_may_change_within_the_turn(host: Host) -> 
 
 
 def test_what_stands_before_the_signed_reasoning_waits_for_the_next_turn(host: Host) -> None:
+    host.restart(adaptive={"fold_runs_after": 0})
     ask(host)
     for number in range(3):
         bash(host, f"before{number}")
