@@ -39,7 +39,7 @@ def _browsed(
     if pictures := os.environ.get("FOREDECK_TEST_PICTURES"):
         arguments.append(pictures)
     run = subprocess.run(
-        arguments, input=json.dumps(pages), capture_output=True, text=True, timeout=280, check=False
+        arguments, input=json.dumps(pages), capture_output=True, text=True, timeout=580, check=False
     )
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
@@ -52,6 +52,7 @@ def _object(served: Served, name: str) -> str:
     return str(listed[0]["object"])
 
 
+@pytest.mark.timeout(600)  # some thirty pages, each with all of axe-core's rules
 def test_every_page_can_be_read_by_everybody(served: Served, chromium: str, checkout: Path) -> None:
     note, code = _object(served, "plan.md"), _object(served, "tide.py")
     paths = [
