@@ -182,7 +182,8 @@ def _results_in_flight_are_whole(sent: Sent, anchored: bool) -> None:
         stop = message.get("stopReason")
         if message.get("role") == "assistant" and stop not in ("error", "aborted"):
             return
-        if any(part.get("role") == "toolResult" for part in sent.parts[index]):
+        answers = message.get("role") == "toolResult" and message.get("toolCallId")
+        if answers and any(part.get("toolCallId") == answers for part in sent.parts[index]):
             assert _is_whole(sent, index, anchored), sent.text(index)
 
 
