@@ -11,6 +11,12 @@ from context.scenes import ask, bash, context_tool, finish
 from context.sent import Sent
 
 
+@pytest.fixture
+def host(new_host: NewHost) -> Host:
+    """One in which each result is told by itself, and none by the text of a run."""
+    return new_host(adaptive={"fold_runs_after": 0})
+
+
 def folded(sent: Sent) -> list[int]:
     """Messages that went out as a reference."""
     return [

@@ -80,8 +80,10 @@ def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
     ]
     assert len(folded) >= 2
     assert set(folded) <= prompt.edited
-    (inserted,) = prompt.inserted
-    assert prompt.messages[inserted]["toolCallId"] == "lost"
+    inserted = [prompt.messages[number] for number in sorted(prompt.inserted)]
+    (run, answer) = sorted(inserted, key=lambda message: message["role"] == "toolResult")
+    assert answer["toolCallId"] == "lost"
+    assert "calls stood here, folded:" in json.dumps(run["content"])
     assert not prompt.edited & prompt.inserted
     users = [n for n, message in enumerate(prompt.messages) if message["role"] == "user"]
     assert not prompt.edited.intersection(users)
