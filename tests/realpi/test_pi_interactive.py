@@ -30,13 +30,17 @@ def at_rest(pi: TerminalPi, answer: str) -> None:
 
 
 def choose(pi: TerminalPi, command: str, title: str, entry: str) -> None:
-    """Open a list with a command, go up to an entry, and take it."""
+    """Open a list with a command, go up to an entry, and take it.
+
+    A screen that is half drawn may lack the cursor: a key for each of those would go too far.
+    """
     pi.submit(command)
-    screen = pi.wait_for(title)
-    while entry not in (marked := selected(screen)):
+    screen = pi.wait_until(lambda now: title in now and selected(now) != "", title)
+    while entry not in (before := selected(screen)):
         pi.press(UP)
-        before = marked
-        screen = pi.wait_until(lambda now, old=before: selected(now) != old, f"above {before}")
+        screen = pi.wait_until(
+            lambda now, old=before: selected(now) not in ("", old), f"above {before}"
+        )
     pi.press(ENTER)
 
 
