@@ -40,8 +40,8 @@ def check(host: Host, sent: Sent) -> None:
     _what_is_kept_is_true(host)
     if sent.record.policy == "seed-window":
         _answers_stand(sent)
-    anchored = host.settings.get("layout", "anchored") == "anchored"
-    if anchored and sent.record.layout == "anchored":
+    anchored = sent.record.layout == "anchored"
+    if anchored:
         _sent_bytes_stand(host, sent)
         _pins_stay(host, sent)
     _results_in_flight_are_whole(sent, anchored)

@@ -214,6 +214,10 @@ def test_another_layout_waits_for_the_end_of_a_turn_with_sealed_reasoning(
     second = host.call()
     assert second.prompt[: len(first.prompt)] == first.prompt
     assert second.record.layout == before
+    third = use(host, "r3", "bash", lines(20), command="y")
+    assert third.record.layout == before
+    if before == "anchored":
+        assert third.prompt[: len(second.prompt)] == second.prompt
     finish(host)
     last = ask(host)
     assert last.record.layout == after

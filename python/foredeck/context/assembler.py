@@ -144,7 +144,6 @@ class Assembler:
             reported,
             first_new=alignment.matched,
             first_changed_insert=alignment.matched,
-            written_in=self._layout.name,
             sections=self._sections,
             places=self._places,
         )

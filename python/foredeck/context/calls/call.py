@@ -53,7 +53,7 @@ class CallInProgress:
     session: Session
     request: Request
     layout: Layout
-    """The layout that is configured."""
+    """The layout that is configured; the one before it, as long as bytes must stay."""
     policy: Policy
     settings: AssemblySettings
     gauge: Gauge
@@ -64,8 +64,6 @@ class CallInProgress:
     """The first message that no call has held."""
     first_changed_insert: int
     """From this message on the call decides which inserts and drops there are."""
-    written_in: str
-    """The layout in which the prompt is written: the previous one, as long as bytes must stay."""
     layout_changed: bool = False
     """Whether another layout takes over at this call."""
     decision: Decision = field(default_factory=Decision)

@@ -21,6 +21,7 @@ from foredeck.context.intake.our_messages import has_leftovers
 from foredeck.context.messages.items import Item
 from foredeck.context.policies.policy_run import PolicyRun, run_policy
 from foredeck.context.policies.uses import Uses
+from foredeck.context.rendering.layouts import make_layout
 from foredeck.context.rewriting.copies import copy_finder
 from foredeck.context.rewriting.costs import CallCosts
 from foredeck.context.rewriting.folding import unseal
@@ -47,11 +48,12 @@ def choose_layout(call: CallInProgress) -> None:
     written_in = layout_before(session) or configured
     is_other = written_in != configured or has_leftovers(session.branch, call.layout)
     call.layout_changed = is_other and not binds(session.branch.conversation, call.items)
-    call.written_in = configured if call.layout_changed else written_in
     if call.layout_changed:
         session.branch = session.branch.without_rendering()
         call.first_new = call.first_changed_insert = 0
         call.start_rendering()
+    elif is_other:
+        call.layout = make_layout(written_in)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         decision=call.decision,
         time_ms=request.time_ms,
         model=request.model.called if request.model else CalledModel(),
-        layout=call.written_in,
+        layout=call.layout.name,
         policy=call.policy.name,
         stats=_stats(session, session.frame.chars, call.gauge),
         acks=_acks(request),
