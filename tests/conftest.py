@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import foredeck
+import foredeck_bench
 from foredeck_bench.injections import Injections, NoInjections, load_injections
 
 # The same examples in every run, so that a red run is red again; FOREDECK_TEST_EXAMPLES=random
@@ -17,6 +22,21 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", patient, derandomize=True)
 settings.register_profile("random", patient)
 settings.load_profile(os.environ.get("FOREDECK_TEST_EXAMPLES", "repeatable"))
+
+
+def _import_all(package: ModuleType) -> None:
+    """Import each module of a package.
+
+    Hypothesis draws from the constants of whatever is imported: without this a run's examples
+    would depend on which tests ran before, and in which worker.
+    """
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
+
+
+_import_all(foredeck)
+_import_all(foredeck_bench)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
