@@ -24,6 +24,7 @@ from foredeck.accounting.stored import StoredCall, stored_calls
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
 from foredeck.model.call_values import CallStats
+from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
 
 NOISE_TOKENS = 64
@@ -43,36 +44,41 @@ def account_of(
     messages that it handed over.
     """
     listed = list(calls)
-    gauged = (stats for c in reversed(listed) if (stats := c.record.stats).rate)
-    stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
-    ttls = (c.record.model.ttl_s for c in reversed(listed))
-    account = Account(
-        method.cache or _cache_of(listed),
-        method.ttl_s or next(filter(None, ttls), DEFAULT_TTL_S),
-        method.rate or stats.rate,
-        stats.reports,
-        method.reported,
-    )
-    books = _Bookkeeper(account, method)
+    books = _Bookkeeper(_opened([call.record for call in listed], method), method)
     for call, shapes in zip(listed, plain or (c.plain for c in listed), strict=True):
         books.enter(call, shapes)
-    return account
+    return books.account
 
 
 def stored_account(
     store: Store, session: str, method: AccountingMethod, advance: Callable[[], None]
 ) -> Account:
     """The account of a stored session; `advance` is called after every call that is read."""
-    calls: list[StoredCall] = []
-    for call in stored_calls(store, session):
-        calls.append(call)
+    calls = stored_calls(store, session)
+    books = _Bookkeeper(_opened(calls.records, method), method)
+    for call in calls:
+        books.enter(call, call.plain)
         advance()
-    return account_of(calls, method)
+    return books.account
 
 
-def _cache_of(calls: Sequence[StoredCall]) -> str:
+def _opened(records: Sequence[CallRecord], method: AccountingMethod) -> Account:
+    """An account without lines, for calls with these records."""
+    gauged = (record.stats for record in reversed(records) if record.stats.rate)
+    stats = next(gauged, CallStats(rate=CHARS_PER_TOKEN))
+    ttls = (record.model.ttl_s for record in reversed(records))
+    return Account(
+        method.cache or _cache_of(records),
+        method.ttl_s or next(filter(None, ttls), DEFAULT_TTL_S),
+        method.rate or stats.rate,
+        stats.reports,
+        method.reported,
+    )
+
+
+def _cache_of(records: Sequence[CallRecord]) -> str:
     """The cache rule of the provider that was called last."""
-    api = calls[-1].record.model.api if calls else ""
+    api = records[-1].model.api if records else ""
     if api.startswith(("anthropic", "bedrock")):
         return "anthropic"
     return "openai" if api.startswith(("openai", "azure")) else "ideal"
@@ -82,7 +88,7 @@ class _Bookkeeper:
     """Enters calls into an account, in order."""
 
     def __init__(self, account: Account, method: AccountingMethod) -> None:
-        self._account = account
+        self.account = account
         self._method = method
         self._plain: Cache = CACHES[account.cache](account.ttl_s)
         self._ours: Cache = CACHES[account.cache](account.ttl_s)
@@ -95,7 +101,7 @@ class _Bookkeeper:
 
     def enter(self, call: StoredCall, plain: Sequence[Shape]) -> None:
         """Add the next call; `plain` is what the host alone would have sent."""
-        model, rate = call.record.model, self._account.rate
+        model, rate = call.record.model, self.account.rate
         prices = Prices(model.read, model.write)
         heads = self._method.head or (
             (call.around.chars - call.around.own_chars) / rate,
@@ -123,7 +129,7 @@ class _Bookkeeper:
             call.record.cache.read,
             call.usage,
         )
-        self._account.lines.append(line)
+        self.account.lines.append(line)
         self._follow_rebases(call, line, prices)
         self._last, self._sent = (call, prompt.tokens), (theirs, prompt)
 
@@ -146,7 +152,7 @@ class _Bookkeeper:
             return {}
         last, total = self._last
         gap = call.record.time_ms - max(warmed, last.record.time_ms)
-        around = cause_around(last, call, expired=gap > self._account.ttl_s * 1000)
+        around = cause_around(last, call, expired=gap > self.account.ttl_s * 1000)
         if around is not None:
             return {around: total - hit.read}
         lost: dict[str, float] = {}
@@ -173,12 +179,12 @@ class _Bookkeeper:
     def _tokens(self, call: StoredCall, end: int) -> float:
         """Tokens that went out before message `end` of the host's list."""
         chars = sum(shape.chars for index, shape in call.sent if index < end)
-        return chars / self._account.rate
+        return chars / self.account.rate
 
     def _compare(self, call: StoredCall, hit: Hit, lost: dict[str, float]) -> None:
         """A hit that the provider reports much shorter than its rule predicts is unexplained,
         unless another extension changed the request."""
-        if call.usage is None or self._account.reported != "ours":
+        if call.usage is None or self.account.reported != "ours":
             return
         missing = hit.read - call.usage.read / self._provider_ratio()
         if missing > NOISE_TOKENS + NOISE_SHARE * hit.read:
@@ -209,7 +215,7 @@ class _Bookkeeper:
         lost = sum(tokens for cause, tokens in line.lost.items() if cause.startswith("rebase"))
         decision = call.record.decision
         # The engine weighs in tokens of the default rate.
-        scale = CHARS_PER_TOKEN / self._account.rate
+        scale = CHARS_PER_TOKEN / self.account.rate
         weighed = {name: value * scale for name, value in decision.weighed.items()}
         saved = max(0, round(self._unfolded(call) - line.ours.tokens))
         rebase = RebaseBalance(
@@ -221,7 +227,7 @@ class _Bookkeeper:
             0.0,
             weighed,
         )
-        self._account.rebases.append(rebase)
+        self.account.rebases.append(rebase)
         return rebase, decision.changed_from or 0
 
     def _unfolded(self, call: StoredCall) -> float:
@@ -232,7 +238,7 @@ class _Bookkeeper:
         shared = common_messages(last, call)
         gone = self._tokens(last, len(last.keys) + 1) - self._tokens(last, shared)
         new = sum(shape.chars for index, shape in call.sent if index >= shared)
-        return total - (gone if shared < len(last.keys) else 0.0) + new / self._account.rate
+        return total - (gone if shared < len(last.keys) else 0.0) + new / self.account.rate
 
 
 def _charge(tokens: float, hit: Hit, prices: Prices) -> Charge:

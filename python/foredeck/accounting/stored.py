@@ -59,19 +59,40 @@ class StoredCall:
         return self.record.ordinal
 
 
-def stored_calls(store: Store, session: str) -> Iterator[StoredCall]:
+def stored_calls(store: Store, session: str) -> StoredCalls:
     """Every call of a session that went out, over all branches, oldest first."""
-    heads = store.query("call", {"session": session})
-    log = CallLog.load(heads)
-    turns = store.query("turn", {"session": session})
-    usages, answers, last = _usages(turns), _answers(log), _last_answers(turns)
-    reader = _CallReader(store, log)
-    for head in sorted(heads, key=lambda head: CallRecord(head.fields).ordinal):
-        tip = CallRecord(head.fields).tip
-        usage = usages.get(answers.get(tip) or last.get(head.id, ""))
-        call = reader.read(head, usage)
-        if head.id not in log.unsent:
-            yield call
+    return StoredCalls(store, session)
+
+
+class StoredCalls:
+    """The calls of a session that went out, oldest first: each is read when it is asked for, since
+    together they hold the length of every prompt."""
+
+    def __init__(self, store: Store, session: str) -> None:
+        self._store = store
+        self._session = session
+        heads = store.query("call", {"session": session})
+        self._heads = sorted(heads, key=lambda head: CallRecord(head.fields).ordinal)
+        self._log = CallLog.load(heads)
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """Of the same calls, in the same order."""
+        return [self._log.records[head.id] for head in self._heads if self._is_sent(head)]
+
+    def __iter__(self) -> Iterator[StoredCall]:
+        turns = self._store.query("turn", {"session": self._session})
+        usages, answers, last = _usages(turns), _answers(self._log), _last_answers(turns)
+        reader = _CallReader(self._store, self._log)
+        for head in self._heads:
+            tip = CallRecord(head.fields).tip
+            usage = usages.get(answers.get(tip) or last.get(head.id, ""))
+            call = reader.read(head, usage)
+            if self._is_sent(head):
+                yield call
+
+    def _is_sent(self, head: Head) -> bool:
+        return head.id not in self._log.unsent
 
 
 def _usages(turns: Sequence[Head]) -> dict[str, PromptUsage]:
