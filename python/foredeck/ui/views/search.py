@@ -6,7 +6,7 @@ from typing import Any
 
 from foredeck.cli.find import find_object, find_session
 from foredeck.errors import ForedeckError
-from foredeck.search.index import Filters, SearchIndex
+from foredeck.search.index import COUNTED, Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.search.types import SEARCHED_TYPES
 from foredeck.store.privacy import private_sessions
@@ -29,6 +29,7 @@ def search_page(
         "session": None if only is None else only[0],
         "jump": _jump(store, query) if query else None,
         "total": 0,
+        "is_more": False,
         "hits": [],
         "behind": note,
     }
@@ -40,7 +41,11 @@ def search_page(
             Filters(only, kind, without=private_sessions(store, only or ())),
             limit=LIMIT,
         )
-        data |= {"total": found.total, "hits": [_hit(hit) for hit in found.hits]}
+        data |= {
+            "total": found.total,
+            "is_more": found.total == COUNTED,
+            "hits": [_hit(hit) for hit in found.hits],
+        }
     return WebPage("search.html", f"Search: {query}" if query else "Search", data, "search")
 
 
