@@ -50,17 +50,20 @@ def prompt_diff_page(store: Store, name: str, call: int, base: int | None) -> We
             "changes": [_added(number, m) for number, m in enumerate(prompt.messages, 1)],
         }
     else:
-        _, old, _ = _found(store, session, before)
-        data |= _compared(old, prompt)
+        data |= _compared(_prompt(store, session, before, last), prompt)
     return WebPage("prompt_diff.html", f"Call {call}, changes", data, "sessions")
 
 
 def _found(store: Store, name: str, call: int) -> tuple[str, Prompt, int]:
     session, _ = found_session(store, name)
-    calls = len(store.query("call", {"session": session}))
-    if not 1 <= call <= calls:
-        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {calls}.")
-    return session, prompt_at(store, session, call), calls
+    last = len(store.query("call", {"session": session}))
+    return session, _prompt(store, session, call, last), last
+
+
+def _prompt(store: Store, session: str, call: int, last: int) -> Prompt:
+    if not 1 <= call <= last:
+        raise NotFound(f"session {session} has no call {call}; its calls: 1 to {last}.")
+    return prompt_at(store, session, call)
 
 
 def _place(session: str, record: CallRecord, last: int) -> dict[str, Any]:
