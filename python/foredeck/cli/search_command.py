@@ -36,7 +36,7 @@ def _run(args: Namespace) -> int:
     from foredeck.derived.file import reported
     from foredeck.derived.follower import Follower
     from foredeck.derived.registry import load_layer
-    from foredeck.search.index import COUNTED, SearchIndex
+    from foredeck.search.index import SearchIndex
     from foredeck.search.searching import search
 
     config = resolve_config(args).config
@@ -59,7 +59,7 @@ def _run(args: Namespace) -> int:
             if args.json:
                 print_json(_as_json(found, explain=args.explain))
             else:
-                _print_text(found, _Handles(store, index), args, COUNTED)
+                _print_text(found, _Handles(store, index), args)
     return 0
 
 
@@ -180,7 +180,7 @@ def _shared(one: str, other: str) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _print_text(found: SearchResult, handles: _Handles, args: Namespace, counted_to: int) -> None:
+def _print_text(found: SearchResult, handles: _Handles, args: Namespace) -> None:
     if not found.hits:
         print("Nothing found.")
         return
@@ -193,7 +193,7 @@ def _print_text(found: SearchResult, handles: _Handles, args: Namespace, counted
         for near, text in hit.around:
             sign = "before" if near.id < hit.entry.id else "after"
             print(coloured(f"    {sign}: {near.role}: {text}", "dim"))
-    more = "or more " if found.total == counted_to else ""
+    more = "or more " if found.is_more else ""
     print(f"{counted(found.total, 'hit')} {more}in all.")
 
 

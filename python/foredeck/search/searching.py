@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from foredeck.errors import ForedeckError, Missing
 from foredeck.model.archive import ARCHIVED
 from foredeck.search.fetching import Fetched
-from foredeck.search.index import CANDIDATES, Filters, IndexedText, SearchIndex, SearchPlan
+from foredeck.search.index import CANDIDATES, COUNTED, Filters, IndexedText, SearchIndex, SearchPlan
 from foredeck.search.passages import passage
 from foredeck.search.planning import plans_for
 from foredeck.search.query import Term
@@ -48,6 +48,11 @@ class SearchResult:
     hits: list[SearchHit] = field(default_factory=list)
     looked: tuple[Term, ...] = ()
     left_out: tuple[Term, ...] = ()
+
+    @property
+    def is_more(self) -> bool:
+        """Whether more entries may match than were counted."""
+        return self.total == COUNTED
 
 
 def search(

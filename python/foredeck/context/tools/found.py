@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from foredeck.commands.output import counted
 from foredeck.context.tools.asked_search import AskedSearch
 from foredeck.model.short_texts import cut
-from foredeck.search.index import COUNTED, IndexedText
+from foredeck.search.index import IndexedText
 from foredeck.search.searching import SearchHit, SearchResult
 from foredeck.search.texts import VERSIONED
 from foredeck.search.types import SEARCHED_TYPES
@@ -84,7 +84,7 @@ def _ending(found: SearchResult, shown: int, in_view: int) -> str:
     more = found.total - shown - in_view
     if more <= 0:
         return f"{counted(shown, 'hit')}{seen}; activate brings one in full."
-    or_more = " or more" if found.total == COUNTED else ""
+    or_more = " or more" if found.is_more else ""
     return f"{shown} of {found.total:,}{or_more} hits{seen}; {NARROWER}"
 
 

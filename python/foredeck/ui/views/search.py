@@ -6,7 +6,7 @@ from typing import Any
 
 from foredeck.cli.find import find_object, find_session
 from foredeck.errors import ForedeckError
-from foredeck.search.index import COUNTED, Filters, SearchIndex
+from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.search.types import SEARCHED_TYPES
 from foredeck.store.privacy import private_sessions
@@ -43,7 +43,7 @@ def search_page(
         )
         data |= {
             "total": found.total,
-            "is_more": found.total == COUNTED,
+            "is_more": found.is_more,
             "hits": [_hit(hit) for hit in found.hits],
         }
     return WebPage("search.html", f"Search: {query}" if query else "Search", data, "search")
