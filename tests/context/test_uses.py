@@ -141,10 +141,10 @@ def decision_of(
         (content(1, 6, 4000), False, True),
         (content(1, 23, 250), False, False),
         (content(1, 23, 10), False, False),
-        (content(1, 3), True, False),
-        (content(1, 4), True, True),
+        (content(1, 7), True, False),
+        (content(1, 8), True, True),
         (content(1, 59, of_edited=True, at_work=True), True, False),
-        (content(1, 6, of_edited=True), True, True),
+        (content(1, 12, of_edited=True), True, True),
     ],
 )
 def test_unused_content_stays_as_long_as_its_size_is_worth(
@@ -204,9 +204,10 @@ def foldable(kind: Any, age: int, **more: Any) -> FoldablePiece:
         (foldable("answer", 11, earlier_turn=True), False),
         (foldable("answer", 12, earlier_turn=True), True),
         (foldable("argument", 5), True),
-        (foldable("argument", 19, of_edited=True), False),
-        (foldable("argument", 20, of_edited=True), True),
+        (foldable("argument", 99, of_edited=True), False),
+        (foldable("argument", 100, of_edited=True), True),
         (foldable("argument", 59, of_edited=True, at_work=True), False),
+        (foldable("argument", 60, of_edited=True, at_work=True), True),
         (foldable("thinking", 50), False),
         (foldable("thinking", 1, earlier_turn=True), True),
     ],
@@ -215,6 +216,17 @@ def test_pieces_go_by_their_kind(piece: FoldablePiece, gone: bool) -> None:
     assert bool(decision_of(Adaptive(), pieces=[piece]).collapsible) is gone
     never = Adaptive(AdaptiveSection(fold_arguments=False, fold_thinking=False, fold_answers=False))
     assert not decision_of(never, pieces=[piece]).collapsible
+
+
+@pytest.mark.parametrize("of_edited", [True, False])
+def test_a_pause_takes_no_patience_with_edits_of_files_that_the_session_has_left(
+    of_edited: bool,
+) -> None:
+    piece = foldable("argument", 4, of_edited=of_edited)
+    assert not decision_of(Adaptive(), pieces=[piece]).collapsible
+    assert bool(decision_of(Adaptive(), pieces=[piece], cold=True).collapsible) is not of_edited
+    soon = Adaptive(AdaptiveSection(patience_left_edits=4))
+    assert bool(decision_of(soon, pieces=[piece]).collapsible) is of_edited
 
 
 @pytest.mark.parametrize("policy", [Adaptive(), LastN(2), SeedWindow()])

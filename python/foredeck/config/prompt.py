@@ -54,8 +54,15 @@ class AdaptiveSection(Section):
         20,
         ge=1,
         le=10_000,
-        description="The same for files that the session has edited and that are no longer at "
-        "work.",
+        description="The same for reads of files that the session has edited and that are no "
+        "longer at work.",
+    )
+    patience_left_edits: float = Field(
+        100,
+        ge=1,
+        le=10_000,
+        description="The same for arguments of calls that edited such a file: they are small, and "
+        "nothing else shows what they wrote.",
     )
     patience_arguments: float = Field(
         5, ge=1, le=10_000, description="The same for other large arguments of tool calls."
@@ -64,7 +71,7 @@ class AdaptiveSection(Section):
         0.7, gt=0, le=1, description="Factor for what the newest user turn has not used."
     )
     cold_factor: float = Field(
-        0.3,
+        0.6,
         gt=0,
         le=1,
         description="Factor while the provider's cache is cold, so that folding costs nothing.",
@@ -118,7 +125,9 @@ class AdaptiveSection(Section):
         description="How many files at most are at work: of those that were edited in this or the "
         "two turns before, or within 20 calls, the last ones.",
     )
-    cold_at_work: float = Field(1.0, gt=0, le=1, description="`cold_factor` for files at work.")
+    cold_at_work: float = Field(
+        1.0, gt=0, le=1, description="`cold_factor` for files at work, and for arguments of edits."
+    )
     copy_chars: int = Field(
         12_000,
         ge=0,

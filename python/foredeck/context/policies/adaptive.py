@@ -62,9 +62,9 @@ class Adaptive:
         idle, cold = content.idle, self._cold_factor(content.at_work)
         return self._over(content.age, content.chars, base, idle, history, cold)
 
-    def _cold_factor(self, at_work: bool) -> float:
+    def _cold_factor(self, likely: bool) -> float:
         """What a cold cache leaves of patience: more of it with what is edited next, likely."""
-        return self._constants.cold_at_work if at_work else self._constants.cold_factor
+        return self._constants.cold_at_work if likely else self._constants.cold_factor
 
     def _dead_piece(self, piece: FoldablePiece, history: History) -> bool:
         constants = self._constants
@@ -81,8 +81,9 @@ class Adaptive:
             return True
         base = constants.patience_arguments
         if piece.of_edited:
-            base = constants.patience_edited if piece.at_work else constants.patience_left
-        idle, cold = piece.idle, self._cold_factor(piece.at_work)
+            base = constants.patience_edited if piece.at_work else constants.patience_left_edits
+        # No current copy shows what was written to a file that is no longer at work.
+        idle, cold = piece.idle, self._cold_factor(piece.of_edited)
         return self._over(piece.age, piece.chars, base, idle, history, cold)
 
     def _over(

@@ -27,7 +27,7 @@ POLICIES: dict[str, Callable[[Config], Policy]] = {
     "last-n": lambda config: LastN(config.last_n.results),
     "adaptive": lambda config: Adaptive(config.adaptive),
     "lean": lambda config: Adaptive(
-        _variant(config, patience_edited=30, patience_left=12), name="lean"
+        _variant(config, patience_edited=30, patience_left=12, patience_left_edits=12), name="lean"
     ),
     "careful": lambda config: Adaptive(
         _variant(config, patience=20, patience_left=60, min_names=1, fold_answers=False),
