@@ -53,9 +53,10 @@ def conversation_of(script: Script) -> Conversation:
 
 def found(uses: Uses) -> dict[str, Any]:
     """All that later verdicts can depend on."""
+    all = list(uses.by_ref.values())
     return {
         "uses": [(u.ref, u.last, u.path, u.text) for u in uses.by_ref.values()],
-        "holders": {n: [u.ref for u in held] for n, held in uses._holders.items()},
+        "holders": {n: [all[i].ref for i in held] for n, held in uses._holders.items()},
         "paths": uses._by_path,
         "foldable": uses.foldable,
         "edited": uses.edited,
@@ -123,7 +124,6 @@ def some_uses() -> tuple[Uses, Conversation]:
         {"rule": UseRule(max_holders=9)},
         {"count": 3},
         {"count": 0},
-        {"names": []},
     ],
 )
 def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
 
 def test_what_fits_but_says_too_little_is_ignored() -> None:
     uses, conversation = some_uses()
-    again = Uses("/repo", UseRule(), replace(uses.keep(), names=["make_one"], last=[0]))
+    again = Uses("/repo", UseRule(), replace(uses.keep(), last=[0]))
     again.follow(conversation)
     assert (found(again), again.kept) == (found(uses), None)
 

@@ -26,7 +26,7 @@ def repair_list(session: Session, context: RenderContext, items: list[Item], sta
     for first, until in replaced:
         if until > start:  # what is left out before stays so
             span = range(max(first, start), min(until, len(parts)))
-            edits.drops.update(i for i in span if parts[i].form in GONE)
+            edits.drop([i for i in span if parts[i].form in GONE])
     for index in sorted(repairs.drops):
         if index < len(parts):
             leave_out(context, index, parts[index].subject)

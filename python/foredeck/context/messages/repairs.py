@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from foredeck.context.messages.items import Item, text_block
@@ -34,7 +35,7 @@ def repair(items: Sequence[Item], start: int = 0) -> Repairs:
     """The repairs at or after index `start`; those before it are taken as made."""
     repairs = Repairs()
     pending: dict[str, str] = {}
-    begun = any(_begins(item) for item in items[:start])
+    begun = any(map(_begins, islice(items, start)))
     # From the newest answer before `start`: results of its calls may only come now.
     for index in range(_last_assistant_before(items, start), len(items)):
         item = items[index]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,8 +44,8 @@ class KeptUses:
     rule: UseRule
     last: list[int]
     """At which model call each piece of content was last used, in the order of the pieces."""
-    names: list[str]
-    """The identifiers by which each piece is recognised, with spaces between them."""
+    holders: dict[str, list[int]]
+    """By identifier, the pieces that are recognised by it, by their numbers."""
     seen: list[tuple[int, str]]
     """Messages with all the identifiers in them, as far as they were looked for."""
 
@@ -52,11 +53,14 @@ class KeptUses:
         """Whether a list begins with these very messages, and would be read in the same way."""
         if (self.cwd, self.rule) != (cwd, rule) or not 0 < self.count <= len(conversation):
             return False
-        return conversation.tips[self.count - 1] == self.tip and len(self.names) == len(self.last)
+        return conversation.tips[self.count - 1] == self.tip
 
     def to_bytes(self) -> bytes:
         """As a file holds it."""
-        return json.dumps({"format": format_of_code(), **asdict(self)}).encode()
+        # Not by `asdict`, which copies every list of what may be hundreds of thousands.
+        fields = {each.name: getattr(self, each.name) for each in dataclass_fields(self)}
+        rule = asdict(self.rule)
+        return json.dumps({"format": format_of_code(), **fields, "rule": rule}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> KeptUses | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -66,12 +66,16 @@ class Uses:
     """Pieces of messages that are not folded, and not sealed."""
     by_ref: dict[tuple[int, int], LastUse] = field(default_factory=dict)
     """By `PieceRef`, in the order of the messages."""
+    _in_order: list[LastUse] = field(default_factory=list)
+    """The same, by number."""
     _conversation: Conversation | None = None
     _done: int = 0
-    _holders: dict[str, list[LastUse]] = field(default_factory=dict)
+    _holders: dict[str, list[int]] = field(default_factory=dict)
+    """By identifier, the numbers of the first pieces that hold it: one more than may tell anything.
+    Lists are replaced, never changed, since what is kept shares them."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
-    _given: Iterator[str] | None = None
-    """Names of the pieces to come, while kept messages are read."""
+    _is_kept: bool = False
+    """Whether what is read now is kept: neither uses nor identifiers need be looked for."""
 
     def follow(self, conversation: Conversation) -> None:
         """Read the messages that were added; all of them where the list is another."""
@@ -92,10 +96,6 @@ class Uses:
 
     def keep(self) -> KeptUses:
         """What another process needs to go on after the messages read so far."""
-        names: dict[PieceRef, list[str]] = {use.ref: [] for use in self.by_ref.values()}
-        for name, holders in self._holders.items():
-            for use in holders:
-                names[use.ref].append(name)
         conversation = self._conversation or Conversation()
         names_of = {**conversation.kept_names, **conversation.names}
         tips = conversation.tips
@@ -104,8 +104,8 @@ class Uses:
             count=self._done,
             cwd=self.cwd,
             rule=self.rule,
-            last=[use.last for use in self.by_ref.values()],
-            names=[_joined(found) for found in names.values()],
+            last=[use.last for use in self._in_order],
+            holders=dict(self._holders),
             seen=[(i, _joined(names_of[i])) for i in sorted(names_of) if i < self._done],
         )
 
@@ -116,16 +116,17 @@ class Uses:
         if kept is None or not kept.fits(conversation, self.cwd, self.rule):
             return
         conversation.kept_names = dict(kept.seen)
-        self._given = iter(kept.names)
+        self._is_kept = True
         for index in range(kept.count):
             self._read(index, conversation.items[index])
-        self._given = None
-        if len(self.by_ref) != len(kept.last):
+        self._is_kept = False
+        if len(self._in_order) != len(kept.last):
             self._reset(conversation)
             self.kept = None
             return
-        for use, last in zip(self.by_ref.values(), kept.last, strict=True):
+        for use, last in zip(self._in_order, kept.last, strict=True):
             use.last = last
+        self._holders = dict(kept.holders)
         self._done = kept.count
 
     def _reset(self, conversation: Conversation) -> None:
@@ -177,7 +178,7 @@ class Uses:
         elif item.kind == "assistant" and not item.void:
             self.calls += 1
             self._note_edited(item)
-            if self._given is None:
+            if not self._is_kept:
                 self._note_uses(item)
             self._add_pieces(index, item)
         elif item.kind == "result":
@@ -196,12 +197,13 @@ class Uses:
         for call in item.calls:
             used += self._named(call)
         names = frozenset[str]().union(*map(identifiers, _words(item)))
-        counts: Counter[LastUse] = Counter()
+        counts: Counter[int] = Counter()
         for name in names:
             holders = self._holders.get(name, ())
             if len(holders) <= self.rule.max_holders:
                 counts.update(holders)
-        used += [use for use, count in counts.items() if count >= self.rule.min_names]
+        enough = (number for number, count in counts.items() if count >= self.rule.min_names)
+        used += [self._in_order[number] for number in enough]
         for use in used:
             if use is not None:
                 use.last = self.calls
@@ -236,20 +238,24 @@ class Uses:
 
     def _hold(self, ref: PieceRef, text: str, path: str, find: Callable[[], Iterable[str]]) -> None:
         use = self.by_ref[ref] = LastUse(ref, self.calls, path, text)
+        number = len(self._in_order)
+        self._in_order.append(use)
         if path:
             self._by_path.setdefault(path, []).append(ref)
+        if self._is_kept:
+            return
         known, most = self._holders, self.rule.max_holders
-        for name in find() if self._given is None else next(self._given, "").split():
+        for name in find():
             holders = known.get(name)
             if holders is None:
-                known[name] = [use]
+                known[name] = [number]
             elif len(holders) <= most:
-                holders.append(use)
+                known[name] = [*holders, number]
 
     def _holder(self, text: str) -> LastUse | None:
         """The newest piece that holds a text."""
         if text.strip():
-            for use in reversed(self.by_ref.values()):
+            for use in reversed(self._in_order):
                 if text in use.text:
                     return use
         return None

@@ -62,8 +62,9 @@ class RefreshFinder:
         if not wire.arguments or wire.between_turns:
             return {}
         found: dict[PieceRef, Refresh] = {}
+        shown = _results_in_view(context, uses)
         for path in uses.edited:
-            refresh = self._of(context, uses, path)
+            refresh = self._of(context, uses, path, shown.get(path, ()))
             if refresh is None or PieceRef(refresh.index) in going:
                 continue
             rest = _still_there(context, uses, refresh, going)
@@ -71,9 +72,10 @@ class RefreshFinder:
                 found[PieceRef(refresh.index, REFRESHED)] = rest
         return found
 
-    def _of(self, context: RenderContext, uses: Uses, path: str) -> Refresh | None:
-        refs = uses.refs_of(path)
-        read = newest_read(context, refs)
+    def _of(
+        self, context: RenderContext, uses: Uses, path: str, shown: Sequence[PieceRef]
+    ) -> Refresh | None:
+        refs, read = uses.refs_of(path), newest_read(context, shown)
         if read is None:
             return None
         part = context.conversation.parts[read]
@@ -99,12 +101,22 @@ def refresh(context: RenderContext, refreshes: Iterable[Refresh]) -> list[PieceR
     return folds
 
 
+def _results_in_view(context: RenderContext, uses: Uses) -> dict[str, list[PieceRef]]:
+    """By path, the results that show what they are of, in their order."""
+    # Asked for at every call: of a long session nearly all reads of a file have folded long ago.
+    found: dict[str, list[PieceRef]] = {}
+    holders = context.conversation.holders.values()
+    for index in sorted(index for indexes in holders for index in indexes):
+        if path := uses.path_of(index):
+            found.setdefault(path, []).append(PieceRef(index))
+    return found
+
+
 def newest_read(context: RenderContext, refs: Sequence[PieceRef]) -> int | None:
     """The newest message that shows the whole of a file, and to which no difference refers. `refs`:
-    what is of the file, in the order of the messages."""
+    what is of the file, in the order of the messages; only results that show it count."""
     conversation = context.conversation
     flight, parts = conversation.last_assistant(), conversation.parts
-    # Asked for every edited file at every call: most of these messages have folded long ago.
     for ref in reversed(refs):
         part = parts[ref.message]
         if ref.slot or ref.message > flight or not part.shows:

@@ -214,7 +214,7 @@ def let_stand(
         about = part.subject, part.version, None, part.text_hash
         blocks = [text_block(text)] if is_last else []
         context.render(index, Part("observed" if is_last else "dropped", blocks, *about))
-    branch.edits.drops.update(gone)
+    branch.edits.drop(gone)
     message = {"kind": "user", "blocks": [text_block(text)], **names}
     branch.edits.replace(*stretch, gone[-1], message)
     stand_alone(context, gone)

@@ -14,6 +14,7 @@ from foredeck.context.messages.parts import SHOWING, Part
 from foredeck.context.state.call_log import BranchState
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.sets import Sets
+from foredeck.model.call_changes import PartRow
 from foredeck.model.calls import CallRecord
 from foredeck.model.messages import marked, unpack
 from foredeck.store.protocol import Store
@@ -60,9 +61,10 @@ class Branch:
         applied: Iterable[str] = (),
     ) -> Branch:
         """The branch as the call records have it. `items`: the messages that are still there."""
-        blob = _blobs_of([*(row.packed for row in state.rows.values()), state.inserts], store)
+        rows = state.rows
+        blob = _blobs_of([*(row.packed for row in rows.values()), state.inserts], store)
         return cls(
-            _restored_conversation(state, items, blob),
+            _restored_conversation(state, rows, items, blob),
             state.sets,
             call,
             len(items),
@@ -126,12 +128,15 @@ class Branch:
 
 
 def _restored_conversation(
-    state: BranchState, items: Sequence[Item], blob: Callable[[str], bytes]
+    state: BranchState,
+    rows: Mapping[int, PartRow],
+    items: Sequence[Item],
+    blob: Callable[[str], bytes],
 ) -> Conversation:
     conversation = Conversation()
     for item in items:
         conversation.append(item)
-    for index, row in state.rows.items():
+    for index, row in rows.items():
         if index < len(items):
             conversation.render(index, Part.from_row(row, blob))
     # `Conversation.take_expired` counts on this: records name only what is not wanted.

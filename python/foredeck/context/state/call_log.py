@@ -41,6 +41,9 @@ class SentState:
     """Messages of ours by the index of the host's message that follows them, packed."""
     drops: set[int] = field(default_factory=set)
     """Indexes of host messages that are not sent."""
+    _edited_until: int = field(default=0, compare=False)
+    """No insert or drop stands at this index or after it: most calls cut nothing off, and are not
+    to look at thousands of them for that."""
 
     def apply(self, record: CallRecord) -> None:
         """Go on by one call."""
@@ -52,8 +55,7 @@ class SentState:
             self._send_as_host(record.decision.edited or 0)
         self.stored_rows.update(record.stored_rows)
         self._cut_edits(min(record.kept, record.changed_from))
-        self.inserts.update(record.inserts)
-        self.drops.update(record.drops)
+        self._add_edits(record.inserts, record.drops)
 
     @property
     def rows(self) -> dict[int, PartRow]:
@@ -80,12 +82,17 @@ class SentState:
                 self.stored_rows[index] = sent.to_row()
         self._cut_edits(edited)
 
+    def _add_edits(self, inserts: Mapping[int, list[Any]], drops: Sequence[int]) -> None:
+        self.inserts.update(inserts)
+        self.drops.update(drops)
+        last = max(max(inserts, default=-1), max(drops, default=-1))
+        self._edited_until = max(self._edited_until, last + 1)
+
     def _cut_edits(self, length: int) -> None:
-        # Most calls cut nothing off, and a long session has thousands of drops.
-        if max(self.inserts, default=-1) >= length:
+        if self._edited_until > length:
             self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-        if max(self.drops, default=-1) >= length:
             self.drops = {index for index in self.drops if index < length}
+            self._edited_until = length
 
 
 @dataclass(slots=True)
@@ -253,8 +260,9 @@ class CallLog:
             if tip in self.by_tip:
                 best, length = self.by_tip[tip], count
         # A tip is found only where a record's whole list begins `keys`. One that differs later on
-        # may share more, so every record is looked at, unless there is no more to share.
-        if length == len(keys):
+        # may share more, so every record is looked at, unless there is no more to share: as when
+        # a session is resumed with a message that no call has held.
+        if length == len(keys) or keys[length].address not in self.known:
             return best, length
         for id, shared in self._shared(keys).items():
             if shared > length and id not in self.unsent:

@@ -20,7 +20,18 @@ class ListEdits:
 
     inserts: dict[int, list[Insert]] = field(default_factory=dict)
     drops: set[int] = field(default_factory=set)
-    """Messages of the host's that do not go out."""
+    """Messages of the host's that do not go out; `drop` adds to them."""
+    _dropped_until: int = field(init=False, default=0, compare=False)
+    """No drop stands at this index or after it: a long session has thousands, and most calls only
+    ask for those of the newest messages."""
+
+    def __post_init__(self) -> None:
+        self._dropped_until = max(self.drops, default=-1) + 1
+
+    def drop(self, indexes: Collection[int]) -> None:
+        """Leave these messages out."""
+        self.drops.update(indexes)
+        self._dropped_until = max(self._dropped_until, max(indexes, default=-1) + 1)
 
     @property
     def messages(self) -> Iterator[Insert]:
@@ -80,6 +91,8 @@ class ListEdits:
     def since(self, start: int) -> ListEdits:
         """Those at or after an index."""
         inserts = {index: ours for index, ours in sorted(self.inserts.items()) if index >= start}
+        if self._dropped_until <= start:
+            return ListEdits(inserts)
         return ListEdits(inserts, {index for index in self.drops if index >= start})
 
     def packed(self, blobs: dict[str, bytes]) -> list[list[Any]]:
@@ -108,7 +121,8 @@ class ListEdits:
                     self.inserts[index] = [*self.inserts.get(index, ()), *stay]
         if head is not None:
             self.put_head(head)
-        self.drops = {index for index in self.drops if index < start} | repairs.drops
+        self._cut_drops(start)
+        self.drop(repairs.drops)
 
     def replace(self, first: int, until: int, at: int, message: Insert) -> None:
         """Let a message of ours stand, before message `at`, for the stretch from `first` on, in
@@ -178,7 +192,12 @@ class ListEdits:
     def cut(self, inserts_from: int, drops_from: int) -> None:
         """Forget what a call that went out without us did not have."""
         self.inserts = {index: ours for index, ours in self.inserts.items() if index < inserts_from}
-        self.drops = {index for index in self.drops if index < drops_from}
+        self._cut_drops(drops_from)
+
+    def _cut_drops(self, start: int) -> None:
+        if self._dropped_until > start:
+            self.drops = {index for index in self.drops if index < start}
+            self._dropped_until = start
 
 
 def _outlasts(message: Insert, first: int, until: int, *, first_here: bool) -> bool:

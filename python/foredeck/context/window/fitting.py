@@ -142,7 +142,7 @@ def _leave_out(context: RenderContext, index: int) -> None:
     context.branch.release(index)
     gone = Part("dropped", [], part.subject, part.version, None, part.text_hash)
     context.render(index, gone)
-    context.branch.edits.drops.add(index)
+    context.branch.edits.drop([index])
 
 
 def _stand_alone(context: RenderContext, until: int) -> None:
