@@ -10,7 +10,7 @@ from context.messages import assistant, lines, result, user
 from context.scenes import ask, bash, context_tool, finish, old_output, use
 from foredeck.accounting.account import Account, AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.model.call_values import Ack
 
@@ -19,7 +19,7 @@ COST = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 def account(host: Host, cache: str = "ideal") -> Account:
     """The account of what the host has stored so far."""
-    return account_of(stored_calls(host.store, host.session), AccountingMethod(cache))
+    return account_of(StoredCalls(host.store, host.session), AccountingMethod(cache))
 
 
 def start(host: Host, outputs: int = 2) -> None:
@@ -200,11 +200,11 @@ def test_what_another_extension_has_rewritten_is_put_down_to_it(host: Host) -> N
 
 def test_the_cache_is_that_of_the_wire(host: Host) -> None:
     start(host)
-    stored = list(stored_calls(host.store, host.session))
+    stored = list(StoredCalls(host.store, host.session))
     assert account_of(stored, AccountingMethod()).cache == "anthropic"
     host.model = {**(host.model or {}), "api": "openai-responses"}
     bash(host, "x")
-    stored = list(stored_calls(host.store, host.session))
+    stored = list(StoredCalls(host.store, host.session))
     assert account_of(stored, AccountingMethod()).cache == "openai"
 
 

@@ -133,9 +133,10 @@ def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
     assert found(again) == found(uses)
 
 
-def test_what_fits_but_says_too_little_is_ignored() -> None:
+@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": {"make_one": [2]}}])
+def test_what_fits_but_is_of_other_pieces_is_ignored(other: dict[str, Any]) -> None:
     uses, conversation = some_uses()
-    again = Uses("/repo", UseRule(), replace(uses.keep(), last=[0]))
+    again = Uses("/repo", UseRule(), replace(uses.keep(), **other))
     again.follow(conversation)
     assert (found(again), again.kept) == (found(uses), None)
 

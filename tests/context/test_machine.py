@@ -18,7 +18,7 @@ from context.strategies import WINDOWS, asides, tool_rounds, turn_ends
 from examples import examples
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck.hosts.pi.messages import Message
 
 LAYOUTS = st.sampled_from(["anchored", "anchored", "anchored", "pools"])
@@ -37,7 +37,7 @@ class AnySession(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if self.host.past.sent:
-            calls = stored_calls(self.host.store, self.host.session)
+            calls = StoredCalls(self.host.store, self.host.session)
             assert "unexplained" not in account_of(calls, AccountingMethod("ideal")).lost
         self.host.close()
         self.folder.cleanup()

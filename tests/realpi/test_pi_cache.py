@@ -9,7 +9,7 @@ import pytest
 
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck.cli.cost_text import cost_text
 from foredeck_bench.scripted import ModelRequest, PromptCache, RecordedRequest, Usage, call
 from foredeck_bench.scripted.steps import Step
@@ -103,7 +103,7 @@ def test_what_a_provider_reports_less_is_shown(pi: Pi) -> None:
     model = pi.serve([*steps, "done"], cache=ReportsHalf())
     assert pi.print("go", foredeck=True).code == 0
     with stored(pi) as store:
-        account = account_of(stored_calls(store, session_of(store)), AccountingMethod())
+        account = account_of(StoredCalls(store, session_of(store)), AccountingMethod())
     assert account.compared == len(account.lines) == len(model.requests) == 5
     rows = {name: reported / predicted for name, predicted, reported in account.comparison()}
     assert rows["prompts"] == pytest.approx(1, abs=0.4), "an estimate"

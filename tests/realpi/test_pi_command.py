@@ -8,7 +8,7 @@ import pytest
 
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck_bench.scripted import call
 from harness import Pi, one_version
 from observed import (
@@ -194,7 +194,7 @@ def test_cost_and_why_tell_of_the_session(pi: Pi) -> None:
     assert why.startswith("Call 3: appended; ")
     assert rpc.shutdown() == 0
     with stored(pi) as store:
-        account = account_of(stored_calls(store, session_of(store)), AccountingMethod())
+        account = account_of(StoredCalls(store, session_of(store)), AccountingMethod())
     assert (len(account.lines), account.compared) == (3, 3), "the last answer too"
     assert not account.lost
     (_, prompts, reported), (_, read, found), _ = account.comparison()

@@ -10,7 +10,7 @@ import pytest
 
 from foredeck.accounting.account import AccountingMethod
 from foredeck.accounting.bookkeeping import account_of
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck.model.call_values import Ack
 from foredeck.model.documents import ToolcallDocument
 from foredeck_bench.scripted import call
@@ -188,7 +188,7 @@ def test_who_rewrites_what_was_sent_before_is_told_of_once(
     assert f"{REWRITTEN} (messages from number 1 on)" in run.stderr
     with stored(pi) as store:
         acks = [ack for record in calls_of(store) for ack in record.acks]
-        lines = account_of(list(stored_calls(store, session_of(store))), AccountingMethod()).lines
+        lines = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod()).lines
     assert Ack(2, "rewritten", "messages from number 1 on") in acks
     # Of the last call only the next one could tell.
     causes = {cause for line in lines[:-1] for cause in line.lost}
@@ -206,7 +206,7 @@ def test_who_puts_another_request_in_the_stead_of_ours_shows_in_what_the_provide
     run = pi.print(*prompts, foredeck=True, extensions=[other])
     assert (run.code, run.stderr, model.violations) == (0, "", [])
     with stored(pi) as store:
-        lines = account_of(list(stored_calls(store, session_of(store))), AccountingMethod()).lines
+        lines = account_of(list(StoredCalls(store, session_of(store))), AccountingMethod()).lines
     assert {cause for line in lines for cause in line.lost} == {"unexplained"}
 
 

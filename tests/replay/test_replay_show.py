@@ -62,7 +62,9 @@ def test_show_is_what_was_sent(
 def prompt(tmp_path: Path) -> Prompt:
     """The last prompt of a session in which something was folded."""
     recording = everything()
-    replay([recording.write(tmp_path / "one.jsonl")], ReplayOptions(), keep=tmp_path)
+    # So short a session folds more than once only where a pause takes more of its patience.
+    options = ReplayOptions(settings=("adaptive.cold_factor=0.3",))
+    replay([recording.write(tmp_path / "one.jsonl")], options, keep=tmp_path)
     with closing(open_sqlite(tmp_path / "one" / "foredeck.db")) as store:
         count = len(store.query("call", {"session": recording.id}))
         with pytest.raises(UnknownSession, match=f"its calls go from 1 to {count}"):
@@ -78,7 +80,7 @@ def test_our_edits_and_messages_are_told_from_the_hosts(prompt: Prompt) -> None:
         for number, message in enumerate(prompt.messages)
         if "toolcall_ref" in json.dumps(message.get("content"))
     ]
-    assert folded
+    assert len(folded) >= 2
     assert set(folded) <= prompt.edited
     inserted = [prompt.messages[number] for number in sorted(prompt.inserted)]
     (run, answer) = sorted(inserted, key=lambda message: message["role"] == "toolResult")

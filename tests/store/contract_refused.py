@@ -100,11 +100,6 @@ class Refusal:
 class RefusedContract:
     """Adapters give `make_store`, as for the other contracts of this package."""
 
-    every = 1
-    """Of the files that differ in one place, every so many are tried. They are refused by rules
-    that know nothing of the store, which only has to stay empty: where each look takes a request,
-    some do."""
-
     @pytest.fixture
     def refused(self, make_store: MakeStore) -> Refusal:
         """An empty store that must stay empty."""
@@ -124,14 +119,14 @@ class RefusedContract:
         assert import_file(make_store(), forged(lines)).documents > 10
 
     def test_every_changed_line(self, refused: Refusal, lines: list[Line]) -> None:
-        for number, changed in list(_changes(lines))[:: self.every]:
+        for number, changed in _changes(lines):
             text = as_file([*lines[:number], changed, *lines[number + 1 :]])
             with pytest.raises(ImportRefused):
                 import_file(refused.store, text)
         assert refused.store.latest() is None
 
     def test_every_changed_field_of_a_document(self, refused: Refusal, lines: list[Line]) -> None:
-        for number, line in list(enumerate(lines))[:: self.every]:
+        for number, line in enumerate(lines):
             for name, value in line.get("document", {}).items():
                 if name == "source_hash":
                     continue  # Tells of the bytes outside; only the file's own hash covers it.
@@ -143,13 +138,13 @@ class RefusedContract:
 
     def test_cut_off_anywhere(self, refused: Refusal, lines: list[Line]) -> None:
         text = as_file(lines)
-        for length in range(0, len(text), 3 * self.every):
+        for length in range(0, len(text), 3):
             refused(text[:length])
         refused([*text[:-1], text[-1][:20]])
 
     def test_lines_doubled_dropped_and_swapped(self, refused: Refusal, lines: list[Line]) -> None:
         text = as_file(lines)
-        for number in range(0, len(text), 3 * self.every):
+        for number in range(0, len(text), 3):
             refused([*text[: number + 1], text[number], *text[number + 1 :]])
             refused([*text[:number], *text[number + 1 :]])
         refused([*text[:4], text[5], text[4], *text[6:]])

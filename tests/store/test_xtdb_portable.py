@@ -43,8 +43,6 @@ class TestAsNew(AsNewContract):
 class TestRefused(RefusedContract):
     """Damaged and forged files."""
 
-    every = 5
-
 
 class TestContradiction(ContradictionContract):
     """Files that say something else than the store."""

@@ -20,7 +20,7 @@ from foredeck.accounting.causes import (
     continues,
 )
 from foredeck.accounting.shapes import Shape
-from foredeck.accounting.stored import StoredCall, stored_calls
+from foredeck.accounting.stored import StoredCall, StoredCalls
 from foredeck.context.cache.economics import Prices
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN, DEFAULT_TTL_S
 from foredeck.model.call_values import CallStats
@@ -54,7 +54,7 @@ def stored_account(
     store: Store, session: str, method: AccountingMethod, advance: Callable[[], None]
 ) -> Account:
     """The account of a stored session; `advance` is called after every call that is read."""
-    calls = stored_calls(store, session)
+    calls = StoredCalls(store, session)
     books = _Bookkeeper(_opened(calls.records, method), method)
     for call in calls:
         books.enter(call, call.plain)

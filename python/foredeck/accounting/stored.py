@@ -59,14 +59,9 @@ class StoredCall:
         return self.record.ordinal
 
 
-def stored_calls(store: Store, session: str) -> StoredCalls:
-    """Every call of a session that went out, over all branches, oldest first."""
-    return StoredCalls(store, session)
-
-
 class StoredCalls:
-    """The calls of a session that went out, oldest first: each is read when it is asked for, since
-    together they hold the length of every prompt."""
+    """The calls of a session that went out, over all branches, oldest first: each is read when it
+    is asked for, since together they hold the length of every prompt."""
 
     def __init__(self, store: Store, session: str) -> None:
         self._store = store

@@ -13,7 +13,7 @@ from foredeck.accounting.bookkeeping import account_of
 from foredeck.accounting.calibration import calibrate
 from foredeck.accounting.plain import plain_prompts
 from foredeck.accounting.shapes import Shapes
-from foredeck.accounting.stored import stored_calls
+from foredeck.accounting.stored import StoredCalls
 from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.transcripts import Transcript, load_transcript
 from foredeck.replay.options import ReplayOptions
@@ -37,7 +37,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
             calls = [
                 replace(stored, usage=to_usage(transcript.messages[call.seen].message.get("usage")))
                 for stored, call in zip(
-                    stored_calls(store, transcript.id), transcript.calls, strict=True
+                    StoredCalls(store, transcript.id), transcript.calls, strict=True
                 )
             ]
         method = AccountingMethod(options.cache, options.ttl_s, rate.chars_per_token, head, "plain")

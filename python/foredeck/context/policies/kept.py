@@ -55,6 +55,11 @@ class KeptUses:
             return False
         return conversation.tips[self.count - 1] == self.tip
 
+    def is_of(self, pieces: int) -> bool:
+        """Whether it says something of so many pieces, and of no others."""
+        numbers = (number for held in self.holders.values() for number in held)
+        return len(self.last) == pieces and all(0 <= number < pieces for number in numbers)
+
     def to_bytes(self) -> bytes:
         """As a file holds it."""
         # Not by `asdict`, which copies every list of what may be hundreds of thousands.

@@ -120,7 +120,7 @@ class Uses:
         for index in range(kept.count):
             self._read(index, conversation.items[index])
         self._is_kept = False
-        if len(self._in_order) != len(kept.last):
+        if not kept.is_of(len(self._in_order)):
             self._reset(conversation)
             self.kept = None
             return
