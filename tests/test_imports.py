@@ -95,3 +95,14 @@ def test_imports_run_one_way(package: str, parts: tuple[str, ...]) -> None:
                 wrong.append(f"{module.relative_to(ROOT)} imports {dotted}")
     assert not wrong, "\n".join(wrong)
     assert known == set(parts)
+
+
+def test_pages_and_answers_use_of_the_command_line_only_what_their_commands_are_made_of() -> None:
+    wrong = [
+        f"{module.relative_to(ROOT)} imports {dotted}"
+        for part in ("ui", "mcp_server")
+        for module in sorted((ROOT / part).rglob("*.py"))
+        for dotted in imported(module)
+        if dotted.startswith("foredeck.cli.") and module.name != "command.py"
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.accounting.plot import frontier_svg
-from foredeck.cli.output import short_count
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import find_transcripts
+from foredeck.lookup.texts import short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.rivals import rivals
 from foredeck.replay.run import replay

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from foredeck.accounting.evidence import Needs, needs_of
 from foredeck.accounting.shapes import is_sent, texts_of
-from foredeck.cli.output import counted, table
+from foredeck.cli.output import table
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.policies.pieces import pieces_of
@@ -39,6 +39,7 @@ from foredeck.context.policies.policy import (
 from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import Transcript, find_transcripts, load_transcript
+from foredeck.lookup.texts import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.sources.toolpaths import path_argument

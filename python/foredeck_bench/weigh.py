@@ -22,10 +22,11 @@ from pathlib import Path
 
 from foredeck.accounting.comparison import PLAIN, Comparison
 from foredeck.accounting.judge import Judgement, Rule
-from foredeck.cli.output import counted, table
+from foredeck.cli.output import table
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
 from foredeck.hosts.pi.transcripts import find_transcripts
+from foredeck.lookup.texts import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay_file
 

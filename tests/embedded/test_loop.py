@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from foredeck import AsyncContextManager, ContextManager, ModelInfo
-from foredeck.cli.find import find_object
 from foredeck.config import Config
 from foredeck.hosts.pi.prompts import prompt_at
+from foredeck.lookup.finding import find_object
 from foredeck.store.opening import open_store
 from foredeck_bench.scripted.server import ScriptedModel
 from foredeck_bench.scripted.steps import Script, ToolCall

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import counted, print_json, short_count, when
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.store.kind import BackupReport

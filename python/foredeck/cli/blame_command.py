@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import coloured, print_json, printable, table, when
+from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NoContent, NotFound, opened_store
+from foredeck.cli.stored import NoContent, opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import printable, when
 
 if TYPE_CHECKING:
-    from foredeck.cli.find import Found
+    from foredeck.lookup.finding import Found
     from foredeck.store.protocol import Head, Store
     from foredeck.timeline.blame import Author, BlamedLine
 
@@ -26,7 +28,7 @@ _LINES = re.compile(r"(?P<file>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.find import find_object
+    from foredeck.lookup.finding import find_object
     from foredeck.timeline.blame import blame
 
     name, first, last = _asked(args.file)

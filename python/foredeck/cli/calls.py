@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import counted, when
-from foredeck.cli.stored import NotFound
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted, when
 from foredeck.model.calls import CallRecord
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of

@@ -65,7 +65,7 @@ def add_flags_of_actions(parser: ArgumentParser, *, is_action: bool) -> None:
 
 
 def add_object(parser: ArgumentParser) -> None:
-    """OBJECT and `--session`: which object a command is about (`foredeck.cli.find`)."""
+    """OBJECT and `--session`: which object a command is about (`foredeck.lookup.finding`)."""
     parser.add_argument(
         "object",
         metavar="OBJECT",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.cli.output import short_count, table
+from foredeck.cli.output import table
+from foredeck.lookup.texts import short_count
 
 _HEAD = (
     *("", "cost", "cached", "uncached", "all-in", "worst", "over"),

@@ -33,7 +33,7 @@ def _stored(args: Namespace) -> tuple[str, Account, AskedAccount]:
     from foredeck.accounting.account import AccountingMethod
     from foredeck.accounting.asked import asked_account, stored_questions
     from foredeck.accounting.bookkeeping import stored_account
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
 
     method = AccountingMethod(args.cache, args.ttl)
     with opened_store(args) as store, Progress("reading calls") as progress:

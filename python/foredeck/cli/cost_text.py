@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from foredeck.accounting.asked import asked_lines
-from foredeck.cli.output import counted, short_count, table, when
+from foredeck.cli.output import table
+from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.accounting.account import Account, AccountLine, RebaseBalance

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import find_asked, opened_store
 
 if TYPE_CHECKING:
-    from foredeck.cli.find import Found
+    from foredeck.lookup.finding import Found
     from foredeck.store.protocol import Head
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked
     from foredeck.context.state.descriptions import Description, describe_object
 
     given = Description(_text(args.short), _text(args.long), _names(args.view))

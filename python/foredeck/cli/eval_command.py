@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import foredeck
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.output import counted, print_json, short_count, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+from foredeck.lookup.texts import counted, short_count
 
 if TYPE_CHECKING:
     from foredeck.evaluation.comparison import SideSum

@@ -8,12 +8,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.find import find_session
-from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
 from foredeck.errors import ForedeckError
+from foredeck.lookup.finding import find_session
+from foredeck.lookup.texts import counted, short_count
 
 if TYPE_CHECKING:
     from foredeck.store.forgetting import Forgetting

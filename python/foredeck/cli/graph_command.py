@@ -15,8 +15,9 @@ from foredeck.cli.graphs import (
     selection_of,
     shown,
 )
-from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import counted, printable
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import Neighbourhood

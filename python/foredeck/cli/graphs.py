@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import resolve_config
-from foredeck.cli.find import find_object, find_session
 from foredeck.cli.progress import Progress
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import find_object, find_session
 
 if TYPE_CHECKING:
     from foredeck.config import Config
     from foredeck.notes.graph import Edge, Graph, Node, Selection
-    from foredeck.notes.kinds import NoteRule
     from foredeck.store.protocol import LocalStore
 
 
@@ -45,16 +45,6 @@ def opened_graph(args: Namespace) -> Iterator[OpenGraph]:
         with Progress("reading chats, batch") as progress:
             read_chats(follower, store, progress.advance)
         yield OpenGraph(config, store, Graph(follower.db))
-
-
-def note_rule(config: Config) -> NoteRule:
-    """Which Markdown files are notes, by the configuration and the repositories they lie in."""
-    from foredeck.notes.kinds import NoteRule
-    from foredeck.sources.opening import open_filesystems
-    from foredeck.sources.projects import checkout_of
-
-    filesystems = open_filesystems(config, str(Path.cwd()))
-    return NoteRule(config.notes.folders, lambda folder: checkout_of(folder, filesystems))
 
 
 def asked_id(opened: OpenGraph, text: str, session: str | None) -> str:
@@ -116,7 +106,7 @@ def selection_of(args: Namespace, tag: str | None = None) -> Selection:
 
 def shown(node: Node) -> str:
     """What a user would call an object."""
-    from foredeck.cli.output import printable
+    from foredeck.lookup.texts import printable
 
     return printable(node.path or f"{node.type} {node.title}")
 

@@ -10,16 +10,17 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
-from foredeck.cli.output import coloured, counted, print_json, printable, table, when
+from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NoContent, opened_store
+from foredeck.cli.stored import NoContent, find_asked, opened_store
+from foredeck.lookup.texts import counted, printable, when
 
 if TYPE_CHECKING:
-    from foredeck.cli.branches import Branches
-    from foredeck.cli.find import Found
     from foredeck.cli.renames import Stretch
     from foredeck.cli.session_sets import SetsAtCall
     from foredeck.cli.versions import Version
+    from foredeck.lookup.branches import Branches
+    from foredeck.lookup.finding import Found
     from foredeck.store.protocol import Head, Store
 
 _VERSION = (
@@ -29,10 +30,9 @@ _VERSION = (
 
 
 def _history(args: Namespace) -> int:
-    from foredeck.cli.branches import branches_of
-    from foredeck.cli.find import find_asked
     from foredeck.cli.renames import stretches
     from foredeck.context.state.nicknames import nicknames
+    from foredeck.lookup.branches import branches_of
 
     with opened_store(args) as store:
         found = find_asked(store, args)
@@ -166,7 +166,6 @@ def _row(version: dict[str, Any], with_branch: bool) -> tuple[str, ...]:
 
 
 def _cat(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked
     from foredeck.cli.versions import find_version
     from foredeck.model.canonical import encode_text
 
@@ -187,7 +186,6 @@ def _cat(args: Namespace) -> int:
 
 
 def _diff(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked
     from foredeck.cli.versions import find_version
 
     with opened_store(args) as store:

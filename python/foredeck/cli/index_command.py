@@ -7,10 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.output import counted, print_json
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, made_store
+from foredeck.cli.stored import made_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted
 
 
 def _run(args: Namespace) -> int:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, made_store, opened_store
+from foredeck.cli.stored import made_store, opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted, short_count
 from foredeck.store.registry import store_kind
 
 if TYPE_CHECKING:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from foredeck.cli import memory_arguments as arguments
 from foredeck.cli.common import add_flags_of_actions, resolve_config
-from foredeck.cli.find import find_session
-from foredeck.cli.output import counted, print_json, printable
+from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
 from foredeck.errors import ForedeckError
+from foredeck.lookup.finding import find_session
+from foredeck.lookup.texts import counted, printable
 
 if TYPE_CHECKING:
     from foredeck.memory.describing import Describer

@@ -7,11 +7,10 @@ from argparse import ArgumentParser, Namespace
 from foredeck.cli.common import add_config_flags, add_json_flag, add_object
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import opened_store
+from foredeck.cli.stored import find_asked, opened_store
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.find import find_asked
     from foredeck.context.state.nicknames import give_nickname
 
     with opened_store(args) as store:

@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.graphs import OpenGraph, note_rule, opened_graph, shown
-from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.graphs import OpenGraph, opened_graph, shown
+from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import counted, printable
 
 if TYPE_CHECKING:
     from foredeck.notes.graph import MissingHeading, Node, Unresolved
@@ -34,6 +35,8 @@ def _run(args: Namespace) -> int:
 
 def _listed(args: Namespace, opened: OpenGraph) -> tuple[list[tuple[Node, bool]], int]:
     """The notes that are asked for, each with whether it is a note, and how many are no notes."""
+    from foredeck.lookup.notes import note_rule
+
     rule = note_rule(opened.config)
     found = [
         (node, rule.is_note(node.path or "", kind))

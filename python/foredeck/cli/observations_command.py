@@ -11,8 +11,9 @@ from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, made_store
+from foredeck.cli.stored import made_store
 from foredeck.errors import ForedeckError
+from foredeck.lookup.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def _run(args: Namespace) -> int:
 
 
 def _noted(args: Namespace, store: LocalStore) -> _Noted:
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
     from foredeck.observations.lease import ObservingLease
     from foredeck.observations.recall import observations_of, reflections_of
 

@@ -7,12 +7,13 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.find import find_session
 from foredeck.cli.forget_command import NotConfirmed
-from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.lookup.finding import find_session
+from foredeck.lookup.texts import counted, short_count
 from foredeck.store.clock import DAY_MS, now_ms
 
 if TYPE_CHECKING:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.find import find_object
 from foredeck.cli.memory_command import check_by_the_user
-from foredeck.cli.output import counted, print_json, printable
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.lookup.finding import find_object
+from foredeck.lookup.texts import counted, printable
 
 if TYPE_CHECKING:
     from foredeck.config import Config

@@ -6,11 +6,12 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.derived.registry import LAYERS
+from foredeck.lookup.texts import counted, short_count
 
 
 def _run(args: Namespace) -> int:

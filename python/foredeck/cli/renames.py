@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.cli.find import Found, find_object
 from foredeck.cli.versions import Version
+from foredeck.lookup.finding import Found, find_object
 from foredeck.sources.versions import MOVED_FROM
 from foredeck.store.protocol import Head, Store
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.comparison import print_comparison
-from foredeck.cli.output import coloured, counted, print_json, short_count, table
+from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError
+from foredeck.lookup.texts import counted, short_count
 from foredeck.model.own_tools import DEFAULT_FACILITIES, FACILITY_TOOLS, Facility
 from foredeck.store.registry import STORES
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
 from foredeck.cli.files import STANDARD, written_file
-from foredeck.cli.output import counted, print_json, printable, short_count, table, when
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted, printable, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.accounting.report import ChangedFile, SessionReport
@@ -26,7 +28,7 @@ DIFF_LINES = 60
 
 def _run(args: Namespace) -> int:
     from foredeck.accounting.report import report_of
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
 
     with opened_store(args) as store, Progress("reading calls") as progress:
         session = find_session(store, args.session)

@@ -10,8 +10,9 @@ from foredeck.cli.backup_command import restore_store
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import opened_store
 from foredeck.errors import ConfigError
+from foredeck.lookup.errors import NotFound
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Store
@@ -34,7 +35,7 @@ def _run(args: Namespace) -> int:
 
 
 def _restore_files(args: Namespace) -> int:
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
     from foredeck.timeline import rewinding
 
     home = resolve_config(args).config.home

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.find import find_session
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import coloured, counted, print_json, when
+from foredeck.cli.output import coloured, print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store, warn_of_others
+from foredeck.cli.stored import opened_store, warn_of_others
 from foredeck.errors import ForedeckError
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import find_session
+from foredeck.lookup.texts import counted, when
 from foredeck.search.types import SEARCHED_TYPES
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from foredeck.cli.output import counted, printable, table, when
+from foredeck.cli.output import table
 from foredeck.context.state.call_log import CallLog
 from foredeck.context.state.sets import Sets
 from foredeck.context.tools.version_refs import ref_of_member
+from foredeck.lookup.texts import counted, printable, when
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import Fields
 from foredeck.model.records import VersionRef, call_id

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag
-from foredeck.cli.output import counted, print_json, short_count, table, when
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import opened_store
+from foredeck.lookup.texts import counted, short_count, when
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Head, Store

@@ -9,28 +9,22 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive
-from foredeck.cli.output import (
-    coloured,
-    counted,
-    print_json,
-    printable,
-    short_count,
-    table,
-    when,
-)
+from foredeck.cli.output import coloured, print_json, table
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted, printable, short_count, when
 
 if TYPE_CHECKING:
-    from foredeck.cli.branches import Branches
     from foredeck.hosts.pi.prompts import Prompt
+    from foredeck.lookup.branches import Branches
     from foredeck.store.protocol import Store
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.cli.branches import branches_of
-    from foredeck.cli.find import find_session
     from foredeck.hosts.pi.prompts import prompt_at
+    from foredeck.lookup.branches import branches_of
+    from foredeck.lookup.finding import find_session
 
     with opened_store(args) as store:
         session = find_session(store, args.session)

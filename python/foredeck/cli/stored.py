@@ -1,4 +1,4 @@
-"""The configured store, opened for a command that reads or changes it."""
+"""The configured store, opened for a command; the object in it that a command line names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,8 @@ from foredeck.errors import ForedeckError, StoreUnavailable
 
 if TYPE_CHECKING:
     from foredeck.config import Config
-    from foredeck.store.protocol import LocalStore
-
-
-class NotFound(ForedeckError):
-    """There is no such session, object, call or version in the store."""
-
-    exit_code = 4
+    from foredeck.lookup.finding import Found
+    from foredeck.store.protocol import LocalStore, Store
 
 
 class NoContent(ForedeckError):
@@ -62,6 +57,14 @@ def _opened(config: Config) -> Iterator[LocalStore]:
 
     with closing(open_store(config, notify=_print_notice, lazy=True)) as store:
         yield store
+
+
+def find_asked(store: Store, args: Namespace) -> Found:
+    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
+    from foredeck.lookup.finding import find_object, find_session
+
+    session = None if args.session is None else find_session(store, args.session)
+    return find_object(store, args.object, session)
 
 
 def _print_notice(level: str, text: str) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, opened_store
+from foredeck.cli.stored import opened_store
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.texts import counted, printable
 
 if TYPE_CHECKING:
     from foredeck.accounting.trace import Trace
@@ -32,7 +34,7 @@ def _run(args: Namespace) -> int:
 
 
 def _stored(args: Namespace) -> Trace:
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
 
     with opened_store(args) as store:
         return _trace(store, find_session(store, args.session), args)

@@ -12,14 +12,15 @@ from typing import IO
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.files import STANDARD, file_errors, written_file
-from foredeck.cli.output import counted, print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
 from foredeck.cli.stored import made_store, opened_store
+from foredeck.lookup.texts import counted, short_count
 
 
 def _export(args: Namespace) -> int:
-    from foredeck.cli.find import find_session
+    from foredeck.lookup.finding import find_session
     from foredeck.store.portable import export_session
 
     with opened_store(args) as store, Progress("exporting, line") as progress:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.cli.find import Found
 from foredeck.cli.moments import EXAMPLES, parse_moment
-from foredeck.cli.output import when
-from foredeck.cli.stored import NotFound
 from foredeck.context.tools.version_refs import verify, versions_seen
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import Found
+from foredeck.lookup.texts import when
 from foredeck.store.protocol import Head, Store, Token
 
 SHOWN = 6

@@ -11,8 +11,9 @@ from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
 from foredeck.cli.editor import NotEdited, edited
 from foredeck.cli.output import print_json
 from foredeck.cli.registry import Command
-from foredeck.cli.stored import NotFound, made_store
+from foredeck.cli.stored import made_store
 from foredeck.errors import Conflict
+from foredeck.lookup.errors import NotFound
 
 if TYPE_CHECKING:
     from foredeck.store.protocol import Store

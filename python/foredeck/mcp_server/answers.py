@@ -9,12 +9,12 @@ import getpass
 import re
 from pathlib import Path
 
-from foredeck.cli.find import Found, find_object, find_session
-from foredeck.cli.output import counted, when
 from foredeck.config import Config
 from foredeck.errors import ForedeckError, ToolError
 from foredeck.lookup.contents import content_of, name_of
+from foredeck.lookup.finding import Found, find_object, find_session
 from foredeck.lookup.reader import Reader
+from foredeck.lookup.texts import counted, when
 from foredeck.notes.graph import Edge, Graph
 from foredeck.search.index import Filters
 from foredeck.search.searching import SearchHit, search

@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from foredeck.cli.stored import NotFound
 from foredeck.errors import ForedeckError
+from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.store.protocol import LocalStore
 from foredeck.ui.access import REPORTS

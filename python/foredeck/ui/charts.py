@@ -9,7 +9,7 @@ from itertools import accumulate
 from markupsafe import Markup
 
 from foredeck.accounting.composition import Composition, Kind
-from foredeck.cli.output import short_count
+from foredeck.lookup.texts import short_count
 from foredeck.model.calls import CallRecord
 
 WIDTH, HEIGHT = 1000, 180

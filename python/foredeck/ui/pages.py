@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from foredeck.cli.output import counted, printable, short_count, when
+from foredeck.lookup.texts import counted, printable, short_count, when
 
 TEMPLATES = Path(__file__).parent / "templates"
 

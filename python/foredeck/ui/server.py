@@ -11,9 +11,9 @@ from pathlib import Path
 
 import uvicorn
 
-from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
+from foredeck.lookup.errors import NotFound
 from foredeck.lookup.reader import Reader
 from foredeck.store.registry import store_kind
 from foredeck.ui.access import OnlyThisUser, kept_token

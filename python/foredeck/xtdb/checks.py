@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from foredeck.cli.output import counted
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
 from foredeck.finding import Finding, note, ok, problem
+from foredeck.lookup.texts import counted
 from foredeck.xtdb.journal.journal import read_backlog
 from foredeck.xtdb.opening import copy_file, open_database
 

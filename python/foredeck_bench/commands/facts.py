@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, short_count, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import short_count
 
 _HEAD = ("", "cost", "asked", "all-in", "mean", "peak", "last", "in prompt", "found")
 

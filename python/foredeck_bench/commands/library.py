@@ -8,8 +8,9 @@ from pathlib import Path
 
 from foredeck.cli.common import add_json_flag, positive
 from foredeck.cli.eval_command import EvalNotReady, checkout
-from foredeck.cli.output import print_json, short_count, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import short_count
 
 ROUNDS = 20
 

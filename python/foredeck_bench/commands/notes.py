@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, short_count
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import short_count
 
 
 def _run(args: Namespace) -> int:

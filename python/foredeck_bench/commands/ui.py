@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from foredeck.cli.common import add_json_flag, positive
-from foredeck.cli.output import print_json, short_count, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import short_count
 
 CALLS, SESSIONS = 5_000, 3_000
 

@@ -6,9 +6,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from foredeck.cli.common import add_json_flag
-from foredeck.cli.output import print_json, printable
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import printable
 
 SHOWN_CHARS = 300
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foredeck.cli.stored import NotFound
 from foredeck.config import Config
 from foredeck.engine.memory import caps_of
 from foredeck.errors import ForedeckError
+from foredeck.lookup.errors import NotFound
 from foredeck.memory.deciding import Deciding
 from foredeck.memory.describing import Audit, Describer
 from foredeck.memory.entry import MemoryEntry

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from foredeck.cli.find import Found, find_object
-from foredeck.cli.stored import NotFound
 from foredeck.lookup.contents import content_of, name_of
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import Found, find_object
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.notes.graph import Edge, Graph
 from foredeck.store.protocol import Head, Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from foredeck.cli.find import find_object, find_session
 from foredeck.errors import ForedeckError
+from foredeck.lookup.finding import find_object, find_session
 from foredeck.search.index import Filters, SearchIndex
 from foredeck.search.searching import SearchHit, search
 from foredeck.search.types import SEARCHED_TYPES

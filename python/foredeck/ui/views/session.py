@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from foredeck.accounting.composition import Composition, Kind, compositions
-from foredeck.cli.branches import branches_of
-from foredeck.cli.find import find_session
-from foredeck.cli.stored import NotFound
 from foredeck.histories.standing import progress_in
+from foredeck.lookup.branches import branches_of
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import find_session
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.documents import session_object_id
 from foredeck.store.protocol import Head, Store

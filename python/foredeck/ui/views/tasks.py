@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from foredeck.cli.find import find_object
-from foredeck.cli.stored import NotFound
 from foredeck.config import Config
+from foredeck.lookup.errors import NotFound
+from foredeck.lookup.finding import find_object
 from foredeck.sources.opening import open_filesystems
 from foredeck.sources.projects import project_of
 from foredeck.store.clock import now_ms

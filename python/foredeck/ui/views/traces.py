@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.accounting.trace import trace
-from foredeck.cli.stored import NotFound
+from foredeck.lookup.errors import NotFound
 from foredeck.store.protocol import Store
 from foredeck.timeline.branches import records_of
 from foredeck.ui.pages import WebPage

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.output import counted, print_json, short_count, when
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.errors import Corrupt, StoreUnavailable
+from foredeck.lookup.texts import counted, short_count, when
 from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foredeck.cli.common import add_config_flags, add_json_flag, positive, resolve_config
-from foredeck.cli.output import counted, print_json, printable, table
+from foredeck.cli.output import print_json, table
 from foredeck.cli.registry import Command
 from foredeck.errors import ForedeckError, StoreUnavailable
+from foredeck.lookup.texts import counted, printable
 from foredeck.xtdb.commands.delivering import deliver_first
 
 if TYPE_CHECKING:

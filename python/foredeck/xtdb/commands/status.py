@@ -6,8 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foredeck.cli.output import counted, print_json, short_count, table
+from foredeck.cli.output import print_json, table
 from foredeck.errors import StoreError
+from foredeck.lookup.texts import counted, short_count
 from foredeck.store.clock import now_ms
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foredeck.cli.common import add_config_flags, add_json_flag, resolve_config
-from foredeck.cli.output import counted, print_json
+from foredeck.cli.output import print_json
 from foredeck.cli.progress import Progress
 from foredeck.cli.registry import Command
+from foredeck.lookup.texts import counted
 from foredeck.xtdb.commands.backup import run_backup, run_restore
 from foredeck.xtdb.commands.delivering import deliver_first
 from foredeck.xtdb.commands.status import (

@@ -11,12 +11,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from foredeck.cli.stored import NotFound
+from foredeck.lookup.errors import NotFound
 from foredeck.model.documents import session_object_id
 from foredeck.model.kinds import OBJECT_TYPES
 from foredeck.model.records import member_id, nickname_id
@@ -106,12 +105,6 @@ def find_object(store: Store, text: str, session: str | None = None) -> Found:
     if heads:
         raise NotFound(f"{text!r} fits several objects: {_listed(map(_named, heads))}. Use an id.")
     raise NotFound(_nothing_like(store, text))
-
-
-def find_asked(store: Store, args: Namespace) -> Found:
-    """The object that the arguments of `common.add_object` name. Raises `NotFound`."""
-    session = None if args.session is None else find_session(store, args.session)
-    return find_object(store, args.object, session)
 
 
 def _by_handle(store: Store, session: str | None, ordinal: int) -> Found:

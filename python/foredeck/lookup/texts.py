@@ -1,0 +1,36 @@
+"""Numbers, times and texts of others as people read them, on a terminal or a page."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""All control characters but tab and line feed."""
+
+
+def short_count(count: int) -> str:
+    """A number with three significant digits: 950, 12.3k, 4.56M."""
+    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if count >= limit:
+            value = count / limit
+            return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}{unit}"
+    return str(count)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: `1 call`, `1,234 calls`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def when(time_ms: int) -> str:
+    """Milliseconds since 1970 as local date and time; unchanged where no calendar has that time."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
+
+
+def printable(text: str) -> str:
+    """Text that is safe to print: control characters, which steer a terminal, become escapes."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
