@@ -223,6 +223,11 @@ class RebaseSection(Section):
         description="Factor on that where a user turn begins in which sealed reasoning will forbid "
         "a rebase, by what the last one was like.",
     )
+    within_sealed_turns: bool = Field(
+        True,
+        description="Rewrite also within a turn that holds sealed reasoning, where no provider is "
+        "known to refuse that ([context.md](context.md)). `false`: wait until the turn has ended.",
+    )
     guard: float = Field(
         0.02,
         ge=0,

@@ -18,6 +18,7 @@ from foredeck.context.calls.deciding import choose_layout, decide, fit_window, p
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
+from foredeck.context.calls.sealing import seal_rule
 from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
@@ -129,6 +130,8 @@ class Assembler:
         session = self.session
         take_system(session, request.system, request.tools)
         alignment = align(session, request)
+        within = self.settings.within_sealed_turns
+        session.branch.conversation.seals = seal_rule(session, alignment, request.model, within)
         store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
         self._gauge = Gauge()

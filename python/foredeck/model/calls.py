@@ -64,8 +64,9 @@ class CallDocument(Document):
     sets: dict[str, list[int]] = Field(default_factory=dict)
     """Changes since the parent: `SetChanges`."""
     state: dict[str, Any] = Field(default_factory=dict)
-    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), and
-    how many tokens the `head` may have, where there is one."""
+    """What a restart must find again: the `policy`'s own state, the branch's cost (`ledger`), how
+    many tokens the `head` may have, where there is one, and `seals`: `free` in a turn in which
+    bytes before sealed reasoning may change."""
     due: dict[str, list[list[int]]] | None = None
     """Changes of what may be folded since the parent: `+` and `-`, as pairs of a message index
     and a piece of it (`context.messages.parts.PieceRef`). None in the first records, which were
@@ -218,6 +219,11 @@ class CallRecord:
     def head_tokens(self) -> int:
         """How many tokens the block before the chat might have; 0 where there is none."""
         return int((self.fields.get("state") or {}).get("head") or 0)
+
+    @property
+    def free_seals(self) -> bool:
+        """Whether bytes before sealed reasoning of its turn might change."""
+        return (self.fields.get("state") or {}).get("seals") == "free"
 
     @property
     def due(self) -> Delta[Sequence[int]]:

@@ -7,7 +7,7 @@ one pays is decided in `economics.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,8 +88,9 @@ def reason_to_rebase(inputs: RebaseInputs, marks: WaterMarks) -> RebaseReason | 
 def first_free(conversation: Conversation) -> int:
     """The first message from which on bytes may change at this call.
 
-    Signed or encrypted reasoning of the turn under way may be bound to the bytes before it, so
-    none of it may stand after the first changed byte, unless the newest message is the user's.
+    Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
+    (`seals.py`). Then none of it may stand after the first changed byte, unless the newest message
+    is the user's.
 
     By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
     assistant: in it reasoning has to come back as it was issued, and a user message that holds
@@ -113,19 +114,34 @@ def _first_free(conversation: Conversation, items: Sequence[Item]) -> int:
         if item.kind == "user":
             return 0
         left_out = index < len(parts) and SEALED in parts[index].slots
-        if item.signed and not item.void and not left_out:
+        if conversation.seals.binds(item) and not left_out:
             return index + 1
     return 0
 
 
+def may_change(conversation: Conversation, indexes: Iterable[int]) -> set[int]:
+    """Those of these messages whose own bytes may change at this call."""
+    free = first_free(conversation)
+    return {index for index in indexes if index >= free and not stays_whole(conversation, index)}
+
+
+def stays_whole(conversation: Conversation, index: int) -> bool:
+    """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
+    led to, come back as they came, even where what stands before them may change."""
+    item = conversation.items[index]
+    if not item.signed or item.void or item.turn != conversation.turn:
+        return False
+    return SEALED not in conversation.parts[index].slots
+
+
 def is_closing(conversation: Conversation) -> bool:
     """Whether this call is the last for a while at which everything may change: the newest message
-    is the user's, and the turn before it held sealed reasoning, as the one that begins will."""
+    is the user's, and the turn before it held bound reasoning, as the one that begins will."""
     items = conversation.items
     if not items or items[-1].kind != "user":
         return False
     for item in reversed(items[:-1]):
-        if item.signed and not item.void:
+        if conversation.seals.binds(item):
             return True
         if item.kind == "user":
             return False

@@ -30,6 +30,9 @@ class AssemblySettings:
     """What the user can change about assembling."""
 
     rebase: RebaseSettings = field(default_factory=RebaseSettings)
+    within_sealed_turns: bool = False
+    """Whether bytes before sealed reasoning of the turn under way may change where that is not
+    known to be refused."""
     cache_ttl_s: float | None = None
     """For how long the provider keeps a prompt, where the model does not say."""
     cache_rule: CacheRule | None = None

@@ -154,6 +154,7 @@ def _state(branch: Branch) -> dict[str, Any]:
         "policy": dict(branch.policy_state),
         "ledger": branch.ledger.total.to_record(),
         **({} if head is None else {"head": head["head"]}),
+        **({"seals": "free"} if branch.conversation.seals.free else {}),
     }
 
 

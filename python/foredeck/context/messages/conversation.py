@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from foredeck.context.messages.items import ROOT_TIP, Block, Item, ToolUse, next_tip
 from foredeck.context.messages.parts import Part, PieceRef, apply_recipe, recipe_chars
+from foredeck.context.messages.seals import SealRule
 from foredeck.model.call_changes import Delta
 from foredeck.model.messages import MessageKey
 from foredeck.model.own_tools import CONTEXT_TOOLS
@@ -27,6 +28,8 @@ class Conversation:
     items: list[Item] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     tips: list[str] = field(default_factory=list)
+    seals: SealRule = field(default_factory=SealRule)
+    """Which sealed reasoning keeps what precedes it as it is."""
     chars_host: int = 0
     """Characters if every message went out as the host has it."""
     chars_sent: int = 0

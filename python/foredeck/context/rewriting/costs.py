@@ -15,7 +15,7 @@ from foredeck.context.cache.economics import (
     RebaseThresholds,
     best_rebase,
 )
-from foredeck.context.cache.rebase import CHARS_PER_TOKEN, RebaseInputs, first_free, is_closing
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, RebaseInputs, is_closing, may_change
 from foredeck.context.messages.parts import PieceRef
 from foredeck.context.state.branch import Branch
 
@@ -85,10 +85,10 @@ def priced(
         saving = chars / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + chars
         rents[ref.message] = rents.get(ref.message, 0.0) + costs.prices.read * saving * calls
-    before, free = conversation.chars_before, first_free(conversation)
+    before, free = conversation.chars_before, may_change(conversation, savings)
     found = max(costs.reach.hit(costs.first_new), HEAD)
     messages: list[CollapsibleMessage] = []
-    for index in sorted(index for index in savings if index >= free):
+    for index in sorted(free):
         suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
         messages.append(CollapsibleMessage(index, saving, rents[index], suffix / CHARS_PER_TOKEN))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import groupby
 
-from foredeck.context.cache.rebase import WaterMarks, first_free
+from foredeck.context.cache.rebase import WaterMarks, first_free, may_change
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED, Part, PieceRef
 from foredeck.context.policies.pieces import folded_blocks, pieces_of
@@ -74,7 +74,7 @@ def unseal(context: RenderContext, first: int) -> None:
     conversation = context.conversation
     for index in range(first, len(conversation)):
         item, part = conversation.items[index], conversation.parts[index]
-        if not item.signed or item.void or part.form not in ("host", "folded"):
+        if not conversation.seals.binds(item) or part.form not in ("host", "folded"):
             continue
         if SEALED in part.slots or (index == first and not _lost_thinking(item, part)):
             continue
@@ -145,9 +145,8 @@ def _lost_thinking(item: Item, part: Part) -> bool:
 
 
 def _permitted(context: RenderContext, indexes: set[int]) -> set[int]:
-    """Those after which no reasoning stands that is bound to what precedes it."""
-    free = first_free(context.conversation)
-    return {index for index in indexes if index >= free}
+    """Those that no sealed reasoning keeps as they are."""
+    return may_change(context.conversation, indexes)
 
 
 def _fold_pieces(context: RenderContext, refs: list[PieceRef]) -> set[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from foredeck.context.cache.rebase import stays_whole
 from foredeck.context.messages.items import Item, text_block
 from foredeck.context.messages.parts import REFRESHED, Part, PieceRef
 from foredeck.context.messages.wires import Wire
@@ -186,6 +187,8 @@ def foldable_piece(context: RenderContext, uses: Uses, ref: PieceRef) -> Piece |
     """A piece that can fold now: seen by a call, not sealed, not folded."""
     piece, conversation = uses.foldable.get(ref), context.conversation
     if piece is None or ref.message >= conversation.last_assistant():
+        return None
+    if stays_whole(conversation, ref.message):
         return None
     slots = {*conversation.parts[ref.message].slots, ref.slot}
     item = conversation.items[ref.message]

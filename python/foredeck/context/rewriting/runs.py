@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foredeck.context.cache.rebase import first_free
+from foredeck.context.cache.rebase import first_free, stays_whole
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SEALED, Part
 from foredeck.context.messages.wires import Wire
@@ -175,6 +175,8 @@ def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, sai
     if item.kind != "assistant" or item.void or len(results) != len(item.calls):
         return False
     if item.signed and SEALED not in part.slots and not rule.unseals:
+        return False
+    if stays_whole(context.conversation, asked):
         return False
     if not said and (not item.calls or _said(item) > SAID_CHARS):
         return False

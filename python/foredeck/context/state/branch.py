@@ -120,7 +120,7 @@ class Branch:
         results = {item.call_id for item in self.conversation.items if item.kind == "result"}
         return replace(
             self,
-            conversation=Conversation(),
+            conversation=Conversation(seals=self.conversation.seals),
             edits=ListEdits(),
             matched=0,
             applied=self.applied | results,

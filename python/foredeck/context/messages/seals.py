@@ -1,0 +1,109 @@
+"""Which sealed reasoning is bound to the bytes before it, by the wire and the model that made it.
+
+Signed or encrypted reasoning has to come back as it was issued; that holds for all of it. A
+provider may demand more: that what stands before it in its turn comes back unchanged, too. The
+table says where that is known, and where it is known of nobody. A wire that it does not name binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from foredeck.context.messages.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """What is known of the reasoning that one kind of model seals on one wire."""
+
+    apis: tuple[str, ...]
+    """Wires, as model records name them; empty for all."""
+    models: tuple[str, ...]
+    """What the id of the model holds, any of these; empty for all."""
+    binds: bool
+    """Whether bytes before it have to stand. Where not, a refusal teaches otherwise."""
+    source: str
+    """How that is known."""
+
+    def covers(self, api: str, model: str) -> bool:
+        """Whether the row is about this wire and model."""
+        if self.apis and api not in self.apis:
+            return False
+        return not self.models or any(part in model.lower() for part in self.models)
+
+
+SEALINGS = (
+    Sealing(
+        ("anthropic-messages",),
+        (),
+        binds=True,
+        source="Anthropic's documentation of thinking: in a tool loop the blocks come back in "
+        "their place in a turn that stands as it was, and newer models compare what precedes each "
+        "block. Others that serve this wire are taken to do the same.",
+    ),
+    Sealing(
+        (),
+        ("claude",),
+        binds=True,
+        source="Bedrock, Vertex and routers that carry Claude hand on Anthropic's signatures, "
+        "which Anthropic's models check.",
+    ),
+    Sealing(
+        ("bedrock-converse-stream",),
+        (),
+        binds=True,
+        source="Amazon's documentation of Converse: the signature makes sure that the reasoning, "
+        "and the conversation before it, were not tampered with.",
+    ),
+    Sealing(
+        ("openai-responses", "openai-codex-responses", "azure-openai-responses"),
+        (),
+        binds=False,
+        source="OpenAI's documentation of reasoning items: those since the last user message come "
+        "back with the calls that they belong to. Reported refusals name the key or organization "
+        "of an item, content that cannot be decrypted, or an item without the one that follows.",
+    ),
+    Sealing(
+        ("google-generative-ai", "google-gemini-cli", "google-vertex"),
+        (),
+        binds=False,
+        source="Google's documentation of thought signatures: each comes back in the part in which "
+        "it was received, and a call of the current turn without one is refused. Reported refusals "
+        "name a missing signature, or one that another route or key has made.",
+    ),
+    Sealing(
+        ("openai-completions",),
+        (),
+        binds=False,
+        source="OpenRouter's documentation of reasoning details: the sequence of them comes back "
+        "as it was received. Nothing is said of the messages before it.",
+    ),
+)
+"""The first row that covers a model decides."""
+
+
+@lru_cache(maxsize=256)
+def binds_by_table(api: str, model: str) -> bool:
+    """Whether reasoning sealed by a model (`provider/id`, or the id) on a wire is taken to be bound
+    to what precedes it, before any refusal."""
+    return next((row.binds for row in SEALINGS if row.covers(api, model)), True)
+
+
+@dataclass(frozen=True, slots=True)
+class SealRule:
+    """What sealed reasoning binds at one call. The default: all of it."""
+
+    free: bool = False
+    """Whether bytes before sealed reasoning may change where the table does not forbid it."""
+    has_refused: Callable[[str], bool] = lambda _model: False
+    """Whether a model (`provider/id`) is known to refuse that."""
+
+    def binds(self, item: Item) -> bool:
+        """Whether what precedes a message in its turn has to stand because of it."""
+        if not item.signed or item.void:
+            return False
+        if not self.free or binds_by_table(str(item.meta.get("api") or ""), item.model):
+            return True
+        return self.has_refused(item.model)
