@@ -18,7 +18,8 @@ from foredeck.context.state.session import Session
 from foredeck.engine.engine import Engine
 from foredeck.engine.observing import questions
 from foredeck.engine.observing.choosing import LATER
-from foredeck.engine.observing.observing import Observing
+from foredeck.engine.observing.observing import MOST_FAILURES, Observing
+from foredeck.engine.observing.runs import ALONE
 from foredeck.errors import ToolError
 from foredeck.hosts.asking import CompleteParams, UselessAnswer
 from foredeck.hosts.protocol import (
@@ -59,6 +60,7 @@ class Observed:
         self.host = SimulatedHost("s", model=RECORD)
         self.host.add({"role": "user", "content": "Keep the queue.", "timestamp": START_MS})
         self.shown: list[str] = []
+        self.told: list[str] = []
         self.open()
 
     def open(self) -> None:
@@ -70,11 +72,15 @@ class Observed:
                 **{"observing": observing, "asking": asking},
             }
         )
-        self.engine = Engine(config, models=self.models, show=self.shown.append)
+        self.engine = Engine(config, notify=self.tell, models=self.models, show=self.shown.append)
         opening = self.host.opening(str(self.home), "startup").model_dump()
         opening["started_by"] = self.started_by
         self.engine.open_session(SessionOpenParams.model_validate(opening))
         self.host.replace_engine()
+
+    def tell(self, level: str, text: str) -> None:
+        assert level == "info"
+        self.told.append(text)
 
     async def call(self) -> None:
         self.host.accept(self.engine.assemble(self.host.request(self.now)))
@@ -356,13 +362,59 @@ async def test_without_a_model_foredeck_writes_by_itself(tmp_path: Path) -> None
         found = made.observations()
         assert found
         assert {each.fields["observed_by"] for each in found} == {"foredeck"}
-    thrifty = Observed(tmp_path / "home2", models, when="auto")
-    with closing(thrifty.engine):
-        await thrifty.rounds_of(5)
-        assert thrifty.observations() == []
-        assert thrifty.outcomes() == [
-            ("refused", "p/m answers one question at a time (asking.single_slot)")
+
+
+@pytest.mark.parametrize("why", ["single slot", "no model", "asking is off"])
+async def test_auto_goes_on_without_a_model_and_says_so_once(tmp_path: Path, why: str) -> None:
+    models = Models(single_slot=why == "single slot")
+    models.none = "there is no API key for p" if why == "no model" else None
+    made = Observed(
+        tmp_path / "home", models, when="auto", asking={"enabled": why != "asking is off"}
+    )
+    reason = {
+        "single slot": "p/m answers one question at a time (asking.single_slot)",
+        "no model": "there is no API key for p",
+        "asking is off": "asking in the background is switched off (asking.enabled)",
+    }[why]
+    with closing(made.engine):
+        await made.rounds_of(9, said="I looked at the queue and changed it. " * 200)
+        assert models.asked == []
+        found = made.observations()
+        assert len(found) > 1
+        assert {each.fields["observed_by"] for each in found} == {"foredeck"}
+        assert made.outcomes() == [("refused", reason)], "each reason stands once on record"
+        assert made.told == [ALONE.format(reason=reason)]
+        assert f"No model is asked: {reason}." in await made.command("status")
+    made.open()
+    with closing(made.engine):
+        await made.rounds_of(3, said="I looked at the queue and changed it. " * 200)
+        assert len(made.observations()) > len(found)
+        assert len(made.told) == 1, "nor is it said again after a restart"
+
+
+async def test_a_model_that_is_of_no_use_is_given_up_until_the_user_asks(
+    tmp_path: Path, models: Models
+) -> None:
+    made = Observed(tmp_path / "home", models, when="auto")
+    models.answer = lambda _question: "I would rather talk about ducks."
+    with closing(made.engine):
+        while not made.observations():
+            assert made.rounds < 60
+            await made.round()
+        assert len(models.asked) == MOST_FAILURES
+        assert made.told == [
+            ALONE.format(reason=f"{MOST_FAILURES} questions in a row came to nothing")
         ]
+        await made.rounds_of(4)
+        assert len(models.asked) == MOST_FAILURES
+        assert {each.fields["observed_by"] for each in made.observations()} == {"foredeck"}
+        models.answer = noted
+        await made.rounds_of(2, chars=800)
+        await made.command()
+        assert made.observations()[-1].fields["observed_by"] == "model"
+        await made.rounds_of(4)
+        assert made.observations()[-1].fields["observed_by"] == "model", "it is asked again"
+        assert len(made.told) == 2, "beside that only what became of the wish is said"
 
 
 async def test_the_user_asks_for_it(tmp_path: Path) -> None:
@@ -402,6 +454,31 @@ async def test_the_mode_is_said_or_guessed(observed: Observed) -> None:
     assert (await observed.command("mode guess")).startswith("This is observed as default work")
     with pytest.raises(ToolError, match="Modes: default, explore"):
         await observed.command("mode dancing")
+
+
+async def test_a_mode_that_was_said_is_kept_with_the_session_and_its_forks(
+    observed: Observed,
+) -> None:
+    await observed.command("mode research")
+    await observed.rounds_of(1)
+    await observed.command("mode testing")
+    observed.engine.close()
+    observed.open()
+    assert "testing work: you have said so" in await observed.command("status")
+    fork = {
+        "session": "f",
+        "parent": "s",
+        "cwd": str(observed.home),
+        "reason": "fork",
+        "file": None,
+    }
+    observed.engine.open_session(SessionOpenParams.model_validate(fork))
+    assert observed.observing.mode().mode == "testing"
+    observed.open()
+    await observed.command("mode guess")
+    observed.engine.close()
+    observed.open()
+    assert observed.observing.mode().by == "guess"
 
 
 async def test_observing_goes_before_all_else_when_much_waits(observed: Observed) -> None:

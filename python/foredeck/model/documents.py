@@ -230,6 +230,9 @@ class SessionDocument(Document):
     is theirs."""
     private: bool | None = None
     """Whether it keeps to itself what is said in it; settled before its first message."""
+    observing_mode: str | None = None
+    """The kind of work that its user has said it is observed as (`model/observations.py`), or
+    `guess`; None where they have said nothing."""
 
     @staticmethod
     def is_private(fields: Fields) -> bool:

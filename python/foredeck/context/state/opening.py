@@ -120,6 +120,7 @@ def _begin(
     """
     own_id = session_object_id(session.id)
     origin = Provenance(origin=session.id, generator="system")
+    inherited = None if parent is None else session.store.head(session_object_id(parent))
     chat = ChatDocument(id=chat_id(session.id), session_ref=own_id, provenance=origin).seal()
     wrapper = SessionDocument(
         id=own_id,
@@ -132,6 +133,7 @@ def _begin(
         started_by=started_by,
         begun_by=begun_by,
         private=session.private or None,
+        observing_mode=None if inherited is None else inherited.fields.get("observing_mode"),
         provenance=origin,
     ).seal()
     for document in (wrapper, chat):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from foredeck.engine.background.jobs import BackgroundWorker
+from foredeck.engine.observing.chosen_mode import GUESS, keep_mode, mode_named
 from foredeck.engine.observing.observing import Observing
 from foredeck.errors import ToolError
 from foredeck.model.observations import Mode
@@ -51,13 +52,13 @@ def _reflect(observing: Observing) -> str:
 
 
 def _mode(observing: Observing, name: str) -> str:
-    known: tuple[Mode, ...] = get_args(Mode)
-    if name == "guess":
-        observing.chosen = None
-    elif (chosen := next((mode for mode in known if mode == name), None)) is not None:
+    if name:
+        chosen = mode_named(name)
+        if chosen is None and name != GUESS:
+            known = ", ".join(get_args(Mode))
+            raise ToolError(f"There is no mode {name!r}. Modes: {known}; or guess.")
+        keep_mode(observing.session, name)
         observing.chosen = chosen
-    elif name:
-        raise ToolError(f"There is no mode {name!r}. Modes: {', '.join(known)}; or guess.")
     return f"This is observed as {_mode_line(observing)}."
 
 

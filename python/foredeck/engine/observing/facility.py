@@ -33,6 +33,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
     """
     if config.observations == "off" or not session.is_live:
         return None
+    from foredeck.engine.observing.chosen_mode import kept_mode
     from foredeck.engine.observing.observing import Observing
     from foredeck.engine.observing.settings import observing_settings
 
@@ -48,6 +49,7 @@ def make_observing(config: Config, session: Session) -> Observing | None:
         sessions,
         lambda: _keeper(session, key, project, rules),
         lambda chunk: _summary(session, chunk),
+        kept_mode(session),
     )
     session.stand_ins = observing.stand_ins
     _clear_stale(session, observing, key)

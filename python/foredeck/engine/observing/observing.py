@@ -31,6 +31,9 @@ LEAVING, PRESSING, FIRST, AFTERWARDS = 200, 100, 10, 5
 """Priorities: of the observation of chat that will soon be gone, of one that much waits for, of any
 other, of a reflection."""
 
+MOST_FAILURES = 3
+"""After so many in a row foredeck writes by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeavingChat:
@@ -59,7 +62,7 @@ class Observing:
     make_keeper: Callable[[], ObservationKeeper]
     summarise: Summarise
     chosen: Mode | None = None
-    """The mode that the user has said."""
+    """The mode that the user has said, here or before a restart."""
     wishes: set[Work] = field(default_factory=set)
     """What the user has asked for."""
     last: str = ""
@@ -67,8 +70,12 @@ class Observing:
     not_before: dict[Work, int] = field(default_factory=dict)
     """After a failure, from how many tokens on that work is tried again: unobserved ones, or those
     of notes where these were to be condensed."""
+    failures: dict[Work, int] = field(default_factory=dict)
+    """How many questions for that work have come to nothing, one after the other."""
     reason: str = ""
     """Why no model is asked, as it stands on record."""
+    is_alone_told: bool = False
+    """The user was told that foredeck writes by itself."""
 
     def __post_init__(self) -> None:
         store, rules = self.session.store, self.settings.rules
@@ -132,6 +139,10 @@ class Observing:
         if self.settings.mode is not None:
             return ModeChoice(self.settings.mode, self.settings.mode_by, "observing.mode says so")
         return guess_mode(self.sources.messages()[self.on_branch.position.messages :])
+
+    def has_given_up(self, work: Work) -> bool:
+        """Whether a model was of no use for it so often that none is asked, but at a wish."""
+        return self.failures.get(work, 0) >= MOST_FAILURES
 
     def tokens(self, text: str) -> int:
         """Tokens of a text, by the current rate."""

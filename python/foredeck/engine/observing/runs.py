@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from foredeck.engine.observing.observing import LeavingChat, Observing
 
 NOTHING = "There is nothing to note yet."
+ALONE = (
+    "foredeck notes down older chat without a model: {reason}. /foredeck observe status says how "
+    "that stands."
+)
 
 _NUMBERS = re.compile(r"\$?\d[\d.,]*")
 
@@ -41,7 +45,7 @@ async def observe(
     is_under_way = happened in ("call", "tool") and not wanted
     least = 1 if wanted or leaving else None
     try:
-        questions = await _questions(observing, asking, wanted=wanted)
+        questions = await _questions(observing, asking, "observe", wanted=wanted)
     except ForedeckError as error:
         _refused(observing, asking, "observe", str(error), wanted=wanted)
         return
@@ -59,6 +63,9 @@ async def observe(
         _refused(observing, asking, "observe", choice.reason, choice.price, wanted=wanted)
     elif not is_told:
         _tell(observing, choice.reason or NOTHING, wanted=wanted)
+    elif observing.has_given_up("observe"):
+        _give_up(observing, asking, "observe")
+        await _observe_without_model(observing, least, leaving, wanted=wanted)
 
 
 def _choice(
@@ -112,7 +119,7 @@ async def reflect(observing: Observing, asking: SessionAsking) -> None:
     """Condense the oldest of what was noted; as `observe`."""
     wanted = _take_wish(observing, "reflect")
     try:
-        questions = await _questions(observing, asking, wanted=wanted)
+        questions = await _questions(observing, asking, "reflect", wanted=wanted)
     except ForedeckError as error:
         _refused(observing, asking, "reflect", str(error), wanted=wanted)
         return
@@ -126,16 +133,22 @@ async def reflect(observing: Observing, asking: SessionAsking) -> None:
 
 
 async def _questions(
-    observing: Observing, asking: SessionAsking, *, wanted: bool
+    observing: Observing, asking: SessionAsking, work: Work, *, wanted: bool
 ) -> ModelQuestions | None:
-    """How to ask a model; None where foredeck is to write by itself. Raises `NoModel` or `NotAsked`
-    where nothing is to be written without one."""
+    """How to ask a model; None where foredeck is to write by itself, for a reason on record."""
+    if observing.has_given_up(work) and not wanted:
+        _give_up(observing, asking, work)
+        return None
     try:
         return await ModelQuestions.open(asking, wanted=wanted)
-    except (NoModel, NotAsked):
-        if observing.settings.always or wanted:
-            return None
-        raise
+    except (NoModel, NotAsked) as error:
+        _record(observing, asking, work, str(error))
+        return None
+
+
+def _give_up(observing: Observing, asking: SessionAsking, work: Work) -> None:
+    times = observing.failures[work]
+    _record(observing, asking, work, f"{times} questions in a row came to nothing")
 
 
 def _asking_model(observing: Observing, questions: ModelQuestions) -> ModelObserver:
@@ -171,15 +184,32 @@ async def _finish(
         # As much again has to come before the same is tried once more: what cannot be read is not
         # paid for at every call.
         observing.not_before[work] = again
+        if questions is not None:
+            observing.failures[work] = observing.failures.get(work, 0) + 1
         _tell(observing, f"{_WORDS[work]} came to nothing: {error}", wanted=wanted)
         return True
     if noted is None:
         return False
     observing.not_before.pop(work, None)
-    observing.reason = ""
+    if questions is None:
+        _tell_alone(observing, wanted=wanted)
+    else:
+        observing.failures.pop(work, None)
+        observing.reason = ""
     observing.observed.refresh()
     _tell(observing, _told(noted, questions), wanted=wanted)
     return True
+
+
+def _tell_alone(observing: Observing, *, wanted: bool) -> None:
+    """Say once in a session, before its first notes of that kind are read, who writes them."""
+    # An answer to a wish says it anyway.
+    if observing.is_alone_told or wanted:
+        return
+    observing.is_alone_told = True
+    levels = observing.on_branch.levels
+    if not any(noted.fields.get("observed_by") == "foredeck" for noted in levels.observations):
+        observing.session.notify(ALONE.format(reason=observing.reason))
 
 
 def _told(noted: NotedDocument, questions: ModelQuestions | None) -> str:
@@ -214,11 +244,18 @@ def _refused(
     *,
     wanted: bool,
 ) -> None:
+    """No model is asked, and nothing is written without one."""
+    _record(observing, asking, work, reason, price)
+    _tell(observing, f"No model is asked: {reason}.", wanted=wanted)
+
+
+def _record(
+    observing: Observing, asking: SessionAsking, work: Work, reason: str, price: float = 0.0
+) -> None:
     """Keep a reason with the session, once as long as it is the same but for its numbers."""
     if _NUMBERS.sub("", reason) != _NUMBERS.sub("", observing.reason):
         asking.meter.refuse(work, "", price, reason)
     observing.reason = reason
-    _tell(observing, f"No model is asked: {reason}.", wanted=wanted)
 
 
 def _tell(observing: Observing, text: str, *, wanted: bool) -> None:
