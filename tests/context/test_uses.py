@@ -11,7 +11,7 @@ from foredeck.context.cache.rebase import is_closing
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.messages.parts import SEALED, Part, PieceRef
 from foredeck.context.policies.adaptive import Adaptive
 from foredeck.context.policies.pastes import FoldingPastes
 from foredeck.context.policies.policy import (
@@ -181,6 +181,21 @@ def test_a_turn_is_taken_to_be_like_the_one_before(kinds: list[str], closing: bo
             sealed, void = kind != "plain", kind == "void"
             chat.add("assistant", [], signed=sealed, void=void)
     assert is_closing(chat.conversation) is closing
+
+
+@pytest.mark.parametrize(("slots", "left"), [((), {1, 2}), ((SEALED,), {2}), ((1,), {2})])
+def test_reasoning_that_was_left_out_is_not_there_to_fold(
+    slots: tuple[int, ...], left: set[int]
+) -> None:
+    chat = Chat()
+    thought = {"type": "thinking", "thinking": "Hm.", "thinkingSignature": "c2ln"}
+    call = {"type": "toolCall", "id": "w", "name": "write", "arguments": {"content": "x" * 900}}
+    index = chat.add("assistant", [thought, call], signed=True)
+    if slots:
+        part = Part("folded", [{"keep": 1}], slots=slots)
+        chat.conversation.render(index, part)
+        chat.uses.follow(chat.conversation)
+    assert {ref.slot for ref in chat.uses.foldable} == left
 
 
 def test_naming_a_path_is_no_use_of_earlier_arguments() -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse, strings_in
-from foredeck.context.messages.parts import PieceRef
+from foredeck.context.messages.parts import SEALED, PieceRef
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
@@ -229,9 +229,11 @@ class Uses:
         if self._conversation.items[index].kind == "user":
             # What was added to it, or taken from it to fit, stands as it is.
             whole = whole and (part.blocks is None or bool(part.slots))
+        unsealed = SEALED in part.slots
         for piece in pieces:
             ref = PieceRef(index, piece.slot)
-            if whole and not piece.sealed and piece.slot not in part.slots:
+            is_gone = piece.slot in part.slots or (unsealed and piece.kind == "thinking")
+            if whole and not piece.sealed and not is_gone:
                 self.foldable[ref] = piece
             else:
                 self.foldable.pop(ref, None)
