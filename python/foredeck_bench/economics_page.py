@@ -16,7 +16,7 @@ from typing import Any
 from foredeck.accounting.plot import frontier_svg
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.transcripts import find_transcripts
+from foredeck.histories.recordings import find_recordings
 from foredeck.lookup.texts import short_count
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.rivals import rivals
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"usage: {COMMAND}", file=sys.stderr)
         return 2
     try:
-        paths = find_transcripts([Path(argument) for argument in arguments])
+        paths = find_recordings([Path(argument) for argument in arguments])
         results = {cache: _replayed(paths, ReplayOptions(cache=cache)) for cache in CACHES}
         write(PAGE, results)
     except ForedeckError as error:

@@ -38,7 +38,8 @@ from foredeck.context.policies.policy import (
 )
 from foredeck.context.state.session import Session
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.transcripts import Transcript, find_transcripts, load_transcript
+from foredeck.histories.recordings import find_recordings, load_recording
+from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.lookup.texts import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
@@ -83,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
     asked = parser.parse_args(arguments)
     try:
-        paths = find_transcripts(asked.paths)
+        paths = find_recordings(asked.paths)
         with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
             found = list(zip(map(repository_of, paths), pool.map(met_in, paths), strict=True))
     except ForedeckError as error:
@@ -139,7 +140,7 @@ def _thinned(cases: Sequence[Observed]) -> list[Observed]:
 
 def met_in(path: Path) -> list[Met]:
     """Every content at every call of a session that came after the cache had expired."""
-    transcript = load_transcript(path)
+    transcript = load_recording(path)
     needs = needs_of(transcript)
     found: list[Met] = []
     with (

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.transcripts import (
     Message,
     RecordedCall,
     RecordedMessage,
     Transcript,
-    load_transcript,
 )
 
 BETWEEN_MS = 20 * 60_000
@@ -118,7 +118,7 @@ class _Joining:
 
 def join_sessions(paths: Sequence[Path], calls: int, facts: Sequence[PlantedFact]) -> Transcript:
     """The joined session, with these facts planted. Raises `TranscriptError`."""
-    recorded = [load_transcript(path) for path in paths]
+    recorded = [load_recording(path) for path in paths]
     joining = _Joining()
     turn = 0
     while len(joining.calls) < calls and any(each.calls for each in recorded):

@@ -25,7 +25,7 @@ from foredeck.accounting.judge import Judgement, Rule
 from foredeck.cli.output import table
 from foredeck.cli.progress import Progress
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.transcripts import find_transcripts
+from foredeck.histories.recordings import find_recordings
 from foredeck.lookup.texts import counted
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import replay_file
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     ]
     try:
         for path in asked.paths:
-            sessions = weigh(find_transcripts([path]), variants, asked.jobs)
+            sessions = weigh(find_recordings([path]), variants, asked.jobs)
             print(f"\n{path.name}: {counted(len(sessions), 'session')}\n")
             print("\n".join(report(sessions, [each.name for each in variants])))
     except ForedeckError as error:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from foredeck.errors import ConfigError
-from foredeck.hosts.pi.transcripts import TranscriptError, find_transcripts, load_transcript
+from foredeck.histories.recordings import find_recordings
+from foredeck.hosts.pi.transcripts import TranscriptError, load_transcript
 from foredeck.model.calls import CallRecord
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.run import ReplayError, replay
@@ -144,7 +145,7 @@ def test_a_store_that_is_kept_is_private_and_never_overwritten(
 
 def test_one_file_is_replayed_once_however_it_is_named(session: Path, tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(session)
-    found = find_transcripts([session, session.parent, tmp_path / "link.jsonl"])
+    found = find_recordings([session, session.parent, tmp_path / "link.jsonl"])
     assert found == [session]
 
 
@@ -221,9 +222,9 @@ def test_recorded_usage_is_not_of_our_prompts(tmp_path: Path) -> None:
 
 def test_paths_without_sessions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="does not exist"):
-        find_transcripts([tmp_path / "nowhere"])
+        find_recordings([tmp_path / "nowhere"])
     with pytest.raises(TranscriptError, match="holds no recorded sessions"):
-        find_transcripts([tmp_path])
+        find_recordings([tmp_path])
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")

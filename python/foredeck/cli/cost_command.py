@@ -63,8 +63,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION|FILE",
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi "
-        "(*.jsonl), which is replayed for this",
+        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
+        "Claude Code or Codex, which is replayed for this",
     )
     parser.add_argument("--all", action="store_true", help="print every call of a long session")
     parser.add_argument(

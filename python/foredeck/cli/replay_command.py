@@ -26,14 +26,14 @@ class PlotError(ForedeckError):
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.hosts.pi.transcripts import find_transcripts
+    from foredeck.histories.recordings import find_recordings
     from foredeck.replay.options import ReplayOptions
     from foredeck.replay.rivals import rivals, with_heads
     from foredeck.replay.run import replay
 
     if args.plot is not None:
         _check_plot(args.plot)
-    paths = find_transcripts(args.paths)
+    paths = find_recordings(args.paths)
     plain = args.prompts is None and args.restart_every is None and not args.observations
     compared = plain and args.layout is None and args.policy is None
     tools = DEFAULT_FACILITIES if args.tools is None else args.tools
@@ -203,7 +203,8 @@ def _configure(parser: ArgumentParser) -> None:
         metavar="PATH",
         nargs="+",
         type=Path,
-        help="a session file of Pi (*.jsonl, any version of its format), or a folder of them",
+        help="a session file of Pi (*.jsonl, any version of its format), of Claude Code or Codex, "
+        "packed (*.jsonl.gz) or not, or a folder of them",
     )
     parser.add_argument(
         "--store",
@@ -311,11 +312,12 @@ def _configure(parser: ArgumentParser) -> None:
 
 COMMAND = Command(
     description=(
-        "Drive the engine with recorded Pi sessions, call by call, and say what a model would\n"
+        "Drive the engine with recorded sessions, call by call, and say what a model would\n"
         "have been shown: how much, how often it was rewritten and why, and whether every\n"
         "prompt is one that a provider accepts. Each session runs on a fresh private store; your\n"
         "own store and configuration are not touched. A call is every answer of the model on the\n"
-        "branch of the file's last entry. Exit code 1: a session had an error or an invalid\n"
+        "branch of the file's last entry. Sessions of Claude Code and Codex are told as if Pi had\n"
+        "held them, without their subagents. Exit code 1: a session had an error or an invalid\n"
         "prompt."
     ),
     example="foredeck replay ~/.pi/agent/sessions --prompts /tmp/prompts",

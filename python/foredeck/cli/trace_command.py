@@ -42,14 +42,14 @@ def _stored(args: Namespace) -> Trace:
 
 def _recorded(args: Namespace, path: Path) -> Trace:
     """Of a session file of Pi, which is replayed on a private store."""
-    from foredeck.hosts.pi.transcripts import load_transcript
+    from foredeck.histories.recordings import load_recording
     from foredeck.replay.options import ReplayOptions
     from foredeck.replay.recorded_account import replay_into
     from foredeck.store.opening import open_store
 
     config = resolve_config(args).config
     options = ReplayOptions(layout=config.layout, policy=config.policy, settings=tuple(args.set))
-    transcript = load_transcript(path)
+    transcript = load_recording(path)
     with tempfile.TemporaryDirectory(prefix="foredeck-trace-", ignore_cleanup_errors=True) as name:
         with Progress("replaying") as progress:
             replay_into(Path(name), transcript, options, progress.advance)
@@ -85,8 +85,8 @@ def _configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "session",
         metavar="SESSION|FILE",
-        help="a stored session: its id, the start of one, or its name; or a session file of Pi "
-        "(*.jsonl), which is replayed for this",
+        help="a stored session: its id, the start of one, or its name; or a session file of Pi, "
+        "Claude Code or Codex, which is replayed for this",
     )
     parser.add_argument(
         "--call",

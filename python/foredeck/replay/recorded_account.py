@@ -14,8 +14,9 @@ from foredeck.accounting.calibration import calibrate
 from foredeck.accounting.plain import plain_prompts
 from foredeck.accounting.shapes import Shapes
 from foredeck.accounting.stored import StoredCalls
+from foredeck.histories.recordings import load_recording
 from foredeck.hosts.pi.messages import to_usage
-from foredeck.hosts.pi.transcripts import Transcript, load_transcript
+from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.replayed_session import ReplayedSession
 from foredeck.store.opening import open_store
@@ -28,7 +29,7 @@ def recorded_account(path: Path, options: ReplayOptions, advance: Callable[[], N
     figures are those of the recording. `advance` is called after every call. Raises
     `TranscriptError`, `PriceError` or `ConfigError`.
     """
-    transcript = load_transcript(path)
+    transcript = load_recording(path)
     rate = calibrate(transcript)
     head = (rate.head_tokens, rate.head_tokens + options.definition_tokens)
     with tempfile.TemporaryDirectory(prefix="foredeck-cost-", ignore_cleanup_errors=True) as name:

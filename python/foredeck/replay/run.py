@@ -16,7 +16,8 @@ from foredeck.accounting.comparison import Comparison
 from foredeck.accounting.judge import Judge, Judgement, SessionFacts
 from foredeck.config import Config
 from foredeck.errors import ForedeckError
-from foredeck.hosts.pi.transcripts import Transcript, load_transcript
+from foredeck.histories.recordings import load_recording, stem_of
+from foredeck.hosts.pi.transcripts import Transcript
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.replay.options import ReplayOptions
 from foredeck.replay.prompt_files import clear_prompts, write_prompt
@@ -47,10 +48,10 @@ def replay_file(
     """
     result = SessionResult(file=path.name)
     try:
-        transcript = load_transcript(path)
+        transcript = load_recording(path)
         result.tool_calls, result.skipped_lines = transcript.tool_calls, transcript.skipped
         if options.prompts is not None:
-            clear_prompts(options.prompts / path.stem)
+            clear_prompts(options.prompts / stem_of(path))
         facts = SessionFacts.of(transcript)
         judge = comparison.judge(facts, options.definition_tokens)
         _drive(home, transcript, options, result, judge)
@@ -81,7 +82,7 @@ def _drive(
             judge.see(call, prompt, reason, session.marker)
             result.add_call((r.message for r in transcript.messages[: call.seen]), prompt)
             if options.prompts is not None:
-                write_prompt(options.prompts / transcript.path.stem, number, call, prompt)
+                write_prompt(options.prompts / stem_of(transcript.path), number, call, prompt)
         if session.observer is not None:
             bill = session.observer.bill
             judge.judgement.asked, judge.judgement.questions = bill.cost, bill.questions
@@ -166,7 +167,7 @@ def _check_stems(paths: list[Path]) -> None:
     """Two files with one stem would write to one folder."""
     known: dict[str, Path] = {}
     for path in paths:
-        other = known.setdefault(path.stem, path)
+        other = known.setdefault(stem_of(path), path)
         if other is not path:
             raise ReplayError(
                 f"{other} and {path} have the same name, and folders of --prompts and --keep are "
@@ -175,7 +176,7 @@ def _check_stems(paths: list[Path]) -> None:
 
 
 def _kept(keep: Path, path: Path) -> Path:
-    return keep / path.stem
+    return keep / stem_of(path)
 
 
 @contextmanager

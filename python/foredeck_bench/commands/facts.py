@@ -16,12 +16,12 @@ _HEAD = ("", "cost", "asked", "all-in", "mean", "peak", "last", "in prompt", "fo
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.hosts.pi.transcripts import find_transcripts
+    from foredeck.histories.recordings import find_recordings
     from foredeck_bench.facts import run_facts
     from foredeck_bench.facts_plot import facts_svg
     from foredeck_bench.long_session import join_sessions, make_facts, write_session
 
-    paths = find_transcripts(args.paths)
+    paths = find_recordings(args.paths)
     if args.write is not None:
         write_session(join_sessions(paths, args.calls, make_facts(args.facts)), args.write)
     with Progress("replaying", total=3 * args.calls) as progress:

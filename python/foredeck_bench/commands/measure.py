@@ -34,11 +34,11 @@ NAMES = (
 
 
 def _run(args: Namespace) -> int:
-    from foredeck.hosts.pi.transcripts import find_transcripts
+    from foredeck.histories.recordings import find_recordings
     from foredeck_bench.figures import machine
     from foredeck_bench.measure.run import measure
 
-    transcripts = find_transcripts(args.transcripts) if args.transcripts else []
+    transcripts = find_recordings(args.transcripts) if args.transcripts else []
     with Progress("measuring, step") as progress:
         figures = measure(
             args.names,

@@ -74,24 +74,6 @@ class Transcript:
         return sum(1 for r in self.messages if r.message.get("role") == "toolResult")
 
 
-def find_transcripts(paths: list[Path]) -> list[Path]:
-    """The session files among files and folders, those of a folder in order of their names.
-
-    A file that is named twice, or by its folder too, is found once. Raises `TranscriptError` for
-    a path that does not exist or a folder without any.
-    """
-    found: dict[Path, Path] = {}
-    for path in paths:
-        if not path.exists():
-            raise TranscriptError(f"{path} does not exist.")
-        files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
-        if not files:
-            raise TranscriptError(f"{path} holds no recorded sessions (*.jsonl).")
-        for file in files:
-            found.setdefault(file.resolve(), file)
-    return list(found.values())
-
-
 def load_transcript(path: Path) -> Transcript:
     """Read one file. Raises `TranscriptError` where it is not a session."""
     try:
