@@ -133,7 +133,7 @@ def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
     assert found(again) == found(uses)
 
 
-@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": {"make_one": [2]}}])
+@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": {"make_one": (2,)}}])
 def test_what_fits_but_is_of_other_pieces_is_ignored(other: dict[str, Any]) -> None:
     uses, conversation = some_uses()
     again = Uses("/repo", UseRule(), replace(uses.keep(), **other))

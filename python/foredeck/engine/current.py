@@ -140,7 +140,6 @@ class CurrentSession:
         if id is not None and (self._params is None or self._params.session != id):
             return
         if self.opened is not None:
-            self.opened.keep_uses()
-            self.opened.end_leases()
+            self.opened.close()
         self.forget()
         self._params = None

@@ -349,7 +349,7 @@ class Engine:
                 blobs = opened.session.workspace.blobs
                 answer = to_item(params.message, params.entry, blobs)
                 take_answer(opened.session, answer)
-            opened.keep_uses()
+            opened.keep()
             opened.note_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 

@@ -21,11 +21,11 @@ from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
-from foredeck.engine.resumption import keep_uses, recall_uses
+from foredeck.engine.resumption import has_much_new, keep_uses, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
-from foredeck.engine.worklog import recall_work
+from foredeck.engine.worklog import follow_work, recall_work
 from foredeck.errors import ForedeckError, StoreError
 from foredeck.hosts.pi.chat import render_chat
 from foredeck.hosts.pi.files import unreadable_lines
@@ -104,9 +104,7 @@ class OpenedSession:
     def prepare(self) -> None:
         """Much was stored at once: work out now what the next call would need of it."""
         self.assembler.prepare()
-        for section in self.facilities.sections:
-            if isinstance(section, FollowingSection):
-                section.follow()
+        self._follow_sections()
 
     def end_tools(self) -> None:
         """A prompt is being assembled: no tool runs."""
@@ -118,10 +116,32 @@ class OpenedSession:
         entries = self.session.index.entries.values()
         return [entry.object for entry in entries if entry.type == "file"]
 
-    def keep_uses(self) -> None:
-        """Keep what the next engine would have to find again. Nobody waits for an answer now."""
-        if self._assembler is not None:
+    def keep(self) -> None:
+        """Much was said since this was done last: keep what the next engine would have to find
+        again. Nobody waits for an answer now."""
+        if self._assembler is not None and has_much_new(self._assembler.uses):
             keep_uses(self._config.home, self.session.id, self._assembler.uses)
+            self._follow()
+
+    def close(self) -> None:
+        """The session ends: keep what the next engine would have to find, and let others claim
+        what this session had claimed."""
+        self.keep()
+        if self._assembler is not None:
+            self._follow()
+        if self.session.tasks is not None:
+            self.session.tasks.active.end_leases()
+
+    def _follow(self) -> None:
+        """What the session has stored is taken in now, and not when one opens."""
+        self._follow_sections()
+        if self.session.is_live:
+            follow_work(self._config, self.session)
+
+    def _follow_sections(self) -> None:
+        for section in self.facilities.sections:
+            if isinstance(section, FollowingSection):
+                section.follow()
 
     def settle_claim(self) -> None:
         """Where the session has claimed a task while the database was away: have it decided, if
@@ -159,11 +179,6 @@ class OpenedSession:
                 self.session.memory.note_answer(text_in(answer.blocks))
         except ForedeckError as error:
             log.warning("uses of memory were not noted: %s", error)
-
-    def end_leases(self) -> None:
-        """Others may claim what this session had claimed."""
-        if self.session.tasks is not None:
-            self.session.tasks.active.end_leases()
 
 
 class SessionOpener:

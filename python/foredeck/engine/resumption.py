@@ -19,10 +19,13 @@ def recall_uses(home: Path, session: str, uses: Uses) -> None:
     uses.kept = None if data is None else KeptUses.from_bytes(data)
 
 
+def has_much_new(uses: Uses) -> bool:
+    """Whether so much has come since `uses` was kept last that keeping it again pays."""
+    return uses.read - (0 if uses.kept is None else uses.kept.count) >= MIN_MESSAGES
+
+
 def keep_uses(home: Path, session: str, uses: Uses) -> None:
-    """Keep what `uses` has found, unless little has come since it was kept last."""
-    if uses.read - (0 if uses.kept is None else uses.kept.count) < MIN_MESSAGES:
-        return
+    """Keep what `uses` has found."""
     uses.kept = uses.keep()
     # The next engine can find it again, so a full disk fails nothing here.
     with suppress(OSError):

@@ -29,6 +29,10 @@ BATCH = 200
 """Versions between two looks at the clock: long outputs of many calls could take seconds."""
 
 
+FOLLOWING_S = 0.3
+"""How long taking in a session's own work may take, where nobody waits for that."""
+
+
 class _TimeIsUpError(Exception):
     """The layer has more to take in than there is time for."""
 
@@ -53,6 +57,21 @@ def recall_work(config: Config, session: Session, filesystems: FilesystemMap) ->
         session.lessons.earlier = found.lessons
     if config.worklog.head:
         session.earlier_work = found
+
+
+def follow_work(config: Config, session: Session) -> None:
+    """Take in what the session itself has done, as far as that goes in a moment: the next opening
+    does not wait for it then. A failure is only logged."""
+    if not (config.worklog.lines or config.worklog.head) or not hasattr(session.store, "lineage"):
+        return
+    store, layer = cast("LocalStore", session.store), load_layer("worklog")
+    try:
+        with Follower(store, layer, config.home, batch=BATCH, patience_s=FOLLOWING_S) as follower:
+            follower.catch_up(_until(time.monotonic() + FOLLOWING_S))
+    except (_TimeIsUpError, LayerBusy):
+        log.debug("the work log is taken in later")
+    except StoreError as error:
+        log.warning("the work log was not brought up to date: %s", error)
 
 
 def make_work_log(config: Config, session: Session) -> WorkLog | None:

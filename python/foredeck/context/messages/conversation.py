@@ -84,17 +84,24 @@ class Conversation:
     def __len__(self) -> int:
         return len(self.items)
 
-    def append(self, item: Item) -> None:
-        """Add a message; its part is the host's own until `render` says otherwise."""
+    def append(self, item: Item, part: Part | None = None) -> None:
+        """Add a message; its part is the host's own until `render` says otherwise. `part`: as the
+        call records have it, where the branch is restored from them."""
         self._place(item)
         self.tips.append(next_tip(self.tip, item.key))
         self.items.append(item)
         if item.has_image:
             self._pictured.append(len(self.items) - 1)
-        part = Part(chars=item.chars)
+        chars = item.chars
+        self.chars_host += chars
+        if part is None:
+            self.parts.append(Part(chars=chars))
+            self.chars_sent += chars
+            return
+        part.chars = chars if part.blocks is None else recipe_chars(part.blocks, item)
         self.parts.append(part)
-        self.chars_host += part.chars
         self.chars_sent += part.chars
+        self._remember(len(self.parts) - 1)
 
     def render(self, index: int, part: Part) -> None:
         """Replace the part of one message."""

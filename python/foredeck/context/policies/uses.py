@@ -70,9 +70,9 @@ class Uses:
     """The same, by number."""
     _conversation: Conversation | None = None
     _done: int = 0
-    _holders: dict[str, list[int]] = field(default_factory=dict)
-    """By identifier, the numbers of the first pieces that hold it: one more than may tell anything.
-    Lists are replaced, never changed, since what is kept shares them."""
+    _holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """By identifier, the numbers of the first pieces that hold it: one more than may tell
+    anything."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
     _is_kept: bool = False
     """Whether what is read now is kept: neither uses nor identifiers need be looked for."""
@@ -250,9 +250,9 @@ class Uses:
         for name in find():
             holders = known.get(name)
             if holders is None:
-                known[name] = [number]
+                known[name] = (number,)
             elif len(holders) <= most:
-                known[name] = [*holders, number]
+                known[name] = (*holders, number)
 
     def _holder(self, text: str) -> LastUse | None:
         """The newest piece that holds a text."""

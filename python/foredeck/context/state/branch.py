@@ -134,11 +134,9 @@ def _restored_conversation(
     blob: Callable[[str], bytes],
 ) -> Conversation:
     conversation = Conversation()
-    for item in items:
-        conversation.append(item)
-    for index, row in rows.items():
-        if index < len(items):
-            conversation.render(index, Part.from_row(row, blob))
+    for index, item in enumerate(items):
+        row = rows.get(index)
+        conversation.append(item, None if row is None else Part.from_row(row, blob))
     # `Conversation.take_expired` counts on this: records name only what is not wanted.
     for index, part in enumerate(conversation.parts):
         if part.carries and part.subject is not None and index not in state.expired:
