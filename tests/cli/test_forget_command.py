@@ -56,11 +56,14 @@ def bytes_in(home: Path) -> bytes:
 
 def test_what_was_found_in_its_texts_goes_with_a_session(home: Path) -> None:
     for session in ("first", "second"):
-        write_cached(home, session, b"names")
+        write_cached(home, session, "uses", b"names")
     assert forget(home, "first", "--dry-run") == 0
-    assert read_cached(home, "first") == b"names"
+    assert read_cached(home, "first", "uses") == b"names"
     assert forget(home, "first", "--yes") == 0
-    assert (read_cached(home, "first"), read_cached(home, "second")) == (None, b"names")
+    assert (read_cached(home, "first", "uses"), read_cached(home, "second", "uses")) == (
+        None,
+        b"names",
+    )
 
 
 def test_a_session_goes_and_the_others_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from context.driver import Host
 from foredeck.context.state.branch import Branch
+from foredeck.context.state.call_log import CallLog
 
 
 def check_restored(host: Host) -> None:
@@ -16,6 +17,15 @@ def check_restored(host: Host) -> None:
     restored = Branch.restore(state, items, lived.branch.call, lived.store)
     for name, value in _kept(lived.branch).items():
         assert value == _kept(restored)[name], name
+    if not lived.ancestors:
+        read = CallLog.load(lived.store.query("call", {"session": lived.id}))
+        assert looked_up(lived.log) == looked_up(read)
+
+
+def looked_up(log: CallLog) -> dict[str, Any]:
+    """What is looked up of all calls, without reading a record."""
+    names = ("by_tip", "known", "unsent", "rewritten", "host_calls", "models", "newest")
+    return {name: getattr(log, name) for name in names}
 
 
 def _kept(branch: Branch) -> dict[str, Any]:

@@ -152,20 +152,23 @@ def test_another_format_is_ignored() -> None:
 
 
 def test_a_damaged_file_is_taken_for_absent(tmp_path: Path) -> None:
-    write_cached(tmp_path, "s", b"something")
+    write_cached(tmp_path, "s", "uses", b"something")
     (file,) = (tmp_path / FOLDER).iterdir()
-    assert (read_cached(tmp_path, "s"), file.stat().st_mode & 0o777) == (b"something", 0o600)
-    assert read_cached(tmp_path, "t") is None
+    assert (read_cached(tmp_path, "s", "uses"), file.stat().st_mode & 0o777) == (
+        b"something",
+        0o600,
+    )
+    assert read_cached(tmp_path, "t", "uses") is None
     whole = file.read_bytes()
     for at in range(len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        assert read_cached(tmp_path, "s") is None
+        assert read_cached(tmp_path, "s", "uses") is None
         file.write_bytes(whole[:at])
-        assert read_cached(tmp_path, "s") is None
+        assert read_cached(tmp_path, "s", "uses") is None
 
 
 def test_as_many_are_kept_as_are_of_use(tmp_path: Path) -> None:
     for number in range(MAX_FILES + 3):
-        write_cached(tmp_path, f"s{number}", b"x")
+        write_cached(tmp_path, f"s{number}", "uses", b"x")
     assert len(list((tmp_path / FOLDER).iterdir())) == MAX_FILES
-    assert read_cached(tmp_path, f"s{MAX_FILES + 2}") == b"x"
+    assert read_cached(tmp_path, f"s{MAX_FILES + 2}", "uses") == b"x"

@@ -17,7 +17,8 @@ from foredeck.accounting.shapes import chars_of, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import block_chars, value_chars
 from foredeck.context.messages.parts import apply_recipe
-from foredeck.context.state.call_log import CallLog, SentState
+from foredeck.context.state.branch_state import SentState
+from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.pi.edits import to_messages
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.pi.prompts import system_at

@@ -10,7 +10,8 @@ from foredeck.accounting.shapes import Shape, Shapes, is_sent
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.items import PromptUsage, value_chars
 from foredeck.context.messages.parts import Part
-from foredeck.context.state.call_log import BranchState, CallLog
+from foredeck.context.state.branch_state import BranchState
+from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.pi.edits import apply_edits, to_messages
 from foredeck.hosts.pi.messages import time_of, to_usage
 from foredeck.hosts.pi.prompts import system_at

@@ -16,7 +16,7 @@ from foredeck.context.arguments import args_display
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
 from foredeck.context.intake.system import message_text
 from foredeck.context.messages.parts import GONE, SHOWING, Part
-from foredeck.context.state.call_log import BranchState
+from foredeck.context.state.branch_state import BranchState
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow

@@ -219,7 +219,9 @@ class Engine:
     def _result(self, session: Session, answer: Answer) -> AssembleResult:
         # Only messages of ours need a time; a long list is not walked for nothing.
         items = session.branch.conversation.items if answer.inserts else []
-        status = status_line(session.log.records[session.branch.call or ""])
+        record = session.branch_record
+        assert record is not None  # that of the call which was just assembled
+        status = status_line(record)
         status += ", private" if session.private else ""
         if trouble := self._store.trouble:
             status = f"{status}, {trouble}"

@@ -21,7 +21,7 @@ from foredeck.engine.facilities import MakeFacilities, make_facilities
 from foredeck.engine.memory import begun_by
 from foredeck.engine.privacy import settle_privacy
 from foredeck.engine.project_notes import take_in_notes
-from foredeck.engine.resumption import has_much_new, keep_uses, recall_uses
+from foredeck.engine.resumption import keep_calls, keep_uses, recall_calls, recall_uses
 from foredeck.engine.settings import assembler_settings
 from foredeck.engine.switches import Switches
 from foredeck.engine.watching import CallSoon, NoWatch, Reconcile, SessionWatch
@@ -117,26 +117,24 @@ class OpenedSession:
         return [entry.object for entry in entries if entry.type == "file"]
 
     def keep(self) -> None:
-        """Much was said since this was done last: keep what the next engine would have to find
-        again. Nobody waits for an answer now."""
-        if self._assembler is not None and has_much_new(self._assembler.uses):
-            keep_uses(self._config.home, self.session.id, self._assembler.uses)
-            self._follow()
+        """Keep what the next engine would have to find again. Nobody waits for an answer now."""
+        self._keep(ends=False)
 
     def close(self) -> None:
-        """The session ends: keep what the next engine would have to find, and let others claim
-        what this session had claimed."""
-        self.keep()
+        """The session ends: keep the same, and let others claim what it had claimed."""
+        self._keep(ends=True)
         if self._assembler is not None:
-            self._follow()
+            self._follow_sections()
+            if self.session.is_live:
+                follow_work(self._config, self.session)
         if self.session.tasks is not None:
             self.session.tasks.active.end_leases()
 
-    def _follow(self) -> None:
-        """What the session has stored is taken in now, and not when one opens."""
-        self._follow_sections()
-        if self.session.is_live:
-            follow_work(self._config, self.session)
+    def _keep(self, *, ends: bool) -> None:
+        if self._assembler is not None:
+            home, session = self._config.home, self.session
+            keep_uses(home, session.id, self._assembler.uses, ends=ends)
+            keep_calls(home, session, ends=ends)
 
     def _follow_sections(self) -> None:
         for section in self.facilities.sections:
@@ -251,6 +249,7 @@ class SessionOpener:
             recall=recall,
             begun_by=None if self._recorded is not None else begun_by(self._config, params),
             private=params.private,
+            checkpoint=recall_calls(self._config.home, params.session),
         )
 
     def _guard(self, session: Session, filesystems: FilesystemMap) -> ToolGuard | NoGuard:

@@ -1,4 +1,7 @@
-"""Uses found in a long session, kept beside the store for the engine that opens it next."""
+"""What an engine has found in a long session, kept beside the store for the one that opens it next.
+
+All of it can be found again from the store, so a full disk fails nothing here.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,55 @@ from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
+from foredeck.context.state.checkpoint import Checkpoint
+from foredeck.context.state.session import Session
 from foredeck.store.session_cache import read_cached, write_cached
 
 MIN_MESSAGES = 200
 """Reading fewer messages again takes only a few milliseconds."""
 
+MIN_CALLS = 100
+"""So does reading fewer call records."""
+
+SHARE = 20
+"""While a session goes on it is kept again after a twentieth more: writing all of it each time
+takes longer the longer it is."""
+
 
 def recall_uses(home: Path, session: str, uses: Uses) -> None:
     """Start `uses` from what was kept of the session, if anything was."""
-    data = read_cached(home, session)
+    data = read_cached(home, session, "uses")
     uses.kept = None if data is None else KeptUses.from_bytes(data)
 
 
-def has_much_new(uses: Uses) -> bool:
-    """Whether so much has come since `uses` was kept last that keeping it again pays."""
-    return uses.read - (0 if uses.kept is None else uses.kept.count) >= MIN_MESSAGES
-
-
-def keep_uses(home: Path, session: str, uses: Uses) -> None:
-    """Keep what `uses` has found."""
+def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> None:
+    """Keep what `uses` has found, unless little has come since it was kept last. `ends`: the
+    session does, and nothing more will come."""
+    before = 0 if uses.kept is None else uses.kept.count
+    if uses.read - before < _least(MIN_MESSAGES, before, ends=ends):
+        return
     uses.kept = uses.keep()
-    # The next engine can find it again, so a full disk fails nothing here.
     with suppress(OSError):
-        write_cached(home, session, uses.kept.to_bytes())
+        write_cached(home, session, "uses", uses.kept.to_bytes())
+
+
+def recall_calls(home: Path, session: str) -> Checkpoint | None:
+    """What was kept of the session's call records."""
+    data = read_cached(home, session, "calls")
+    return None if data is None else Checkpoint.from_bytes(data)
+
+
+def keep_calls(home: Path, session: Session, *, ends: bool) -> None:
+    """Keep what follows from the session's call records, as `keep_uses` does."""
+    log = session.log
+    before = 0 if log.checkpoint is None else log.checkpoint.ordinal
+    if session.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):
+        return
+    checkpoint = log.check(session.store, session.load_record)
+    if checkpoint is not None:
+        with suppress(OSError):
+            write_cached(home, session.id, "calls", checkpoint.to_bytes())
+
+
+def _least(least: int, held: int, *, ends: bool) -> int:
+    return least if ends else max(least, held // SHARE)

@@ -49,7 +49,7 @@ class CacheEntries:
     used, in milliseconds since 1970. Replayed from call records, never computed again."""
 
     used: dict[int, int] = field(default_factory=dict)
-    _touched: tuple[int, ...] = ()
+    touched: tuple[int, ...] = ()
     """What the newest request used."""
 
     def cut(self, length: int) -> None:
@@ -60,7 +60,7 @@ class CacheEntries:
 
     def warm(self, time_ms: int) -> None:
         """The newest request was sent once more by the host, to keep its prefix alive."""
-        for end in self._touched:
+        for end in self.touched:
             if end in self.used:
                 self.used[end] = max(time_ms, self.used[end])
 
@@ -73,11 +73,11 @@ class CacheEntries:
         rendered = record.first_rendered
         self.cut(min(kept, record.changed_from, kept if rendered is None else rendered))
         touched = {end, cache.hit, cache.marked}
-        self._touched = tuple(n for n in touched if n and n > HEAD)
+        self.touched = tuple(n for n in touched if n and n > HEAD)
         if max(self.used.values(), default=0) > now:
             # The clock was set back: nothing can have been used later than now.
             self.used = {number: min(at, now) for number, at in self.used.items()}
-        for number in self._touched:
+        for number in self.touched:
             if number == end or number in self.used:
                 self.used[number] = now
 

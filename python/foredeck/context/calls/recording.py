@@ -189,7 +189,7 @@ def _unsent(session: Session, outcome: Outcome) -> list[Ack]:
 
 
 def _is_hosts(session: Session, ordinal: int) -> bool:
-    record = session.log.records.get(call_id(session.id, ordinal))
+    record = session.log.record(call_id(session.id, ordinal))
     return record is None or record.is_host
 
 

@@ -42,8 +42,7 @@ def unpriced(session: Session) -> str | None:
     name = model.name
     if not model.guessed or session.workspace.head(calibration_id(name)) is not None:
         return None
-    names = [other.model.name for other in session.log.records.values()]
-    if names.count(name) > 1:
+    if session.log.models[name] > 1:
         return None
     return (
         f"No prices are known of {name}: a token read from its cache counts {model.read:g}, a "

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from foredeck.context.messages.items import Item
 from foredeck.context.state.branch import Branch
-from foredeck.context.state.call_log import BranchState, shared_length
+from foredeck.context.state.branch_state import BranchState
+from foredeck.context.state.call_log import shared_length
 from foredeck.context.state.request import Outcome, Request
 from foredeck.context.state.session import Session
 from foredeck.errors import OutOfSync
@@ -115,7 +116,7 @@ def _match(
     `base`: the call that it must be, if it has a record.
     """
     log, named = session.log, base
-    if named in log.records:
+    if log.record(named) is not None:
         state = log.replay(named, session.load_record)
         matched = _common(state, keys)
     else:
@@ -123,7 +124,7 @@ def _match(
         state = log.replay(named, session.load_record)
     while named is not None and state.is_cut(matched):
         # What stands for messages covers some that are not in this list: go back to before it did.
-        before = log.records.get(named)
+        before = log.record(named)
         named = before.parent if before else None
         state = log.replay(named, session.load_record)
         matched = _common(state, keys)
@@ -132,11 +133,11 @@ def _match(
 
 
 def _holds_last_answer(session: Session, request: Request) -> bool:
-    if session.branch.call is None:
+    record = session.branch_record
+    if record is None:
         return False
     applied = [outcome.call for outcome in request.outcomes if outcome.kind == "applied"]
-    ordinal = session.log.records[session.branch.call].ordinal
-    return bool(applied) and applied[-1] == ordinal
+    return bool(applied) and applied[-1] == record.ordinal
 
 
 def _common(state: BranchState, keys: list[MessageKey]) -> int:
@@ -150,7 +151,7 @@ def _before(
     """The state after the call before this one; `state`, where that is the call that matched
     and all of its messages stand."""
     newest = session.branch.call or call_id(session.id, session.log.newest)
-    record = session.log.records.get(newest) if newest == matched_id else None
+    record = session.log.record(newest) if newest == matched_id else None
     if record is not None and record.length == matched:
         return state
     return session.log.replay(newest, session.load_record)

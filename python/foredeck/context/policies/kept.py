@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from pathlib import Path
 
-import foredeck
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.policy import UseRule
-from foredeck.model.canonical import sha256_hex
+from foredeck.model.code import hash_of_modules
 
 DECIDED_BY = (
     *("context/messages/conversation.py", "context/messages/identifiers.py"),
@@ -23,13 +20,6 @@ DECIDED_BY = (
     *("sources/edits.py", "sources/toolpaths.py"),
 )
 """The modules that decide what counts as a use, a piece or an identifier."""
-
-
-@lru_cache(maxsize=1)
-def format_of_code() -> str:
-    """What is kept holds for the very code that has found it: a hash of these modules."""
-    root = Path(foredeck.__file__).parent
-    return sha256_hex(b"\0".join((root / name).read_bytes() for name in DECIDED_BY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +64,20 @@ class KeptUses:
             "holders": [[n, " ".join(names), flat] for n, (names, flat) in by_count.items()],
             "seen": [[index for index, _ in self.seen], "\n".join(text for _, text in self.seen)],
         }
-        return json.dumps({"format": format_of_code(), **fields}).encode()
+        return json.dumps({"format": hash_of_modules(DECIDED_BY), **fields}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> KeptUses | None:
         """The inverse of `to_bytes`; None for what other code has written."""
         try:
             fields = json.loads(data)
-            if fields.pop("format") != format_of_code():
+            if fields.pop("format") != hash_of_modules(DECIDED_BY):
                 return None
             fields["rule"] = UseRule(**fields["rule"])
             holders: dict[str, tuple[int, ...]] = {}
             for count, names, flat in fields["holders"]:
-                holders.update(zip(names.split(" "), zip(*[iter(flat)] * count), strict=True))
+                held = zip(*[iter(flat)] * count, strict=True)
+                holders.update(zip(names.split(" "), held, strict=True))
             indexes, texts = fields["seen"]
             seen = list(zip(indexes, texts.split("\n"), strict=True)) if indexes else []
             return cls(**{**fields, "holders": holders, "seen": seen})

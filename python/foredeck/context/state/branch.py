@@ -11,7 +11,7 @@ from foredeck.context.cache.economics import Ledger
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import SHOWING, Part
-from foredeck.context.state.call_log import BranchState
+from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.list_edits import ListEdits
 from foredeck.context.state.sets import Sets
 from foredeck.model.call_changes import PartRow

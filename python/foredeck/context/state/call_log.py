@@ -7,167 +7,34 @@ computed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
-from foredeck.context.cache.cached import CacheEntries
 from foredeck.context.messages.items import ROOT_TIP, next_tip
-from foredeck.context.messages.parts import PieceRef, form_as_host
-from foredeck.context.state.sets import Sets
-from foredeck.model.call_changes import Delta, PartRow
-from foredeck.model.call_values import REWRITTEN, BranchCost
+from foredeck.context.state.branch_state import BranchState, SentState
+from foredeck.context.state.checkpoint import Checkpoint, lineage
+from foredeck.model.call_values import REWRITTEN
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey
 from foredeck.model.records import call_id
-from foredeck.store.protocol import Head
+from foredeck.store.protocol import Head, Store
 
 Load = Callable[[str], CallRecord | None]
 """Fetches the record of a call of another session by its id."""
+
+PORTION = 100
+"""How many records are asked for at once, where it is not known how many there are."""
 
 UNSENT = frozenset({"fallback", "aborted"})
 """Outcomes of calls whose answer never went out."""
 
 
 @dataclass(slots=True)
-class SentState:
-    """What went out with the newest of a chain of calls: which messages, and how they were shown.
-    Who asks for no more than that replays thousands of records in half the time."""
-
-    keys: list[MessageKey] = field(default_factory=list)
-    stored_rows: dict[int, Sequence[Any]] = field(default_factory=dict)
-    """Message index to the newest row of its part, as stored: most are replaced unread."""
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
-    """Messages of ours by the index of the host's message that follows them, packed."""
-    drops: set[int] = field(default_factory=set)
-    """Indexes of host messages that are not sent."""
-    _edited_until: int = field(default=0, compare=False)
-    """No insert or drop stands at this index or after it: most calls cut nothing off, and are not
-    to look at thousands of them for that."""
-
-    def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
-        # In the order of the live call. The rows of the record come last: a call that went out
-        # without us has taken in results of its own, and its rows say how those are shown.
-        self.cut(record.kept)
-        self.keys.extend(record.keys)
-        if record.is_host:
-            self._send_as_host(record.decision.edited or 0)
-        self.stored_rows.update(record.stored_rows)
-        self._cut_edits(min(record.kept, record.changed_from))
-        self._add_edits(record.inserts, record.drops)
-
-    @property
-    def rows(self) -> dict[int, PartRow]:
-        """How each message was rendered last, in the order of the messages."""
-        return {index: PartRow.from_row(row) for index, row in sorted(self.stored_rows.items())}
-
-    def cut(self, length: int) -> None:
-        """Forget the messages from `length` on."""
-        if length >= len(self.keys):
-            return
-        del self.keys[length:]
-        rows = self.stored_rows
-        self.stored_rows = {index: row for index, row in rows.items() if index < length}
-        self._cut_edits(length)
-
-    def _send_as_host(self, edited: int) -> None:
-        """Messages from `edited` on went out as the host has them."""
-        # `_render_as_host` (calls/recording.py) is the same rule for live parts. Change both or
-        # neither: a resumed session must go on byte for byte.
-        for index, row in self.rows.items():
-            if index >= edited and row.form != "note":
-                form = form_as_host(row.form, row.subject)
-                sent = row._replace(form=form, packed=None, base=None, slots=())
-                self.stored_rows[index] = sent.to_row()
-        self._cut_edits(edited)
-
-    def _add_edits(self, inserts: Mapping[int, list[Any]], drops: Sequence[int]) -> None:
-        self.inserts.update(inserts)
-        self.drops.update(drops)
-        last = max(max(inserts, default=-1), max(drops, default=-1))
-        self._edited_until = max(self._edited_until, last + 1)
-
-    def _cut_edits(self, length: int) -> None:
-        if self._edited_until > length:
-            self.inserts = {index: ours for index, ours in self.inserts.items() if index < length}
-            self.drops = {index for index in self.drops if index < length}
-            self._edited_until = length
-
-
-@dataclass(slots=True)
-class BranchState(SentState):
-    """The state after a chain of calls."""
-
-    sets: Sets = field(default_factory=Sets)
-    expired: set[int] = field(default_factory=set)
-    """Messages whose content goes at the next rebase."""
-    collapsible: dict[PieceRef, int] = field(default_factory=dict)
-    """What may be folded, and since which call of the branch."""
-    depth: int = 0
-    """How many calls the chain has."""
-    last: CallRecord | None = None
-    """The record of its newest call."""
-    entries: CacheEntries = field(default_factory=CacheEntries)
-    """What the provider's cache may hold of it."""
-
-    def apply(self, record: CallRecord) -> None:
-        """Go on by one call."""
-        # Not by `super()`, which does not find the class that slots are added to.
-        SentState.apply(self, record)
-        changes = record.sets
-        self.sets.replay(changes)
-        self.expired.update(changes.expired.added)
-        self.expired.difference_update(changes.expired.removed)
-        self.depth += 1
-        self.last = record
-        self.entries.apply(record)
-        self._apply_collapsible(record.due)
-
-    @property
-    def policy_state(self) -> Mapping[str, Any]:
-        """What the policy wants to find again."""
-        return self.last.policy_state if self.last else {}
-
-    @property
-    def cost(self) -> BranchCost:
-        """What the branch has cost so far."""
-        return self.last.cost if self.last else BranchCost()
-
-    def is_cut(self, length: int) -> bool:
-        """Whether something stands for messages of which a list of that length holds only some, or
-        none though it stands at the beginning."""
-        stretches = (
-            (ours.get("from", -1), ours["until"])
-            for group in self.inserts.values()
-            for ours in group
-            if "until" in ours
-        )
-        return any(first < length < until for first, until in stretches)
-
-    def cut(self, length: int) -> None:
-        """Forget the messages from `length` on."""
-        if length >= len(self.keys):
-            return
-        SentState.cut(self, length)
-        self.entries.cut(length)
-        self.expired = {index for index in self.expired if index < length}
-        self.collapsible = {
-            ref: depth for ref, depth in self.collapsible.items() if ref.message < length
-        }
-
-    def _apply_collapsible(self, due: Delta[Any]) -> None:
-        self.collapsible.update((PieceRef(*spot), self.depth) for spot in due.added)
-        for spot in due.removed:
-            self.collapsible.pop(PieceRef(*spot), None)
-
-
-@dataclass(slots=True)
 class CallLog:
     """The call records of a session, and of the sessions that it descends from."""
 
-    records: dict[str, CallRecord] = field(default_factory=dict)
-    """By the id of the record."""
     by_tip: dict[str, str] = field(default_factory=dict)
     """Id of the newest record with a message list, by the list's tip."""
     known: set[str] = field(default_factory=set)
@@ -178,8 +45,15 @@ class CallLog:
     """What another extension has changed in the request of a call, by the call's id."""
     host_calls: dict[tuple[int, int], str] = field(default_factory=dict)
     """Ids of the calls that went out without us, by their time and their number of messages."""
+    models: Counter[str] = field(default_factory=Counter)
+    """How many calls each model was asked, by its name."""
     last: CallRecord | None = None
     """The newest record of the session itself, whichever branch it is on."""
+    checkpoint: Checkpoint | None = None
+    """Stands for the records up to its call, which are read where somebody asks for them."""
+    _records: dict[str, CallRecord] = field(default_factory=dict)
+    """In the order of the calls; those that have been read, all where `_read_all` is None."""
+    _read_all: Callable[[], Iterable[Head]] | None = None
 
     @classmethod
     def load(cls, heads: Iterable[Head]) -> CallLog:
@@ -189,6 +63,65 @@ class CallLog:
             log.add(record)
         return log
 
+    @classmethod
+    def resume(cls, checkpoint: Checkpoint, store: Store, session: str) -> CallLog | None:
+        """The log of a session that was kept: only the records after the checkpoint are read.
+        None where the checkpoint is not of this store."""
+        last = checkpoint.record_in(store)
+        if last is None:
+            return None
+        kept, state = checkpoint.log, checkpoint.state
+        log = cls(
+            by_tip={tip: call_id(session, ordinal) for tip, ordinal in kept["tips"]},
+            known={*state["addresses"], *kept["addresses"]},
+            unsent=set(kept["unsent"]),
+            rewritten=dict(kept["rewritten"]),
+            host_calls={(at, count): id for at, count, id in kept["host_calls"]},
+            models=Counter(kept["models"]),
+            last=last,
+            checkpoint=checkpoint,
+            _records={last.id: last},
+            _read_all=partial(store.query, "call", {"session": session}),
+        )
+        for record in _records_after(store, session, checkpoint.ordinal):
+            log.add(record)
+        return log
+
+    def check(self, store: Store, load: Load) -> Checkpoint | None:
+        """A checkpoint of the newest call; None where the store cannot have one, or the log is of
+        several sessions. From here on this log works with it, too."""
+        last, file = self.last, lineage(store)
+        head = None if last is None or file is None else store.head(last.id)
+        if last is None or head is None or file is None:
+            return None
+        state = self.replay(last.id, load).to_stored()
+        log = {
+            "tips": [(tip, ordinal_of(id)) for tip, id in self.by_tip.items()],
+            "addresses": sorted(self.known.difference(state["addresses"])),
+            "unsent": sorted(self.unsent),
+            "rewritten": self.rewritten,
+            "host_calls": [[*spot, id] for spot, id in self.host_calls.items()],
+            "models": self.models,
+        }
+        self.checkpoint = Checkpoint(last.id, last.ordinal, head.token, file, state, log)
+        return self.checkpoint
+
+    @property
+    def records(self) -> Mapping[str, CallRecord]:
+        """All records by their ids, in the order of the calls."""
+        if self._read_all is not None:
+            read = in_order(head.fields for head in self._read_all())
+            # Those that are there already stay the same objects.
+            self._records = {**{record.id: record for record in read}, **self._records}
+            self._read_all = None
+        return self._records
+
+    def record(self, id: str | None) -> CallRecord | None:
+        """A record; None where the log has none of that id."""
+        if not id:
+            return None
+        return self._records.get(id) or self.records.get(id)
+
     @property
     def newest(self) -> int:
         """Ordinal of the newest call, 0 before the first."""
@@ -197,7 +130,8 @@ class CallLog:
     def add(self, record: CallRecord) -> None:
         """Add the newest record."""
         id = record.id
-        self.records[id] = self.last = record
+        self._records[id] = self.last = record
+        self.models[record.model.name] += 1
         self.by_tip[record.tip] = id
         self.known.update(record.addresses)
         if record.is_host:
@@ -211,7 +145,7 @@ class CallLog:
 
     def add_ancestor(self, other: CallLog) -> None:
         """Add the calls of a session that this one descends from; its own come first."""
-        self.records = {**other.records, **self.records}
+        self._records = {**other.records, **self.records}
         self.by_tip = {**other.by_tip, **self.by_tip}
         self.known |= other.known
         self.unsent |= other.unsent
@@ -219,7 +153,7 @@ class CallLog:
     def unsend(self, id: str) -> None:
         """A call that never went out must not be found as what the provider has seen."""
         self.unsent.add(id)
-        record = self.records.get(id)
+        record = self.record(id)
         if record is not None and self.by_tip.get(record.tip) == id:
             del self.by_tip[record.tip]
 
@@ -227,7 +161,7 @@ class CallLog:
         """The records from the root to `id`; `load` fetches those of other sessions."""
         chain: list[CallRecord] = []
         while id is not None:
-            record = self.records.get(id) or load(id)
+            record = self.record(id) or load(id)
             if record is None:
                 break
             chain.append(record)
@@ -236,10 +170,25 @@ class CallLog:
 
     def replay(self, id: str | None, load: Load) -> BranchState:
         """The state after call `id`; an empty one for None."""
-        state = BranchState()
-        for record in self.chain(id, load):
+        later = self._since_checkpoint(id)
+        if later is None or self.checkpoint is None:
+            state, later = BranchState(), self.chain(id, load)
+        else:
+            state = self.checkpoint.branch_state(self._records[self.checkpoint.call])
+        for record in later:
             state.apply(record)
         return state
+
+    def _since_checkpoint(self, id: str | None) -> list[CallRecord] | None:
+        """The records from the checkpoint to `id`; None where that does not come after it."""
+        later: list[CallRecord] = []
+        start = None if self.checkpoint is None else self.checkpoint.call
+        while id is not None and id != start:
+            if (record := self._records.get(id)) is None:
+                return None
+            later.append(record)
+            id = record.parent
+        return None if id is None else later[::-1]
 
     def sent(self, id: str | None, load: Load) -> SentState:
         """The same without what only going on from it takes."""
@@ -281,6 +230,22 @@ class CallLog:
                 before += shared_length(record.addresses, keys, kept)
             found[id] = before
         return found
+
+
+def ordinal_of(id: str) -> int:
+    """The inverse of `call_id`, for the ordinal."""
+    return int(id.rpartition(":")[2])
+
+
+def _records_after(store: Store, session: str, ordinal: int) -> Iterator[CallRecord]:
+    """The records of the calls after one, in their order."""
+    while True:
+        ids = [call_id(session, ordinal + count) for count in range(1, PORTION + 1)]
+        heads = store.heads(ids)
+        yield from (CallRecord(head.fields) for head in heads.values())
+        if len(heads) < PORTION:
+            return
+        ordinal += PORTION
 
 
 def shared_length(addresses: Iterable[str], keys: list[MessageKey], start: int = 0) -> int:

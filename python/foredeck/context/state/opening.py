@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foredeck.context.state.call_log import CallLog
+from foredeck.context.state.checkpoint import Checkpoint
 from foredeck.context.state.index import SessionIndex
 from foredeck.context.state.pending import KnownTexts, PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session
@@ -53,17 +54,23 @@ def open_session(
     recall: Recall | None = None,
     begun_by: str | None = None,
     private: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
     `parent`: the session that a new one is a fork of; a stored one knows its own. `begun_by` and
     `private` are for a new one, too (`SessionDocument`); a fork of a private one is private.
+    `checkpoint`: of an earlier process; without it every call record is read.
     """
-    log = CallLog.load(store.query("call", {"session": session}))
     chat, wrapper = store.head(chat_id(session)), None
     if chat is not None:
         wrapper = store.head(session_object_id(session))
         parent = None if wrapper is None else wrapper.fields.get("parent_session")
+    log = None
+    if checkpoint is not None and parent is None:
+        log = CallLog.resume(checkpoint, store, session)
+    if log is None:
+        log = CallLog.load(store.query("call", {"session": session}))
     ancestors = _add_ancestors(log, store, parent)
     opened = Session(
         id=session,

@@ -131,7 +131,7 @@ class Session:
     @property
     def branch_record(self) -> CallRecord | None:
         """The call record that the branch stands at; None before its first call."""
-        return self.log.records.get(self.branch.call or "")
+        return self.log.record(self.branch.call)
 
     @property
     def newest_record(self) -> CallRecord | None:

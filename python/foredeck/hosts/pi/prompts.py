@@ -7,7 +7,8 @@ from typing import Any
 
 from foredeck.context.messages.items import Block
 from foredeck.context.messages.parts import Part
-from foredeck.context.state.call_log import BranchState, CallLog
+from foredeck.context.state.branch_state import BranchState
+from foredeck.context.state.call_log import CallLog
 from foredeck.context.tools.version_refs import verify
 from foredeck.errors import Missing, UnknownSession
 from foredeck.hosts.pi.edits import apply_edits, to_messages
