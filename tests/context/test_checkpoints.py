@@ -14,7 +14,7 @@ from context.messages import assistant, calls, result, user
 from context.restored import check_restored, looked_up
 from context.sent import as_bytes
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.checkpoint import Checkpoint
+from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.engine import resumption
 from foredeck.engine.resumption import recall_calls
 from foredeck.store.session_cache import drop_cached
@@ -39,7 +39,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     host.close()
 
 
-def kept(host: Host) -> Checkpoint:
+def kept(host: Host) -> LogCheckpoint:
     checkpoint = recall_calls(host.home, host.session)
     assert checkpoint is not None
     return checkpoint
@@ -96,7 +96,7 @@ def test_a_fork_has_none(host: Host) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"format": 0}', b"\xff"])
 def test_what_is_none_of_this_code_is_ignored(data: bytes) -> None:
-    assert Checkpoint.from_bytes(data) is None
+    assert LogCheckpoint.from_bytes(data) is None
 
 
 def test_it_goes_with_what_else_was_kept(host: Host) -> None:

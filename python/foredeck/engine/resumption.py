@@ -10,7 +10,7 @@ from pathlib import Path
 
 from foredeck.context.policies.kept import KeptUses
 from foredeck.context.policies.uses import Uses
-from foredeck.context.state.checkpoint import Checkpoint
+from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.session import Session
 from foredeck.store.session_cache import read_cached, write_cached
 
@@ -42,10 +42,10 @@ def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> None:
         write_cached(home, session, "uses", uses.kept.to_bytes())
 
 
-def recall_calls(home: Path, session: str) -> Checkpoint | None:
+def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
     """What was kept of the session's call records."""
     data = read_cached(home, session, "calls")
-    return None if data is None else Checkpoint.from_bytes(data)
+    return None if data is None else LogCheckpoint.from_bytes(data)
 
 
 def keep_calls(home: Path, session: Session, *, ends: bool) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 
 from foredeck.context.messages.items import ROOT_TIP, next_tip
 from foredeck.context.state.branch_state import BranchState, SentState
-from foredeck.context.state.checkpoint import Checkpoint, lineage
+from foredeck.context.state.checkpoint import LogCheckpoint, lineage
 from foredeck.model.call_values import REWRITTEN
 from foredeck.model.calls import CallRecord, in_order
 from foredeck.model.messages import MessageKey
@@ -49,7 +49,7 @@ class CallLog:
     """How many calls each model was asked, by its name."""
     last: CallRecord | None = None
     """The newest record of the session itself, whichever branch it is on."""
-    checkpoint: Checkpoint | None = None
+    checkpoint: LogCheckpoint | None = None
     """Stands for the records up to its call, which are read where somebody asks for them."""
     _records: dict[str, CallRecord] = field(default_factory=dict)
     """In the order of the calls; those that have been read, all where `_read_all` is None."""
@@ -64,7 +64,7 @@ class CallLog:
         return log
 
     @classmethod
-    def resume(cls, checkpoint: Checkpoint, store: Store, session: str) -> CallLog | None:
+    def resume(cls, checkpoint: LogCheckpoint, store: Store, session: str) -> CallLog | None:
         """The log of a session that was kept: only the records after the checkpoint are read.
         None where the checkpoint is not of this store."""
         last = checkpoint.record_in(store)
@@ -87,7 +87,7 @@ class CallLog:
             log.add(record)
         return log
 
-    def check(self, store: Store, load: Load) -> Checkpoint | None:
+    def check(self, store: Store, load: Load) -> LogCheckpoint | None:
         """A checkpoint of the newest call; None where the store cannot have one, or the log is of
         several sessions. From here on this log works with it, too."""
         last, file = self.last, lineage(store)
@@ -103,7 +103,7 @@ class CallLog:
             "host_calls": [[*spot, id] for spot, id in self.host_calls.items()],
             "models": self.models,
         }
-        self.checkpoint = Checkpoint(last.id, last.ordinal, head.token, file, state, log)
+        self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
         return self.checkpoint
 
     @property

@@ -26,7 +26,7 @@ DECIDED_BY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class LogCheckpoint:
     """What follows from the records of a session up to its newest call."""
 
     call: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foredeck.context.state.call_log import CallLog
-from foredeck.context.state.checkpoint import Checkpoint
+from foredeck.context.state.checkpoint import LogCheckpoint
 from foredeck.context.state.index import SessionIndex
 from foredeck.context.state.pending import KnownTexts, PendingNotices, PendingWork
 from foredeck.context.state.session import PromptFrame, Recall, Session
@@ -54,7 +54,7 @@ def open_session(
     recall: Recall | None = None,
     begun_by: str | None = None,
     private: bool = False,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: LogCheckpoint | None = None,
 ) -> Session:
     """Load a session, or begin it: its wrapper and chat objects are made then.
 
