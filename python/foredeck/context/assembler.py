@@ -81,6 +81,8 @@ class Assembler:
             return answer_again(call, repeated)
         choose_layout(call)
         self._take_in(call)
+        if self.session.memory is not None:
+            self.session.memory.take_over()
         basis = decide(call, self.uses, self._refreshes)
         insert_pools(call.context, call.layout)
         fit_window(call, basis)

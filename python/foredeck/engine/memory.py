@@ -12,7 +12,7 @@ from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.rules import MemoryCaps
 from foredeck.memory.sections import EntriesSection, RulesSection
-from foredeck.memory.session import SessionMemory
+from foredeck.memory.session import Inheritance, SessionMemory
 from foredeck.memory.trust import session_statement
 from foredeck.memory.user import User, load_user
 from foredeck.sources.opening import open_filesystems
@@ -53,8 +53,20 @@ def memory_of(config: Config, session: Session) -> SessionMemory | None:
         memory = Memory(session.store, user, caps_of(config), by=session.id)
         project = project_of(session.cwd, filesystems)
         ground = GroundReader(session.store, filesystems)
-        session.memory = SessionMemory(session.id, project.id, memory, ground)
+        inheritance = _inheritance(session, memory)
+        session.memory = SessionMemory(session.id, project.id, memory, ground, inheritance)
     return session.memory
+
+
+def _inheritance(session: Session, memory: Memory) -> Inheritance | None:
+    """For a fork that has made no call yet."""
+    document = None if session.log.newest else session.document()
+    if document is None or document.parent_session is None:
+        return None
+    # Not at the top: most sessions are no forks.
+    from foredeck.engine.inheriting import MemoryOfParent
+
+    return MemoryOfParent(session, memory, document.parent_session)
 
 
 def rules_section(config: Config, session: Session) -> RulesSection | None:

@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from foredeck.memory.entry import MemoryEntry
 from foredeck.memory.ground import GroundReader
 from foredeck.memory.keeping import Memory
 from foredeck.memory.sections import FINDINGS, OF_SESSION, OF_USER, EntriesSection
 from foredeck.memory.using import named_in
+from foredeck.model.memory import MemoryDocument, Place
+from foredeck.store.protocol import Token
+
+_UNCOMMITTED = Token("")
+
+
+class Inheritance(Protocol):
+    """What a fork takes over of its parent's memory, once."""
+
+    def take_over(self) -> None:
+        """Put it into the transaction of the call that is under way."""
+        ...
+
+    def uncommitted(self) -> Iterable[MemoryDocument]:
+        """What of it that transaction holds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What is kept of the user, as far as it holds in `project`, and of the session itself."""
+    """What is kept of the user, as far as it holds in `project`, and of the session itself.
+
+    `inheritance`: of a fork that has made no call when it is opened.
+    """
 
     session: str
     project: str
     memory: Memory
     ground: GroundReader
+    inheritance: Inheritance | None = None
 
     def of_user(self) -> EntriesSection:
         """What is kept of the user, in the head."""
@@ -28,18 +49,16 @@ class SessionMemory:
 
     def of_session(self) -> EntriesSection:
         """What is kept of the session, in the head."""
-        place = partial(self.memory.of_session, self.session, "session")
-        return self._section(OF_SESSION, place)
+        return self._section(OF_SESSION, partial(self._kept, "session"))
 
     def findings(self) -> EntriesSection:
         """What was found in its data, in the head."""
-        return self._section(FINDINGS, partial(self.memory.of_session, self.session, "findings"))
+        return self._section(FINDINGS, partial(self._kept, "findings"))
 
     def entries(self) -> list[MemoryEntry]:
         """All that a model may be shown here."""
-        kept = self.memory
-        session = [*kept.of_session(self.session, "session")]
-        return [*kept.of_user(self.project), *session, *kept.of_session(self.session, "findings")]
+        of_user = self.memory.of_user(self.project)
+        return [*of_user, *self._kept("session"), *self._kept("findings")]
 
     def note_answer(self, text: str) -> None:
         """The model has said this: what of memory it has used counts as used."""
@@ -50,6 +69,23 @@ class SessionMemory:
     def tidy(self) -> str:
         """Let go of what nobody has used; what to tell the user of it, empty for nothing."""
         return _told(self.memory.tidy(self.session))
+
+    def take_over(self) -> None:
+        """A fork has what its parent knew, from the call on that is under way; its chat is known
+        now."""
+        if self.inheritance is not None:
+            self.inheritance.take_over()
+
+    def _kept(self, place: Place) -> list[MemoryEntry]:
+        stored = self.memory.of_session(self.session, place)
+        if self.inheritance is None:
+            return stored
+        waiting = [
+            MemoryEntry(document, _UNCOMMITTED, self.memory.trust.entry(document))
+            for document in self.inheritance.uncommitted()
+            if document.place == place
+        ]
+        return sorted([*stored, *waiting], key=lambda e: e.age, reverse=True)
 
     def _section(self, name: str, entries: partial[list[MemoryEntry]]) -> EntriesSection:
         return EntriesSection(name, entries, self.ground, self.memory.store)

@@ -6,7 +6,7 @@ its chat begins with, across compactions too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from foredeck.context.state.call_log import CallLog
@@ -33,7 +33,7 @@ def inherited_turns(store: Store, session: str) -> Inherited:
     ancestors, gone = _ancestors(store, session)
     if not ancestors and gone is None:
         return Inherited()
-    path = set(_addresses(store, session, [session, *ancestors]))
+    path = set(_first_path(store, session, [session, *ancestors]))
     path -= {head.fields.get("assistant") for head in turns_of_session(store, session)}
     found: dict[str, Head] = {}
     for ancestor in reversed(ancestors):
@@ -71,16 +71,31 @@ def _ancestors(store: Store, session: str) -> tuple[list[str], str | None]:
     return found, None
 
 
-def _addresses(store: Store, session: str, lineage: list[str]) -> Iterator[str]:
-    """Addresses of the messages that the session's first call continued, back to the very first:
-    where a list begins with a summary, those of the list that this was made of come before."""
-    id: str | None = call_id(session, 1)
+def addresses_back(
+    store: Store,
+    messages: Sequence[str],
+    lineage: Sequence[str],
+    blob: Callable[[str], bytes] | None = None,
+) -> Iterator[str]:
+    """Addresses of the messages in a list, back to the very first: where it begins with a summary,
+    those of the list that this was made of come before. `lineage`: ids of the sessions in which
+    that may have been; `blob` reads messages that may not be stored yet."""
     seen: set[str] = set()
-    while id is not None and id not in seen:
-        seen.add(id)
-        keys = CallLog().replay(id, lambda id: _record(store, id)).keys
-        yield from (key.address for key in keys)
-        id = _compacted_at(store, keys[0].address, lineage) if keys else None
+    while messages:
+        yield from messages
+        id = _compacted_at(store, messages[0], lineage, blob or store.blob)
+        messages = [] if id is None or id in seen else _listed(store, id)
+        seen.add(id or "")
+
+
+def _first_path(store: Store, session: str, lineage: Sequence[str]) -> Iterator[str]:
+    """Those of the list that the session's first call continued."""
+    return addresses_back(store, _listed(store, call_id(session, 1)), lineage)
+
+
+def _listed(store: Store, call: str) -> list[str]:
+    keys = CallLog().replay(call, lambda id: _record(store, id)).keys
+    return [key.address for key in keys]
 
 
 def _record(store: Store, id: str) -> CallRecord | None:
@@ -88,9 +103,11 @@ def _record(store: Store, id: str) -> CallRecord | None:
     return None if head is None else CallRecord(head.fields)
 
 
-def _compacted_at(store: Store, address: str, lineage: list[str]) -> str | None:
+def _compacted_at(
+    store: Store, address: str, lineage: Sequence[str], blob: Callable[[str], bytes]
+) -> str | None:
     """Id of the call after which the summary in this message took the place of chat."""
-    summary = load_message(address, store.blob).get("summary")
+    summary = load_message(address, blob).get("summary")
     if not isinstance(summary, str):
         return None
     digest = hash_text(summary)

@@ -1,0 +1,55 @@
+"""A fork takes over what its parent's memory held where it left: with its first call, once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from foredeck.context.state.session import Session
+from foredeck.errors import Corrupt, Missing
+from foredeck.hosts.pi.inherited import addresses_back
+from foredeck.memory.inheriting import inherited_memory
+from foredeck.memory.keeping import Memory
+from foredeck.model.memory import MemoryDocument
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class MemoryOfParent:
+    """An `Inheritance`: committed with the fork's first call, it is there whole or not at all, and
+    stands in that call's head as in the parent's."""
+
+    session: Session
+    reader: Memory
+    parent: str
+    _is_done: bool = False
+
+    def take_over(self) -> None:
+        """See `Inheritance`."""
+        if self._is_done:
+            return
+        self._is_done = True
+        try:
+            for document in self._taken():
+                self.session.workspace.put(document)
+        except (Corrupt, Missing) as error:
+            log.warning("what the parent knew was not taken over: %s", error)
+
+    def uncommitted(self) -> Iterable[MemoryDocument]:
+        """See `Inheritance`."""
+        pending = self.session.workspace.pending.values()
+        return [document for document in pending if isinstance(document, MemoryDocument)]
+
+    def _taken(self) -> list[MemoryDocument]:
+        session = self.session
+        messages = [item.key.address for item in session.branch.conversation.items]
+        lineage = sorted(session.family)
+        path = set(addresses_back(session.store, messages, lineage, self._blob))
+        now = self.reader.now_ms()
+        return inherited_memory(self.reader, self.parent, session.id, path, now)
+
+    def _blob(self, address: str) -> bytes:
+        found = self.session.workspace.blobs.get(address)
+        return self.session.store.blob(address) if found is None else found
