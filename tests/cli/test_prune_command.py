@@ -35,11 +35,9 @@ ANSWERED = "Done. " + "It is linear. " * 60 + "It was the tangerine. " + "It is 
 OUTPUT = lines(30, "output of the profiler")
 
 
-def converse(
-    home: Path, session: str = "first", *, taken_back: bool = False, **settings: str
-) -> None:
-    """A session whose first turns were compacted long ago, and maybe brought back after that; its
-    engine has ended."""
+def converse(home: Path, session: str = "first", *, taken_back: str = "", **settings: str) -> None:
+    """A session whose first turns were compacted long ago, and maybe brought back after that, with
+    the engine told of it or not; its engine has ended."""
     host = Host(home, session=session, **settings)
     ask(host, ASKED)
     host.add(assistant(calls(f"{session}-r", "read", path="a.py")))
@@ -53,10 +51,11 @@ def converse(
     assert answer["action"] == "summary"
     summary, sent, entries = str(answer["summary"]), list(host.messages), list(host.entries)
     host.compact(summary, 2)
-    if taken_back:
+    if taken_back == "told":
         host.engine.session_event(
             SessionEventParams(session=session, kind="uncompact", summary=summary)
         )
+    if taken_back:
         host.messages, host.entries = sent, entries
     ask(host, "And the documentation?")
     host.close()
@@ -112,11 +111,12 @@ def test_messages_lose_their_text_and_keep_their_entry(
     assert "They pass." in chat
 
 
+@pytest.mark.parametrize("how", ["told", "while no engine was there, or by /tree"])
 def test_what_was_brought_back_into_the_chat_stays(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     home = tmp_path / "home"
-    converse(home, taken_back=True)
+    converse(home, taken_back=how)
     assert pruned(home, capsys)["messages"] == 0
     assert "kumquat" in shown(home, capsys, "cat", "chat:first")
 

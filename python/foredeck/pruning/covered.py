@@ -23,13 +23,24 @@ class CompactedStretch:
 
 
 def summarised(store: Store, session: str) -> list[CompactedStretch]:
-    """The stretches of chat that compactions of the session stand for."""
+    """The stretches of chat that compactions of the session stand for.
+
+    Not those whose messages the host's list has again: the user has taken them back, or gone back
+    to where they stood, also while no engine was there to be told.
+    """
+    heads = [
+        h for h in store.query("compaction", {"session": session}) if not h.fields.get("taken_back")
+    ]
+    listed = {entry for entry, _ in _newest_list(store, session)} if heads else set()
     found = []
-    for head in store.query("compaction", {"session": session}):
-        if head.fields.get("taken_back"):
+    for head in heads:
+        entries = head.fields.get("entries") or []
+        # What foredeck itself leaves out of a prompt is in the host's list all along.
+        is_hosts = head.fields.get("asked_by") != "window"
+        if is_hosts and entries and entries[0] in listed - {None}:
             continue
         keys = _keys_at(store, call_id(session, int(head.fields["call"])))
-        if addresses := _between(keys, head.fields.get("entries") or []):
+        if addresses := _between(keys, entries):
             texts = frozenset(marked(head.fields.get("turns")))
             found.append(CompactedStretch(frozenset(addresses), texts))
     return found
@@ -53,6 +64,13 @@ def _between(keys: list[Key], entries: list[Any]) -> list[str]:
         return []
     last = places.get(entries[1], len(keys) - 1)
     return [address for _, address in keys[places[entries[0]] : last + 1]]
+
+
+def _newest_list(store: Store, session: str) -> list[Key]:
+    """The list of messages that the host had at the session's newest call."""
+    calls = store.query("call", {"session": session})
+    newest = max(calls, key=lambda head: int(head.fields["ordinal"]), default=None)
+    return [] if newest is None else _keys_at(store, newest.id)
 
 
 def _keys_at(store: Store, call: str) -> list[Key]:
