@@ -8,6 +8,7 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
 import { registerCompaction } from "./compaction.ts";
 import { registerRequests } from "./context/marker.ts";
+import { registerRefused } from "./context/refused.ts";
 import { registerContextHook } from "./context/register.ts";
 import { stateDir } from "./engine/state-dir.ts";
 import { registerGuards } from "./guards.ts";
@@ -31,6 +32,7 @@ export default async function foredeck(pi: ExtensionAPI): Promise<void> {
   registerSessions(pi, shim);
   registerContextHook(pi, shim, version);
   registerRequests(pi, shim);
+  registerRefused(pi, shim);
   registerCompaction(pi, shim);
   const facilities = declaredFacilities(stateDir(), process.cwd());
   registerTools(pi, shim, facilities);

@@ -27,6 +27,7 @@ from foredeck.hosts.pi.prompts import Prompt, prompt_at
 from foredeck.hosts.protocol import (
     AssembleParams,
     OutcomeParams,
+    RefusedParams,
     ToolCallParams,
     ToolObservedParams,
     ZoneParams,
@@ -193,6 +194,11 @@ class Host(SimulatedHost):
         call = self._ask()
         self.outcomes = []
         self._without("aborted", edited=0, call=call)
+
+    def refuse(self, message: str) -> bool:
+        """The provider refuses the call just made; whether the shim makes it again."""
+        self.past.sent.pop()
+        return self.engine.refused(RefusedParams(session=self.session, message=message))["again"]
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""

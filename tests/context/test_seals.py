@@ -10,6 +10,10 @@ from context.messages import assistant, calls, lines, result, thinking
 from context.scenes import ask, finish
 from context.sent import Sent
 from context.test_window import folded
+from foredeck.cli.checks.seals import check_seals, forget_refusals
+from foredeck.config import Config
+from foredeck.context.calls.sealing import has_refused
+from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SEALINGS, binds_by_table
 from foredeck.model.call_values import Decision
 
@@ -146,3 +150,162 @@ def test_every_row_says_how_that_is_known() -> None:
     assert all(len(row.source) > 40 for row in SEALINGS)
     free = [row for row in SEALINGS if not row.binds]
     assert all(row.apis and not row.models for row in free)
+
+
+# Refusals
+
+BOUND = (
+    "400 The encrypted content for item rs_1 could not be verified. Reason: Encrypted content "
+    "could not be decrypted or parsed."
+)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        BOUND,
+        "400 messages.3: `thinking` block is bound to a prefix that has changed since",
+        '{"error": {"code": 400, "message": "Corrupted thought signature.", "status": '
+        '"INVALID_ARGUMENT"}}',
+        "400 Thought signature is not valid",
+        "400 reasoning item rs_1 does not match the input that precedes it",
+    ],
+)
+def test_words_that_may_mean_that_changed_bytes_were_the_reason(message: str) -> None:
+    assert is_about_seals(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "400 Function call is missing a thought_signature in functionCall parts.",
+        "400 Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "400 Encrypted content organization_id did not match the target organization.",
+        "404 Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",
+        "400 Unsupported value: 'reasoning.effort' does not support 'minimal' with this model.",
+        "400 thinking.budget_tokens must be less than max_tokens",
+        "429 rate limit reached for reasoning models",
+        "400 Thought signature was made by another model",
+        "400 prompt is too long: 200123 tokens > 200000 maximum",
+        "500 Internal server error",
+        "",
+    ],
+)
+def test_words_of_another_cause(message: str) -> None:
+    assert not is_about_seals(message)
+
+
+def told(host: Host) -> list[str]:
+    """What the user will be told with the next answer, of models that refuse."""
+    return [text for text in host.state.pending.user_messages if "openai/gpt-9" in text]
+
+
+def test_a_refusal_brings_the_old_bytes_back_and_is_remembered(host: Host) -> None:
+    refused = long_turn(host, GPT)
+    before = host.past.sent[-2]
+    assert folded(refused)
+    assert host.refuse(BOUND)
+    (word,) = told(host)
+    assert "refused" in word
+    again = host.call()
+    assert told(host) == []
+    assert folded(again) == []
+    assert again.prompt[: len(before.prompt)] == before.prompt
+    assert again.decision == Decision()
+    assert again.record.parent == before.record.id
+    host.wait(600)
+    assert sealed_step(host, "more", GPT).decision == Decision()
+
+
+def test_it_is_remembered_after_a_restart_and_in_other_sessions(host: Host) -> None:
+    long_turn(host, GPT)
+    assert host.refuse(BOUND)
+    again = host.call()
+    host.restart()
+    host.wait(600)
+    assert sealed_step(host, "more", GPT).decision == Decision()
+    assert host.past.sent[-1].prompt[: len(again.prompt)] == again.prompt
+    host.close()
+    other = Host(host.home, session="other")
+    assert long_turn(other, GPT).decision == Decision()
+    other.close()
+    third = Host(host.home, session="third")
+    assert folded(long_turn(third, GEMINI)), "it is remembered of the one model"
+    third.close()
+
+
+def test_the_refused_call_is_none_that_the_provider_has_seen(host: Host) -> None:
+    """Even where the engine dies before the call is made again."""
+    refused = long_turn(host, GPT)
+    assert host.refuse(BOUND)
+    again = host.call()
+    host.restart()
+    shown = host.shown(again.record.ordinal)
+    assert shown.messages
+    assert sealed_step(host, "more", GPT).record.parent == again.record.id
+    assert refused.record.id in host.state.log.unsent
+
+
+@pytest.mark.parametrize(
+    "message", ["400 Function call is missing a thought_signature.", "500 Internal server error"]
+)
+def test_a_refusal_of_another_cause_teaches_nothing(host: Host, message: str) -> None:
+    refused = long_turn(host, GPT)
+    assert not host.refuse(message)
+    host.past.sent.append(refused)
+    assert told(host) == []
+    assert folded(sealed_step(host, "more", GPT)) == folded(refused)
+
+
+def test_a_refusal_of_a_prompt_that_had_only_grown_teaches_nothing(host: Host) -> None:
+    use_model(host, GPT)
+    ask(host)
+    sealed_step(host, "s1", GPT)
+    last = sealed_step(host, "s2", GPT)
+    assert not host.refuse(BOUND)
+    host.past.sent.append(last)
+    assert not has_refused(host.state.workspace, "openai/gpt-9")
+
+
+def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host) -> None:
+    long_turn(host, GPT)
+    assert host.refuse(BOUND)
+    again = host.call()
+    assert not host.refuse(BOUND)
+    (word,) = told(host)
+    assert "not the reason" in word
+    assert not has_refused(host.state.workspace, "openai/gpt-9")
+    host.past.sent.append(again)
+    finish(host)
+    ask(host)
+
+
+def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Host) -> None:
+    use_model(host, GPT)
+    ask(host)
+    for number in range(8):
+        sealed_step(host, f"s{number}", GPT)
+    host.wait(600)
+    host.state.pending.notices.add(1, "deleted")
+    sealed_step(host, "last", GPT)
+    assert not host.state.pending.notices
+    assert host.refuse(BOUND)
+    assert host.state.pending.notices.take() == {1: "deleted"}
+
+
+def test_doctor_shows_it_and_has_it_tried_again(host: Host) -> None:
+    assert list(check_seals(Config(home=host.home))) == []
+    long_turn(host, GPT)
+    assert host.refuse(BOUND)
+    host.call()
+    (shown,) = check_seals(Config(home=host.home))
+    assert (shown.status, "openai/gpt-9" in shown.text) == ("ok", True)
+    assert "--forget-refusals" in shown.advice
+    (done,) = forget_refusals(Config(home=host.home))
+    assert "openai/gpt-9" in done.text
+    assert list(check_seals(Config(home=host.home))) == []
+    (none,) = forget_refusals(Config(home=host.home))
+    assert "no model" in none.text
+    host.restart()
+    finish(host)
+    assert folded(long_turn(host, GPT)), "in the next turn"

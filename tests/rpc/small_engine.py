@@ -24,6 +24,8 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     InitializeResult,
     NoResult,
+    RefusedParams,
+    RefusedResult,
     SessionCloseParams,
     SessionCompactParams,
     SessionCompactResult,
@@ -107,6 +109,10 @@ class SmallEngine:
             "status": {"text": ""},
             "notices": [],
         }
+
+    def refused(self, params: RefusedParams) -> RefusedResult:
+        self._require(params)
+        return {"again": False}
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         self._require(params)

@@ -35,6 +35,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "messages": [{"role": "user", "content": "x"}],
         "entries": ["a"],
     },
+    "context/refused": {"session": "s", "message": "400 the signature is not valid"},
     "context/assemble": {
         "session": "s",
         "keep": 0,

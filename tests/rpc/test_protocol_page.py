@@ -52,6 +52,7 @@ ANSWERS = {
     "session/open": EngineApi.open_session,
     "session/history": EngineApi.take_history,
     "context/assemble": EngineApi.assemble,
+    "context/refused": EngineApi.refused,
     "session/compact": EngineApi.compact,
     "tool/call": EngineApi.tool_call,
     "tool/prepare": EngineApi.prepare_tool,

@@ -11,7 +11,8 @@ test("loading registers everything, once, and starts nothing", async () => {
   assert.equal(events.context_with_system?.length, 1);
   assert.equal(events.context, undefined);
   const twice = Object.keys(events).filter((name) => events[name]?.length !== 1);
-  assert.deepEqual(twice.sort(), ["session_shutdown", "tool_call", "tool_result"]); // two to serve
+  const shared = ["session_shutdown", "tool_call", "tool_result", "turn_end"]; // two to serve
+  assert.deepEqual(twice.sort(), shared);
 });
 
 test("a second copy registers nothing and says so once", async () => {

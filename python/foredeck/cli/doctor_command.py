@@ -35,6 +35,7 @@ def _run(args: Namespace) -> int:
 def _check(args: Namespace) -> Iterator[Finding]:
     from foredeck.cli.checks.calibration import check_calibration
     from foredeck.cli.checks.programs import check_programs
+    from foredeck.cli.checks.seals import check_seals, forget_refusals
     from foredeck.cli.checks.state import check_config, check_state
     from foredeck.cli.checks.watcher import check_watcher
 
@@ -45,6 +46,7 @@ def _check(args: Namespace) -> Iterator[Finding]:
     yield from found
     if found[-1].status != "problem":
         yield from check_calibration(config)
+        yield from (forget_refusals if args.forget_refusals else check_seals)(config)
     if config.sources.watch:
         yield from check_watcher()
 
@@ -65,6 +67,12 @@ def _print_text(findings: list[Finding]) -> None:
 
 
 def _configure(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--forget-refusals",
+        action="store_true",
+        help="have all models tried again that have refused a prompt because of what had folded "
+        "before their sealed reasoning",
+    )
     add_json_flag(parser)
     add_config_flags(parser)
     add_project_flags(parser)
@@ -74,7 +82,7 @@ COMMAND = Command(
     description=(
         "Check Python, Node, Pi, the configuration, the state folder, the store, how prompts are\n"
         "measured and file watching, and say what to do about each finding. Exit code 0: all is\n"
-        "well, 1: there is a finding. Nothing is changed."
+        "well, 1: there is a finding. Nothing is changed without --forget-refusals."
     ),
     example="foredeck doctor --json",
     configure=_configure,

@@ -18,7 +18,7 @@ from foredeck.context.calls.deciding import choose_layout, decide, fit_window, p
 from foredeck.context.calls.host_calls import record_host_calls, repeated_record
 from foredeck.context.calls.recording import record_call
 from foredeck.context.calls.reports import take_report
-from foredeck.context.calls.sealing import seal_rule
+from foredeck.context.calls.sealing import seal_rule, take_refusal
 from foredeck.context.head.section import HeadSection
 from foredeck.context.intake.alignment import align
 from foredeck.context.intake.early_results import store_lost_results
@@ -111,6 +111,11 @@ class Assembler:
         session.branch.ahead = held > 0
         return held
 
+    def take_refusal(self, message: str) -> bool:
+        """The provider has refused the newest call with these words; returns whether the host is to
+        make it again, since another prompt would go out now."""
+        return take_refusal(self.session, message)
+
     def prepare(self) -> None:
         """Read ahead what the next call will want to know of the messages that are held."""
         if self.policy.use_rule:
@@ -132,8 +137,9 @@ class Assembler:
         session = self.session
         take_system(session, request.system, request.tools)
         alignment = align(session, request)
-        within = self.settings.within_sealed_turns
-        session.branch.conversation.seals = seal_rule(session, alignment, request.model, within)
+        session.branch.conversation.seals = seal_rule(
+            session, alignment, request.model, within=self.settings.within_sealed_turns
+        )
         store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
         self._gauge = Gauge()

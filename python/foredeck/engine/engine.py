@@ -50,6 +50,8 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     InitializeResult,
     NoResult,
+    RefusedParams,
+    RefusedResult,
     SessionCloseParams,
     SessionCompactParams,
     SessionCompactResult,
@@ -318,6 +320,11 @@ class Engine:
             if params.name == "memory" and not params.args.strip():
                 answer["questions"] = memory_questions(self._config, opened.session)
             return with_tasks(answer, opened) if params.name == "tasks" else answer
+
+    def refused(self, params: RefusedParams) -> RefusedResult:
+        """The provider has refused the newest prompt: whether another one would go out now."""
+        with self._current.use(params.session) as opened:
+            return {"again": opened.assembler.take_refusal(params.message)}
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """What to do about a compaction that the host has in mind."""

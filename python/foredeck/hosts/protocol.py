@@ -136,6 +136,13 @@ class AssembleParams(ListParams):
     outcomes: list[OutcomeParams] = []
 
 
+class RefusedParams(SessionParams):
+    """`context/refused`: the provider has refused the prompt of the newest `context/assemble`."""
+
+    message: str
+    """What it said."""
+
+
 class SessionCompactParams(SessionParams):
     """`session/compact`: the host wants to replace `messages` by a summary."""
 
@@ -298,6 +305,12 @@ class AssembleResult(MessageEdits):
 
     status: StatusLine
     notices: list[UserMessage]
+
+
+class RefusedResult(TypedDict):
+    """`again`: the host is to make the call once more; the engine has another prompt for it."""
+
+    again: bool
 
 
 class SessionCompactResult(TypedDict):

@@ -281,7 +281,7 @@ class Ack(NamedTuple):
     call: int
     """Its ordinal."""
     outcome: str
-    """`applied`, `aborted`, `fallback`, or `rewritten`."""
+    """`applied`, `aborted`, `fallback`, `refused`, or `rewritten`."""
     detail: str = ""
     """Of a call that was rewritten: what another extension has changed."""
 

@@ -1,4 +1,4 @@
-"""Record documents: turns, index membership, nickname claims, calibrations and tombstones.
+"""Record documents: turns, index membership, nickname claims, calibrations, seals and tombstones.
 
 They are documents like any other to the store. With the stored messages they are enough to put
 every prompt together again, and to resume a session on any of its branches.
@@ -125,6 +125,22 @@ class CalibrationDocument(Document):
 def calibration_id(model: str) -> str:
     """Id of the calibration of a model (`provider/id`)."""
     return f"calibration:{model}"
+
+
+class SealsDocument(Document):
+    """That a model has refused a prompt because of what stood before its sealed reasoning."""
+
+    type: str = "seals"
+    provenance: Provenance = Field(default_factory=by_foredeck)
+    model: str
+    """`provider/id`."""
+    binds: bool
+    """False once that was taken back."""
+
+
+def seals_id(model: str) -> str:
+    """Id of what is known of a model's sealed reasoning (`provider/id`)."""
+    return f"seals:{model}"
 
 
 def member_id(session: str, ordinal: int) -> str:

@@ -15,6 +15,8 @@ from foredeck.hosts.protocol import (
     InitializeParams,
     InitializeResult,
     NoResult,
+    RefusedParams,
+    RefusedResult,
     SessionCloseParams,
     SessionCompactParams,
     SessionCompactResult,
@@ -55,6 +57,9 @@ class EngineApi(Protocol):
 
     def assemble(self, params: AssembleParams) -> AssembleResult:
         """`context/assemble`: commits the call record, then gives the edits."""
+
+    def refused(self, params: RefusedParams) -> RefusedResult:
+        """`context/refused`: the provider has refused the newest prompt."""
 
     def compact(self, params: SessionCompactParams) -> SessionCompactResult:
         """`session/compact`: the host wants to replace messages by a summary."""

@@ -16,6 +16,7 @@ from foredeck.hosts.protocol import (
     JsonObject,
     NoParams,
     Params,
+    RefusedParams,
     SessionCloseParams,
     SessionCompactParams,
     SessionEventParams,
@@ -57,6 +58,7 @@ ROUTES: dict[str, Route[Any]] = {
     "context/assemble": Route(
         AssembleParams, lambda engine, params: engine.assemble(params), blocks_calls=True
     ),
+    "context/refused": Route(RefusedParams, lambda engine, params: engine.refused(params)),
     "session/compact": Route(SessionCompactParams, lambda engine, params: engine.compact(params)),
     "tool/call": Route(ToolCallParams, lambda engine, params: engine.tool_call(params)),
     "tool/prepare": Route(ToolPrepareParams, lambda engine, params: engine.prepare_tool(params)),

@@ -31,7 +31,10 @@ def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usa
     """The same message at once, for a request that does not stream."""
     texts = {"text": "", "thinking": ""}
     calls: list[Json] = []
+    sealed = [encrypted(b["data"]) for b in blocks if b["type"] == "redacted_thinking"]
     for block in blocks:
+        if block["type"] == "redacted_thinking":
+            continue
         if block["type"] == "tool_use":
             arguments = json.dumps(block["input"], ensure_ascii=False)
             function = {"name": block["name"], "arguments": arguments}
@@ -40,6 +43,7 @@ def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usa
             texts[block["type"]] += block[block["type"]]
     message: Json = {"role": "assistant", "content": texts["text"] or None}
     message |= {"tool_calls": calls} if calls else {}
+    message |= {"reasoning_details": sealed} if sealed else {}
     choice = {"index": 0, "message": message, "finish_reason": _STOP.get(stop, stop)}
     head = {"id": message_id, "object": "chat.completion", "created": 0, "model": model}
     return {**head, "choices": [choice], "usage": _usage(usage)}
@@ -48,6 +52,11 @@ def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usa
 def error_body(failure: Failure) -> Json:
     """The JSON body of an error answer."""
     return {"error": {"message": failure.message, "type": failure.kind, "code": failure.status}}
+
+
+def encrypted(data: str) -> Json:
+    """Encrypted reasoning as routers hand it on over chat completions."""
+    return {"type": "reasoning.encrypted", "data": data, "id": f"rs_{data}", "index": 0}
 
 
 def _chunk(head: Json, choices: list[Json]) -> str:
@@ -63,6 +72,8 @@ def _deltas(blocks: list[Json]) -> Iterator[Json]:
         elif block["type"] == "thinking":
             for piece in pieces(block["thinking"]):
                 yield {"reasoning_content": piece}
+        elif block["type"] == "redacted_thinking":
+            yield {"reasoning_details": [encrypted(block["data"])]}
         elif block["type"] == "tool_use":
             yield _call_start(calls, block)
             for piece in pieces(json.dumps(block["input"], ensure_ascii=False)):

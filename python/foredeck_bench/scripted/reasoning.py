@@ -56,6 +56,42 @@ class ReasoningMemory:
         """Note unsigned reasoning sent over chat completions."""
         self._plain.add(text)
 
+    def issue_sealed(self, body: Json, blocks: list[Json]) -> None:
+        """Note encrypted reasoning sent over chat completions as the answer to `body`."""
+        sealed = tuple(b for b in blocks if b["type"] == "redacted_thinking")
+        if not sealed:
+            return
+        prefix = prefix_hash(body, len(body["messages"]))
+        issued = _Issued(str(body.get("model")), prefix, sealed)
+        for block in blocks:
+            if block["type"] == "tool_use":
+                self._by_call[block["id"]] = issued
+
+    def check_sealed(self, body: Json) -> Iterator[Finding]:
+        """Findings on encrypted reasoning of the turn under way, in a list that is otherwise valid:
+        it comes back with its calls, as it was issued."""
+        for index, issued, details in self._sealed(body):
+            if [d.get("data") for d in details] != [b["data"] for b in issued.reasoning]:
+                where = f"messages[{index}].reasoning_details"
+                yield "reasoning_altered", f"{where}: not what was issued with these calls"
+
+    def changed_before(self, body: Json) -> str | None:
+        """The encrypted reasoning of the turn under way before which bytes have changed since it
+        was issued, None where there is none. No document asks for them to stay."""
+        for index, issued, _ in self._sealed(body):
+            if prefix_hash(body, index) != issued.prefix:
+                return str(issued.reasoning[0]["data"])
+        return None
+
+    def _sealed(self, body: Json) -> Iterator[tuple[int, _Issued, list[Json]]]:
+        messages: list[Json] = body["messages"]
+        turn = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=-1)
+        for index in range(turn + 1, len(messages)):
+            calls = messages[index].get("tool_calls") or ()
+            issued = next((self._by_call[c["id"]] for c in calls if c["id"] in self._by_call), None)
+            if issued is not None:
+                yield index, issued, list(messages[index].get("reasoning_details") or ())
+
     def check_plain(self, body: Json) -> Iterator[Finding]:
         """Findings on reasoning that a chat completions request returns."""
         for index, message in enumerate(body["messages"]):

@@ -27,6 +27,7 @@ from foredeck_bench.scripted.steps import (
     Thinking,
     as_outcome,
     overflow,
+    unverified,
 )
 
 Json = dict[str, Any]
@@ -76,7 +77,9 @@ class ScriptedModel:
 
     `script`: see `steps`. `window`: tokens above which a prompt is refused as too long, None for
     no limit. `side` is asked before the script and may answer a request without using up a step.
-    `clock` gives seconds for the cache's expiry.
+    `clock` gives seconds for the cache's expiry. `binds`: over chat completions, too, a prompt is
+    refused where bytes before encrypted reasoning of the turn under way have changed; no correct
+    client can know of that, so it is no violation.
 
     `requests` holds every request in order of arrival, refused ones included; `violations` every
     refusal that a correct client never meets.
@@ -90,6 +93,7 @@ class ScriptedModel:
         cache: PromptCache | None = None,
         side: Callable[[ModelRequest], StepResult | None] = answer_summaries,
         clock: Callable[[], float] = time.monotonic,
+        binds: bool = False,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self.violations: list[Violation] = []
@@ -99,6 +103,7 @@ class ScriptedModel:
         self._cache = cache or PromptCache()
         self._side = side
         self._clock = clock
+        self._binds = binds
         self._reasoning = ReasoningMemory()
         self._ids = 0
         self._lock = threading.Lock()
@@ -166,6 +171,10 @@ class ScriptedModel:
             self.violations.append(Violation(request.index, rule, message))
         if findings:
             return Failure(400, "invalid_request_error", findings[0][1])
+        if self._binds and request.api == "openai-completions":
+            sealed = self._reasoning.changed_before(request.body)
+            if sealed is not None:
+                return unverified(sealed)
         tokens = prompt_tokens(request.body)
         if self._window is not None and tokens > self._window:
             return overflow(tokens, self._window)
@@ -176,8 +185,8 @@ class ScriptedModel:
         findings = list((anthropic_rules if anthropic else openai_rules).check(request.body))
         if not findings:
             memory = self._reasoning
-            check = memory.check if anthropic else memory.check_plain
-            findings = list(check(request.body))
+            checks = (memory.check,) if anthropic else (memory.check_plain, memory.check_sealed)
+            findings = [finding for check in checks for finding in check(request.body)]
         yield from findings
 
     def _outcome(self, recorded: RecordedRequest) -> StepOutcome:
@@ -229,6 +238,7 @@ class ScriptedModel:
         if request.api == "anthropic-messages":
             self._reasoning.issue(request.body, blocks)
             return
+        self._reasoning.issue_sealed(request.body, blocks)
         for block in blocks:
             if block["type"] == "thinking":
                 self._reasoning.issue_plain(block["thinking"])

@@ -96,6 +96,16 @@ def overflow(tokens: int, window: int) -> Failure:
     )
 
 
+def unverified(name: str) -> Failure:
+    """The 400 with which OpenAI refuses encrypted reasoning that it cannot make sense of."""
+    return Failure(
+        400,
+        "invalid_request_error",
+        f"The encrypted content for item rs_{name} could not be verified. Reason: Encrypted "
+        "content could not be decrypted or parsed.",
+    )
+
+
 def rate_limited(retry_after_s: int | None = None) -> Failure:
     """The 429 of an account that sends too much."""
     return Failure(

@@ -120,6 +120,10 @@ function answer({ id, method, params }) {
       if (params.input.fail) send({ id, error: { code: -32603, message: "no" } });
       else send({ id, result: params.input.verdict ?? {} });
       return;
+    case "context/refused":
+      if (params.message === "fail") send({ id, error: { code: -32603, message: "no" } });
+      else send({ id, result: params.message === "nonsense" ? [] : { again: params.message === "again" } });
+      return;
     case "command":
       send({ id, result: { text: `command ${params.name} ${params.args}` } });
       return;

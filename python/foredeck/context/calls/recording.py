@@ -65,10 +65,12 @@ def record_call(call: CallInProgress, cache: CachePrediction) -> CallRecord:
         layout=call.layout.name,
         policy=call.policy.name,
         stats=_stats(session, session.frame.chars, call.gauge),
-        acks=_acks(request),
+        acks=_acks(request) + [Ack(n, "refused") for n in session.pending.refused],
         cache=cache,
     )
-    return _commit(session, new)
+    record = _commit(session, new)
+    session.pending.refused.clear()
+    return record
 
 
 def record_host_call(session: Session, outcome: Outcome, layout: str, policy: str) -> CallRecord:

@@ -1,24 +1,108 @@
-"""Which sealed reasoning keeps what precedes it at one call.
+"""Which sealed reasoning keeps what precedes it at one call, and what a refusal teaches about it.
 
 A rule takes over when a turn begins: one that was begun with every byte before its reasoning
-standing goes on so, whatever is configured meanwhile.
+standing goes on so, whatever is configured meanwhile. A model that has refused a prompt because of
+such bytes is remembered in the store, for all of its sessions.
 """
 
 from __future__ import annotations
 
 from foredeck.context.intake.alignment import Alignment
+from foredeck.context.messages.refusals import is_about_seals
 from foredeck.context.messages.seals import SealRule, binds_by_table
+from foredeck.context.state.branch import Branch
 from foredeck.context.state.request import Model
 from foredeck.context.state.session import Session
+from foredeck.context.state.workspace import Workspace
+from foredeck.model.calls import CallRecord
+from foredeck.model.records import SealsDocument, seals_id
 
 
 def seal_rule(
-    session: Session, alignment: Alignment, model: Model | None, within: bool
+    session: Session, alignment: Alignment, model: Model | None, *, within: bool
 ) -> SealRule:
     """The rule for one call. `within`: whether it is wanted that a turn with sealed reasoning is
     rewritten where no provider is known to refuse that."""
     if not within or model is None or binds_by_table(model.api, model.name):
         return SealRule()
+    if has_refused(session.workspace, model.name):
+        return SealRule()
     record, new = session.branch_record, alignment.items[alignment.matched :]
     goes_on = record is not None and all(item.kind != "user" for item in new)
     return SealRule(free=record is None or not goes_on or record.free_seals)
+
+
+def has_refused(workspace: Workspace, model: str) -> bool:
+    """Whether a model (`provider/id`) is known to refuse changed bytes before its reasoning."""
+    head = workspace.head(seals_id(model))
+    return head is not None and bool(head.fields.get("binds"))
+
+
+def take_refusal(session: Session, message: str) -> bool:
+    """The provider has refused the newest call with these words. Returns whether the call is to be
+    made again, with what the last answered call was sent and what is new.
+
+    That is so where the words are about sealed reasoning, and bytes before such reasoning of the
+    turn under way had changed since. The model is remembered for it; should it refuse the old
+    bytes too, that was not the reason, and it is forgotten.
+    """
+    record = session.branch_record
+    if record is None or record.is_host or not is_about_seals(message):
+        return False
+    before = session.log.record(record.parent)
+    if before is None:
+        return False
+    if session.went_back_to == before.id:
+        _remember(session, record.model.name, binds=False)
+        session.pending.user_messages.append(_not_the_reason(record.model.name))
+        return False
+    if not _changed_before_seals(session, record):
+        return False
+    _remember(session, record.model.name, binds=True)
+    session.pending.user_messages.append(_learned(record.model.name))
+    _go_back(session, record, before)
+    return True
+
+
+def _changed_before_seals(session: Session, record: CallRecord) -> bool:
+    """Whether a call has changed bytes before sealed reasoning of its turn."""
+    decision, conversation = record.decision, session.branch.conversation
+    first = record.changed_from if decision.changed_from is None else decision.changed_from
+    seals = conversation.seals
+    return any(
+        item.signed and not item.void and not seals.binds(item)
+        for item in conversation.items[first + 1 :]
+        if item.turn == conversation.turn
+    )
+
+
+def _remember(session: Session, model: str, *, binds: bool) -> None:
+    session.workspace.put(SealsDocument(id=seals_id(model), model=model, binds=binds).seal())
+    session.workspace.commit()
+
+
+def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
+    """Stand at the call before, as if the refused one had never gone out."""
+    state = session.log.replay(before.id, session.load_record)
+    items = session.branch.conversation.items[: min(len(state.keys), refused.kept)]
+    state.cut(len(items))
+    session.log.unsend(refused.id)
+    session.pending.refused.append(refused.ordinal)
+    session.pending.notices.restore()
+    session.branch = Branch.restore(state, items, before.id, session.store)
+    session.went_back_to = before.id
+
+
+def _learned(model: str) -> str:
+    return (
+        f"{model} has refused a prompt because older content before its sealed reasoning had "
+        "folded: it gets that back, and from now on its turns fold once they have ended "
+        "(foredeck doctor)."
+    )
+
+
+def _not_the_reason(model: str) -> str:
+    return (
+        f"{model} refuses the prompt with all of its old content, too: folding was not the reason, "
+        "so its turns go on folding."
+    )

@@ -21,6 +21,7 @@ from foredeck.sources import Sighting
 def attach_notices(session: Session, context: RenderContext) -> None:
     """Put the pending notices on the newest message, which must be new in this call."""
     index, pending = len(context.conversation) - 1, session.pending.notices
+    pending.forget_said()
     if not pending or not context.takes_lines(index):
         return
     changes = pending.take()

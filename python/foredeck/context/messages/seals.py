@@ -7,7 +7,6 @@ table says where that is known, and where it is known of nobody. A wire that it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -54,8 +53,8 @@ SEALINGS = (
         ("bedrock-converse-stream",),
         (),
         binds=True,
-        source="Amazon's documentation of Converse: the signature makes sure that the reasoning, "
-        "and the conversation before it, were not tampered with.",
+        source="Amazon's documentation of reasoning blocks calls the signature a hash of all "
+        "messages of the conversation, and tampering with earlier ones an error.",
     ),
     Sealing(
         ("openai-responses", "openai-codex-responses", "azure-openai-responses"),
@@ -97,13 +96,9 @@ class SealRule:
 
     free: bool = False
     """Whether bytes before sealed reasoning may change where the table does not forbid it."""
-    has_refused: Callable[[str], bool] = lambda _model: False
-    """Whether a model (`provider/id`) is known to refuse that."""
 
     def binds(self, item: Item) -> bool:
         """Whether what precedes a message in its turn has to stand because of it."""
         if not item.signed or item.void:
             return False
-        if not self.free or binds_by_table(str(item.meta.get("api") or ""), item.model):
-            return True
-        return self.has_refused(item.model)
+        return not self.free or binds_by_table(str(item.meta.get("api") or ""), item.model)

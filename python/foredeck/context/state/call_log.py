@@ -27,8 +27,8 @@ Load = Callable[[str], CallRecord | None]
 PORTION = 100
 """How many records are asked for at once, where it is not known how many there are."""
 
-UNSENT = frozenset({"fallback", "aborted"})
-"""Outcomes of calls whose answer never went out."""
+UNSENT = frozenset({"fallback", "aborted", "refused"})
+"""Outcomes of calls whose answer never went out, or was refused by the provider."""
 
 
 @dataclass(slots=True)

@@ -44,6 +44,8 @@ class PendingNotices:
         self._changes: dict[int, FileChange] = {
             int(ordinal): _known_change(change) for ordinal, change in self._stored.items()
         }
+        self._said: dict[int, FileChange] = {}
+        """What the newest call has taken."""
 
     def add(self, ordinal: int, change: FileChange) -> None:
         """The file is to be announced; an earlier change of it need not be any more."""
@@ -60,7 +62,17 @@ class PendingNotices:
     def take(self) -> dict[int, FileChange]:
         """All of them, in the order of their handles; none is pending then."""
         taken, self._changes = dict(sorted(self._changes.items())), {}
+        self._said = taken
         return taken
+
+    def restore(self) -> None:
+        """What was taken for the newest call has not been read: it is pending again."""
+        self._changes = {**self._said, **self._changes}
+        self._said = {}
+
+    def forget_said(self) -> None:
+        """The call before was answered: what it said is known."""
+        self._said = {}
 
     def copy(self) -> PendingNotices:
         """Taken before a transaction that may have to be given up."""
@@ -127,6 +139,8 @@ class PendingWork:
     """Ids of files whose newest version is what a tool said of them: the disk may differ."""
     unsettled: set[str] = field(default_factory=set)
     """Ids or paths of files that somebody seems to be writing: to be looked at once more."""
+    refused: list[int] = field(default_factory=list)
+    """Ordinals of calls that the provider refused, and that no record says so of yet."""
     user_messages: list[str] = field(default_factory=list)
     """What the user is to be told with the next answer."""
     compaction: CompactionRequest | None = None

@@ -99,6 +99,8 @@ class Session:
     """The project's tasks; None where they are switched off, and in a replay."""
     memory: SessionMemory | None = None
     """What is kept of the user and the session; None where that cannot be told, and in a replay."""
+    went_back_to: str = ""
+    """Id of the call record whose bytes went out once more after a refusal."""
     withdrawal_told: bool = False
     """Whether the user knows that something in the head has to wait for the end of the turn."""
 

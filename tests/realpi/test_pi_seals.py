@@ -1,0 +1,68 @@
+"""A long turn with sealed reasoning on a wire of which nobody says that it binds what is before."""
+
+from __future__ import annotations
+
+from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
+from foredeck_bench.scripted.steps import Step, Thinking
+from harness import Pi
+from observed import calls_of, notified, results, stored
+
+EAGER = {
+    "FOREDECK_POLICY": "last-n",
+    "FOREDECK_LAST_N__RESULTS": "2",
+    "FOREDECK_REBASE__RENT_FACTOR": "0",
+    "FOREDECK_REBASE__GUARD": "10",
+}
+"""So that a short turn has a rebase."""
+
+
+def sealed(number: int) -> Step:
+    """A step of the loop: encrypted reasoning, and a command with a long output."""
+    command = f"seq {number}000 {number}400"
+    return [Thinking("", redacted=True), call("bash", command=command)]
+
+
+TURN: list[Step] = [*map(sealed, range(1, 8)), "done"]
+
+
+def refused(model: ScriptedModel) -> list[int]:
+    """Which requests the provider has refused."""
+    return [n for n, each in enumerate(model.requests) if each.status == 400]
+
+
+def folded(recorded: RecordedRequest) -> list[int]:
+    """Which results of a prompt are lines."""
+    return [n for n, text in enumerate(results(recorded)) if text.startswith("toolcall_ref")]
+
+
+def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
+    model = pi.serve(TURN, api="openai-completions", reasoning=True)
+    assert pi.print("go", foredeck=True, environment=EAGER).stdout.strip() == "done"
+    assert model.violations == []
+    assert refused(model) == []
+    assert folded(model.requests[-1])
+    sent = model.requests[-1].request.messages
+    assert sum("reasoning_details" in message for message in sent) == 7
+
+
+def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:
+    model = pi.serve([*TURN, *TURN], api="openai-completions", reasoning=True, binds=True)
+    rpc = pi.rpc(foredeck=True, environment=EAGER)
+    rpc.prompt("go")
+    assert model.violations == []
+    (first,) = refused(model)
+    assert folded(model.requests[first])
+    again, before = model.requests[first + 1], model.requests[first - 1]
+    count = len(before.request.messages)
+    assert again.request.messages[:count] == before.request.messages
+    assert len(model.requests) == len(TURN) + 1, "made again once, and the turn ended"
+    words = [text for text in notified(rpc) if "scripted/scripted-1 has refused" in text]
+    assert len(words) == 1
+    rpc.shutdown()
+    with stored(pi) as store:
+        calls = calls_of(store)
+    assert len(calls) == len(model.requests)
+    # What it has learned holds for the next session, in another engine.
+    assert pi.print("go", foredeck=True, environment=EAGER).stdout.strip() == "done"
+    assert refused(model) == [first]
+    assert folded(model.requests[-1]) == []
