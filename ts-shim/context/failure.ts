@@ -1,7 +1,14 @@
 /** Why a model call went out without the engine, for the engine's records and for the user. */
 
 import type { EngineState } from "../engine/status.ts";
-import { AbortedError, DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
+import {
+  AbortedError,
+  DeadlineError,
+  GoneError,
+  MAX_LINE_BYTES,
+  RpcError,
+  TooLongError,
+} from "../engine/wire.ts";
 import { BadAnswerError } from "./answer.ts";
 
 /** `aborted`: the user stopped the call. `reason` goes into the call record (docs/protocol.md). */
@@ -9,6 +16,8 @@ export interface Failure {
   kind: "fallback" | "aborted";
   reason: string;
 }
+
+const TOO_LARGE = "too large";
 
 export function failureOf(error: unknown, state: EngineState): Failure {
   if (error instanceof AbortedError) return { kind: "aborted", reason: "user" };
@@ -18,6 +27,7 @@ export function failureOf(error: unknown, state: EngineState): Failure {
 function reasonOf(error: unknown, state: EngineState): string {
   if (error instanceof DeadlineError) return "timeout";
   if (error instanceof BadAnswerError) return "answer";
+  if (error instanceof TooLongError) return TOO_LARGE;
   if (error instanceof RpcError) return `error ${error.code}`;
   if (error instanceof GoneError) return state === "setup" ? "setup" : "away";
   return "internal";
@@ -27,7 +37,17 @@ const FOR_THE_USER: Record<string, string> = {
   timeout: "the engine did not answer in time",
   answer: "the engine's answer did not fit the conversation",
   away: "the engine is not running",
+  [TOO_LARGE]: "this chat is too large",
 };
+
+/** What the user is told of it. `text` is the error's own. */
+export function toldOf(reason: string, text: string): string {
+  if (reason === TOO_LARGE) {
+    const most = MAX_LINE_BYTES / 1024 / 1024;
+    return `this chat is larger than the ${most} MiB that foredeck can take in at once (images, as a rule); Pi goes on without it. /compact makes the chat smaller`;
+  }
+  return `${inWords(reason, text)}; Pi goes on with what the engine last said`;
+}
 
 /** A reason in words, or `otherwise` where it says nothing to a user. */
 export function inWords(reason: string, otherwise: string): string {

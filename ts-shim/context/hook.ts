@@ -14,7 +14,7 @@ import { within } from "../engine/wait.ts";
 import { DeadlineError, GoneError, RpcError } from "../engine/wire.ts";
 import type { Host } from "../host.ts";
 import { checkAnswer } from "./answer.ts";
-import { type Failure, failureOf, inWords } from "./failure.ts";
+import { type Failure, failureOf, inWords, toldOf } from "./failure.ts";
 import { HISTORY_MS, History } from "./history.ts";
 import { AnswerInForce } from "./in-force.ts";
 import { type HostMessage, isSystem } from "./messages.ts";
@@ -268,8 +268,7 @@ export class ContextHook {
     this.deps.log(`fell back (${reason}): ${text}`);
     // In these states the user has been told already that there is no engine, and why.
     if (state === "setup" || state === "away" || state === "idle") return;
-    const message = `${inWords(reason, text)}; Pi goes on with what the engine last said`;
-    this.deps.host.notifyOnce("fallback", "warning", message);
+    this.deps.host.notifyOnce("fallback", "warning", toldOf(reason, text));
   }
 }
 

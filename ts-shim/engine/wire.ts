@@ -33,6 +33,9 @@ export class AbortedError extends Error {}
 /** The connection ended, or is not there. The message says why. */
 export class GoneError extends Error {}
 
+/** What is to be sent is longer than a line may be. Nothing was sent. */
+export class TooLongError extends Error {}
+
 export interface RequestOptions {
   /** Milliseconds until the request fails with `DeadlineError`. */
   deadlineMs: number;
@@ -58,6 +61,7 @@ interface Waiting {
 export class Peer {
   private readonly handlers: PeerHandlers;
   private readonly lines: LineSplitter;
+  private readonly maxLineBytes: number;
   private readonly waiting = new Map<number, Waiting>();
   private readonly serving = new Map<string | number, AbortController>();
   private nextId = 1;
@@ -66,6 +70,7 @@ export class Peer {
 
   constructor(handlers: PeerHandlers, maxLineBytes = MAX_LINE_BYTES) {
     this.handlers = handlers;
+    this.maxLineBytes = maxLineBytes;
     this.lines = new LineSplitter(
       {
         line: (text) => this.onLine(text),
@@ -82,7 +87,7 @@ export class Peer {
 
   /**
    * Sends a request and waits for its answer.
-   * @throws RpcError, DeadlineError, AbortedError or GoneError.
+   * @throws RpcError, DeadlineError, AbortedError, GoneError or TooLongError.
    */
   request(method: string, params: unknown, options: RequestOptions): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -131,13 +136,23 @@ export class Peer {
   private send(message: Record<string, unknown>): Error | null {
     if (this.closed) return this.closed;
     try {
-      this.handlers.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+      this.handlers.write(`${this.line(message)}\n`);
       return null;
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       this.handlers.log(`could not send: ${text}`);
-      return new GoneError(text);
+      return error instanceof TooLongError ? error : new GoneError(text);
     }
+  }
+
+  /** @throws TooLongError: the other side would read all of it only to skip it. */
+  private line(message: Record<string, unknown>): string {
+    const text = inOneString({ jsonrpc: "2.0", ...message });
+    // A character takes three bytes at most, so that few lines have to be measured.
+    const bound = text === null ? Number.POSITIVE_INFINITY : text.length * 3;
+    const fits = bound <= this.maxLineBytes || Buffer.byteLength(text ?? "") <= this.maxLineBytes;
+    if (text !== null && fits) return text;
+    throw new TooLongError(`${message.method ?? "an answer"}: over ${this.maxLineBytes} bytes`);
   }
 
   private onLine(text: string): void {
@@ -220,4 +235,14 @@ function describeError(error: unknown, cancelled: boolean): { code: number; mess
   const message = error instanceof Error ? error.message : String(error);
   if (cancelled) return { code: ErrorCode.cancelled, message: "cancelled" };
   return { code: error instanceof RpcError ? error.code : ErrorCode.internal, message };
+}
+
+/** As JSON; null where that is longer than any string can be. */
+function inOneString(value: unknown): string | null {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }

@@ -234,6 +234,21 @@ test("without an engine Pi goes on as usual, and the user is told once", async (
   assert.equal(harness.notices.length, 1);
 });
 
+test("a chat that no line can hold goes out as it is, and the user is told once what to do", async () => {
+  start("good");
+  const large = [user(`go ${"x".repeat(64 * 1024 * 1024)}`), ...first.slice(1)];
+  assert.deepEqual(texts(await harness.call(large)), ["A"]);
+  assert.deepEqual(texts(await harness.call(large)), ["A"]);
+  const told = harness.notices.filter((text) => text.includes("larger than the 64 MiB"));
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? "", /Pi goes on without it\. \/compact makes the chat smaller/);
+  assert.deepEqual(texts(await harness.call(first)), ["@2|A"], "the engine has not been ended");
+  assert.deepEqual(
+    outcomes(-1 + harness.requests("context/assemble").length).map(({ reason }) => reason),
+    ["too large", "too large"],
+  );
+});
+
 test("a Pi whose objects throw still gets a list", async () => {
   start("good");
   const broken = {
