@@ -150,13 +150,19 @@ def test_what_is_pinned_or_said_at_length_parts_a_run(new_host: NewHost) -> None
     assert lines(20, "output of c") in "\n".join(texts(sent))
 
 
+LONG = {"oldText": "alpha " * 60, "newText": "beta " * 60}
+
+
+@pytest.mark.parametrize("more", [[], [LONG]])
 @pytest.mark.parametrize(("patience", "stands"), [(60, True), (4, False)])
-def test_a_short_edit_goes_later(new_host: NewHost, patience: int, *, stands: bool) -> None:
-    host = make(new_host, patience_edited=patience)
+def test_a_short_edit_goes_later(
+    new_host: NewHost, patience: int, more: list[dict[str, str]], *, stands: bool
+) -> None:
+    host = make(new_host, patience_edited=patience, patience_left_edits=1, at_work=0)
     ask(host)
     bash(host, "a")
     bash(host, "b")
-    edits = [{"oldText": "one", "newText": "two"}]
+    edits = [{"oldText": "one", "newText": "two"}, *more]
     use(host, "e", "edit", "Successfully replaced text in a.py.", path="a.py", edits=edits)
     work(host, "fghi")
     sent = go_cold(host)

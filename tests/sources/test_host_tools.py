@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -103,7 +104,9 @@ def test_a_read_shows_the_lines_that_it_is_said_to_show(host: Host, work: Work, 
         assert shown is not None
         assert shown.first == window.get("offset", 1)
         assert shown.text == "\n".join(lines[shown.first - 1 : shown.last])
-        assert shown.complete == (shown.text == text and shown.first == 1 and shown.last > 0)
+        certain = shown.last - shown.first + 1 < window.get("limit", math.inf)
+        whole = shown.text == text and shown.first == 1 and shown.last > 0
+        assert shown.complete == (whole and certain)
         assert shown.total in (None, len(lines))
 
 

@@ -14,6 +14,12 @@ def test_a_whole_file() -> None:
     assert parse_read_range({"path": "a", "offset": 1, "limit": 99}, LINES).complete  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(("limit", "total"), [(11, None), ("11", None), (5, None), (12, 11)])
+def test_as_many_lines_as_were_asked_for_need_not_be_all(limit: object, total: int | None) -> None:
+    shown = parse_read_range({"path": "a", "offset": 1, "limit": limit}, LINES)
+    assert shown == ReadRange(1, 11, total, total is not None, LINES)
+
+
 def test_an_empty_file_is_complete() -> None:
     assert parse_read_range({"path": "a"}, "") == ReadRange(1, 1, 1, True, "")
 

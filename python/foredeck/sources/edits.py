@@ -63,6 +63,14 @@ def edits_of(arguments: Mapping[str, Any]) -> list[Edit]:
     ]
 
 
+def written_texts(arguments: Mapping[str, Any]) -> list[str]:
+    """What a call of `write` or `edit` puts into its file, text by text; deletions put nothing."""
+    content = arguments.get("content")
+    texts = [content] if isinstance(content, str) else []
+    texts += [edit.new for edit in edits_of(arguments)]
+    return [text for text in texts if text.strip()]
+
+
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
     """The text after these replacements, None where the outcome is not certain.
 

@@ -57,6 +57,9 @@ def parse_read_range(arguments: Mapping[str, Any], text: str) -> ReadRange | Non
             if shown:
                 return shown
     last = first + text.count("\n")
+    if _number(arguments.get("limit"), last + 1) <= last - first + 1:
+        # As many lines as were asked for. Of hosts that say nothing of the rest there may be more.
+        return ReadRange(first, last, None, False, text)
     return ReadRange(first, last, last, first == 1, text)
 
 
@@ -75,9 +78,13 @@ def _cut(body: str, first: int, notice: re.Match[str]) -> ReadRange | None:
 
 
 def _first_line(arguments: Mapping[str, Any]) -> int:
-    offset = arguments.get("offset")
-    if isinstance(offset, str) and offset.isdecimal():
-        offset = int(offset)
-    if isinstance(offset, bool) or not isinstance(offset, int | float):
-        return 1
-    return max(1, int(offset))
+    return max(1, _number(arguments.get("offset"), 1))
+
+
+def _number(value: Any, missing: int) -> int:
+    """A number as models send it; `missing` for what is none."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return missing
+    return int(value)

@@ -24,7 +24,7 @@ from foredeck.context.rewriting.refresh import foldable_piece, newest_read
 from foredeck.context.wording import brought_up_to_date
 from foredeck.model.call_values import Decision
 from foredeck.model.canonical import hash_text
-from foredeck.sources.edits import edits_of
+from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
 LEFT_OUT = frozenset({"dropped", "observed"})
@@ -133,8 +133,7 @@ def _is_current(context: RenderContext, uses: Uses, path: str, text: str) -> boo
     item = next((item for item in results if not item.failed), None)
     if item is None or item.tool == "read":
         return item is not None and contains_lines(text, shown_lines(item, item.text))
-    written = [str(item.arguments.get("content") or "")]
-    written += [edit.new for edit in edits_of(item.arguments)]
+    written = written_texts(item.arguments)
     return item.tool in WRITERS and all(new.strip() in text for new in written)
 
 

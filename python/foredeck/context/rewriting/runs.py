@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from foredeck.context.cache.rebase import first_free, stays_whole
 from foredeck.context.messages.items import Item
-from foredeck.context.messages.parts import SEALED, Part
+from foredeck.context.messages.parts import FOLDABLE_ARGUMENT_CHARS, SEALED, Part
 from foredeck.context.messages.wires import Wire
 from foredeck.context.policies.pieces import pieces_of
 from foredeck.context.policies.policy import UseRule
@@ -23,6 +23,7 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rendering.view import names_in_view
 from foredeck.context.rewriting.replacing import exchanges, let_stand
 from foredeck.context.rewriting.run_lines import NAMED_SHARE, WholeTurn, run_text
+from foredeck.sources.edits import written_texts
 from foredeck.sources.toolpaths import WRITERS
 
 SAID_CHARS = 300
@@ -198,9 +199,10 @@ def _is_folded(item: Item, part: Part, *, said: bool) -> bool:
 
 
 def _has_short_edit(item: Item) -> bool:
-    """Whether one of its calls writes to a file with arguments too short to fold."""
-    edits = {call.id for call in item.calls if call.tool in WRITERS}
-    return bool(edits) and not edits <= {piece.call_id for piece in pieces_of(item)}
+    """Whether one of its calls writes to a file what is too short to fold."""
+    calls = (call for call in item.calls if call.tool in WRITERS)
+    written = (text for call in calls for text in written_texts(call.arguments))
+    return any(len(text) <= FOLDABLE_ARGUMENT_CHARS for text in written)
 
 
 def _is_dead_result(context: RenderContext, index: int) -> bool:
