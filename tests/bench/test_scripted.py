@@ -384,6 +384,59 @@ def test_openai_stream_carries_every_kind_of_block() -> None:
     assert events[-1]["usage"]["completion_tokens"] > 0
 
 
+def respond(server: ScriptedModel, *items: Json) -> httpx.Response:
+    body = {"model": "m", "stream": True, "input": [{"role": "user", "content": "go"}, *items]}
+    return httpx.post(f"{server.url}/v1/responses", json=body)
+
+
+def made(response: httpx.Response) -> list[Json]:
+    """The items of a streamed response."""
+    done = (e for e in sent_events(response) if e["type"] == "response.output_item.done")
+    return [event["item"] for event in done]
+
+
+def output_of(call: Json, text: str) -> Json:
+    return {"type": "function_call_output", "call_id": call["call_id"], "output": text}
+
+
+STEP = (Thinking("", redacted=True), ToolCall("ls"))
+
+
+def test_responses_stream_carries_every_kind_of_item() -> None:
+    with ScriptedModel(
+        [Reply((Thinking("why"), Text("hi"), ToolCall("read", {"a": 1})))]
+    ) as server:
+        response = respond(server)
+    reasoning, said, called = made(response)
+    assert (reasoning["summary"][0]["text"], said["content"][0]["text"]) == ("why", "hi")
+    assert (called["name"], called["arguments"]) == ("read", '{"a": 1}')
+    assert sent_events(response)[-1]["response"]["usage"]["output_tokens"] > 0
+
+
+def test_encrypted_reasoning_of_the_turn_comes_back_whole_and_with_what_follows_it() -> None:
+    with ScriptedModel([STEP, *["on"] * 3]) as server:
+        reasoning, called = made(respond(server))
+        answered = output_of(called, "a.txt")
+        assert respond(server, reasoning, called, answered).status_code == 200
+        assert respond(server, called, answered).status_code == 400
+        alone = respond(server, called, answered, reasoning)
+        assert "without its required following item" in alone.json()["error"]["message"]
+        assert [each.rule for each in server.violations] == ["reasoning_altered", "reasoning_alone"]
+
+
+@pytest.mark.parametrize("binds", [False, True])
+def test_bytes_before_encrypted_reasoning_may_change_unless_it_binds(binds: bool) -> None:
+    with ScriptedModel([STEP, STEP, "on", "again"], binds=binds) as server:
+        first = made(respond(server))
+        before = [*first, output_of(first[-1], "a.txt")]
+        second = made(respond(server, *before))
+        folded = [*first, output_of(first[-1], "folded"), *second, output_of(second[-1], "b.txt")]
+        assert respond(server, *folded).status_code == (400 if binds else 200)
+        whole = [*before, *second, output_of(second[-1], "b.txt")]
+        assert respond(server, *whole).status_code == 200
+        assert server.violations == []
+
+
 def test_a_cut_reply_ends_the_connection_early() -> None:
     with ScriptedModel([Reply((Text("x" * 5000),), cut=True)]) as server:
         with pytest.raises(httpx.RemoteProtocolError):

@@ -46,7 +46,7 @@ def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
 
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:
-    model = pi.serve([*TURN, *TURN], api="openai-completions", reasoning=True, binds=True)
+    model = pi.serve([*TURN, *TURN], api="openai-responses", reasoning=True, binds=True)
     rpc = pi.rpc(foredeck=True, environment=EAGER)
     rpc.prompt("go")
     assert model.violations == []

@@ -17,6 +17,7 @@ Json = dict[str, Any]
 _PATHS: dict[str, Api] = {
     "/v1/messages": "anthropic-messages",
     "/v1/chat/completions": "openai-completions",
+    "/v1/responses": "openai-responses",
 }
 
 

@@ -57,7 +57,7 @@ class ReasoningMemory:
         self._plain.add(text)
 
     def issue_sealed(self, body: Json, blocks: list[Json]) -> None:
-        """Note encrypted reasoning sent over chat completions as the answer to `body`."""
+        """Note encrypted reasoning sent over one of OpenAI's wires as the answer to `body`."""
         sealed = tuple(b for b in blocks if b["type"] == "redacted_thinking")
         if not sealed:
             return

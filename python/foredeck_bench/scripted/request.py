@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Api = Literal["anthropic-messages", "openai-completions"]
+Api = Literal["anthropic-messages", "openai-completions", "openai-responses"]
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request body with the questions that scripts ask of it.
+    """One request body with the questions that scripts ask of it. That of the Responses API has
+    its items as messages of chat completions (`responses_wire.as_chat`).
 
     `index` counts all requests that the server got, from 0.
     """

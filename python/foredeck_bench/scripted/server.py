@@ -11,7 +11,13 @@ from http.server import ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from foredeck_bench.scripted import anthropic_rules, anthropic_wire, openai_rules, openai_wire
+from foredeck_bench.scripted import (
+    anthropic_rules,
+    anthropic_wire,
+    openai_rules,
+    openai_wire,
+    responses_wire,
+)
 from foredeck_bench.scripted.cache import PromptCache, Usage, estimate_tokens, prompt_tokens
 from foredeck_bench.scripted.handler import ModelAnswer, ModelHandler
 from foredeck_bench.scripted.reasoning import ReasoningMemory
@@ -31,6 +37,12 @@ from foredeck_bench.scripted.steps import (
 )
 
 Json = dict[str, Any]
+
+_WIRES = {
+    "anthropic-messages": anthropic_wire,
+    "openai-completions": openai_wire,
+    "openai-responses": responses_wire,
+}
 
 SUMMARY_MARK = "context summarization assistant"
 """What Pi's own system prompt for compaction and branch summaries says."""
@@ -69,7 +81,7 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class ScriptedModel:
-    """Serves a script over the Anthropic Messages API and OpenAI chat completions.
+    """Serves a script over the Anthropic Messages API, OpenAI chat completions and Responses.
 
         with ScriptedModel([call("read", path="a.py"), "done"]) as model:
             ...  # a client talks to model.url
@@ -77,7 +89,7 @@ class ScriptedModel:
 
     `script`: see `steps`. `window`: tokens above which a prompt is refused as too long, None for
     no limit. `side` is asked before the script and may answer a request without using up a step.
-    `clock` gives seconds for the cache's expiry. `binds`: over chat completions, too, a prompt is
+    `clock` gives seconds for the cache's expiry. `binds`: over OpenAI's wires, too, a prompt is
     refused where bytes before encrypted reasoning of the turn under way have changed; no correct
     client can know of that, so it is no violation.
 
@@ -140,7 +152,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        """Base URL of the Anthropic API; chat completions are served below `url + "/v1"`."""
+        """Base URL of the Anthropic API; OpenAI's are served below `url + "/v1"`."""
         if self._server is None:
             raise RuntimeError("the scripted model is not running")
         return f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -155,23 +167,27 @@ class ScriptedModel:
     def answer(self, api: Api, body: Json) -> ModelAnswer:
         """The answer to one request. Called by the HTTP handler, each time on its own thread."""
         with self._lock:
+            responses = api == "openai-responses"
+            alone = [*responses_wire.check_items(body)] if responses else []
+            body = responses_wire.as_chat(body) if responses else body
             recorded = RecordedRequest(ModelRequest(len(self.requests), api, body), self._clock())
             self.requests.append(recorded)
-            refusal = self._refusal(recorded.request)
+            refusal = self._refusal(recorded.request, alone)
         outcome = refusal or self._outcome(recorded)
         if isinstance(outcome, Failure):
             recorded.status = outcome.status
-            wire = anthropic_wire if api == "anthropic-messages" else openai_wire
-            return ModelAnswer(outcome.status, wire.error_body(outcome), outcome.retry_after_s)
+            return ModelAnswer(
+                outcome.status, _WIRES[api].error_body(outcome), outcome.retry_after_s
+            )
         return self._stream(recorded, outcome)
 
-    def _refusal(self, request: ModelRequest) -> Failure | None:
-        findings = list(self._check(request))
+    def _refusal(self, request: ModelRequest, alone: list[Finding]) -> Failure | None:
+        findings = alone or list(self._check(request))
         for rule, message in findings:
             self.violations.append(Violation(request.index, rule, message))
         if findings:
             return Failure(400, "invalid_request_error", findings[0][1])
-        if self._binds and request.api == "openai-completions":
+        if self._binds and request.api != "anthropic-messages":
             sealed = self._reasoning.changed_before(request.body)
             if sealed is not None:
                 return unverified(sealed)
@@ -214,13 +230,12 @@ class ScriptedModel:
 
     def _stream(self, recorded: RecordedRequest, reply: Reply) -> ModelAnswer:
         request = recorded.request
-        anthropic = request.api == "anthropic-messages"
         with self._lock:
             blocks = self._wire_blocks(reply)
             self._remember(request, blocks)
             usage = self._cache.serve(request, estimate_tokens(blocks), recorded.time_s)
         recorded.status, recorded.reply, recorded.usage = 200, blocks, usage
-        wire = anthropic_wire if anthropic else openai_wire
+        wire = _WIRES[request.api]
         name = f"msg_{request.index:04d}"
         model = str(request.body.get("model", ""))
 

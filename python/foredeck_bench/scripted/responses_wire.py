@@ -1,0 +1,122 @@
+"""OpenAI's Responses API: requests in the shape of chat completions, and replies as streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from foredeck_bench.scripted.anthropic_wire import pieces
+from foredeck_bench.scripted.cache import Usage
+from foredeck_bench.scripted.openai_wire import error_body
+from foredeck_bench.scripted.request import content_text
+from foredeck_bench.scripted.rules import Finding
+
+__all__ = ["as_chat", "check_items", "error_body", "events", "whole"]
+
+Json = dict[str, Any]
+
+
+def as_chat(body: Json) -> Json:
+    """The same request with `messages` in place of `input`, for scripts and rules to look at:
+    items of one answer are one message, encrypted reasoning is in its `reasoning_details`."""
+    messages: list[Json] = []
+    for item in body.get("input") or ():
+        kind = item.get("type")
+        if kind == "function_call_output":
+            text = content_text(item.get("output"))
+            messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": text})
+        elif kind in ("reasoning", "function_call") or item.get("role") == "assistant":
+            _add_to_answer(messages, item)
+        else:
+            messages.append({"role": item["role"], "content": content_text(item.get("content"))})
+    return {**{name: body[name] for name in body if name != "input"}, "messages": messages}
+
+
+def check_items(body: Json) -> Iterator[Finding]:
+    """Findings that only the list of items shows."""
+    items = [*(body.get("input") or ()), {}]
+    for item, follower in pairwise(items):
+        follows = follower.get("type") in ("reasoning", "function_call", "message")
+        if item.get("type") == "reasoning" and not follows:
+            name = item.get("id")
+            yield (
+                "reasoning_alone",
+                f"Item '{name}' of type 'reasoning' was provided without its required following "
+                "item.",
+            )
+
+
+def events(
+    message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage
+) -> Iterator[str]:
+    """The server-sent events of one response; `blocks` are in Anthropic's shape."""
+    yield _event("response.created", response={"id": message_id, "model": model})
+    for index, block in enumerate(blocks):
+        item = _item(block)
+        begun = {**item, **({"arguments": ""} if item["type"] == "function_call" else {})}
+        yield _event("response.output_item.added", output_index=index, item=begun)
+        kind = {"text": "output_text", "tool_use": "function_call_arguments"}.get(block["type"])
+        for piece in pieces(_streamed(block)) if kind else ():
+            yield _event(f"response.{kind}.delta", output_index=index, delta=piece)
+        yield _event("response.output_item.done", output_index=index, item=item)
+    response = whole(message_id, model, blocks, stop, usage)
+    ends = "completed" if response["status"] == "completed" else "incomplete"
+    yield _event(f"response.{ends}", response=response)
+
+
+def whole(message_id: str, model: str, blocks: list[Json], stop: str, usage: Usage) -> Json:
+    """The same response at once, for a request that does not stream."""
+    ended: Json = {"status": "completed"}
+    if stop == "max_tokens":
+        ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    counted = {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.read},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.prompt + usage.output,
+    }
+    output = [_item(block) for block in blocks]
+    return {"id": message_id, "model": model, **ended, "output": output, "usage": counted}
+
+
+def _add_to_answer(messages: list[Json], item: Json) -> None:
+    if not messages or messages[-1]["role"] != "assistant":
+        messages.append({"role": "assistant", "content": None})
+    answer = messages[-1]
+    if item.get("type") == "reasoning":
+        detail = {"data": item.get("encrypted_content")}
+        answer.setdefault("reasoning_details", []).append(detail)
+    elif item.get("type") == "function_call":
+        function = {"name": item.get("name"), "arguments": item.get("arguments")}
+        called = {"id": item.get("call_id"), "type": "function", "function": function}
+        answer.setdefault("tool_calls", []).append(called)
+    else:
+        answer["content"] = (answer["content"] or "") + content_text(item.get("content"))
+
+
+def _item(block: Json) -> Json:
+    """A block as an item of a response."""
+    if block["type"] == "tool_use":
+        name, arguments = block["id"], _streamed(block)
+        item = {"id": f"fc_{name}", "call_id": name, "name": block["name"], "arguments": arguments}
+        return {"type": "function_call", "status": "completed", **item}
+    if block["type"] == "text":
+        content = [{"type": "output_text", "text": block["text"], "annotations": []}]
+        name = f"msg_{len(block['text'])}"
+        return {"type": "message", "id": name, "role": "assistant", "content": content}
+    data = str(block.get("data") or block.get("signature"))
+    told = [{"type": "summary_text", "text": block["thinking"]}] if block.get("thinking") else []
+    return {"type": "reasoning", "id": f"rs_{data}", "summary": told, "encrypted_content": data}
+
+
+def _streamed(block: Json) -> str:
+    if block["type"] == "text":
+        return str(block["text"])
+    return json.dumps(block["input"], ensure_ascii=False)
+
+
+def _event(kind: str, **fields: Any) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
