@@ -29,7 +29,7 @@ BATCH = 200
 """Versions between two looks at the clock: long outputs of many calls could take seconds."""
 
 
-FOLLOWING_S = 0.3
+FOLLOWING_S = 0.6
 """How long taking in a session's own work may take, where nobody waits for that."""
 
 

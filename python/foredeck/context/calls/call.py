@@ -80,7 +80,7 @@ class CallInProgress:
         self.start_rendering()
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> Sequence[Item]:
         """The host's whole list."""
         return self.alignment.items
 

@@ -7,9 +7,10 @@ list has been sent before, and how.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from foredeck.context.messages.items import Item
+from foredeck.context.messages.items import Item, JoinedItems
 from foredeck.context.state.branch import Branch
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import shared_length
@@ -27,7 +28,7 @@ HOST_SENT = ("fallback", "off")
 class Alignment:
     """How much of the host's list is known, and what became of the calls before."""
 
-    items: list[Item]
+    items: Sequence[Item]
     """The whole list."""
     matched: int
     """How many messages from the beginning were sent before."""
@@ -51,7 +52,7 @@ def align(session: Session, request: Request) -> Alignment:
     ahead = session.branch.ahead
     if request.keep and not (in_step or ahead):
         raise OutOfSync("The host does not hold the engine's last answer.")
-    items = conversation.items[: request.keep] + request.items
+    items: Sequence[Item] = JoinedItems(conversation.items, request.keep, request.items)
     without_us = [o for o in request.outcomes if o.kind in HOST_SENT and o.messages <= len(items)]
     # Messages that a call has held before may have been sent on another branch: then the
     # records have to say how.
@@ -60,6 +61,7 @@ def align(session: Session, request: Request) -> Alignment:
         return Alignment(items, len(conversation), True, False, [])
     if ahead and not (request.outcomes or is_known) and request.keep == len(conversation):
         return Alignment(items, len(conversation), False, False, [])
+    items = [*items]
     # Before anything is matched: a provider has never seen the prompts of these.
     for outcome in request.outcomes:
         if outcome.kind == "aborted" and outcome.call is not None:
@@ -157,7 +159,7 @@ def _before(
     return session.log.replay(newest, session.load_record)
 
 
-def _held_again(before: BranchState, items: list[Item]) -> list[Item]:
+def _held_again(before: BranchState, items: Sequence[Item]) -> list[Item]:
     """Results that the call before this one had too, though they are to be rendered again.
 
     The host has changed its list, but not its branch: what was active and pinned stays so.

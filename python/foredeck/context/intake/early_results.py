@@ -6,7 +6,7 @@ while they are as the tool left them, and the result is stored, so that it canno
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -68,7 +68,7 @@ def store_early_result(
     return stored.sightings
 
 
-def store_lost_results(session: Session, items: list[Item], first_new: int) -> None:
+def store_lost_results(session: Session, items: Sequence[Item], first_new: int) -> None:
     """Catch up on the results in flight that were never observed, because an engine has ended.
 
     `first_new`: the first message that no call has held. Older results are past looking at.

@@ -6,6 +6,8 @@ hold what a layout keeps apart from the chat.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foredeck.context.cache.rebase import first_free
 from foredeck.context.messages.items import Item
 from foredeck.context.messages.parts import GONE, Part
@@ -16,7 +18,9 @@ from foredeck.context.state.session import Session
 from foredeck.context.window.compactions import name_summary
 
 
-def repair_list(session: Session, context: RenderContext, items: list[Item], start: int) -> None:
+def repair_list(
+    session: Session, context: RenderContext, items: Sequence[Item], start: int
+) -> None:
     """Decide again, from message `start` on, what is inserted and what is left out."""
     edits, parts = context.branch.edits, context.conversation.parts
     repairs = repair(items, start)
@@ -32,7 +36,7 @@ def repair_list(session: Session, context: RenderContext, items: list[Item], sta
             leave_out(context, index, parts[index].subject)
 
 
-def first_unrepaired(branch: Branch, items: list[Item]) -> int:
+def first_unrepaired(branch: Branch, items: Sequence[Item]) -> int:
     """The first message at which a list needs a repair that the branch does not have; the length
     of the list where none does."""
     return min(branch.edits.lacks(repair(items)), default=len(items))
@@ -60,10 +64,7 @@ def insert_pools(context: RenderContext, layout: Layout) -> None:
         # What is there is another layout's, until the turn has ended and all is rendered again.
         free = len(context.conversation) + 1
     edits, items = context.branch.edits, context.conversation.items
-    results = {
-        index
-        for index in edits.inserts
-        if items[index : index + 1] and items[index].kind == "result"
-    }
+    held = edits.inserts if edits.has_layout_text else ()
+    results = {index for index in held if index < len(items) and items[index].kind == "result"}
     standing = edits.cut_layout(free, results - edits.drops)
     edits.put_layout(layout.inserts(context, standing))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foredeck.context.intake.adoption import with_progress
 from foredeck.context.intake.object_writer import ObjectWriter, ResultObject
 from foredeck.context.intake.our_messages import leave_out
@@ -26,7 +28,7 @@ class MessageIntake:
         self._layout = layout
         self._pastes = pastes
 
-    def take_in(self, items: list[Item], first_new: int) -> None:
+    def take_in(self, items: Sequence[Item], first_new: int) -> None:
         """Take in a list. `first_new`: the first message that no call has held.
 
         Reads from the newest assistant message before that on, so that the turn under way is whole.
@@ -108,7 +110,7 @@ class MessageIntake:
             conversation.refer(base, index)
 
 
-def _results_after(items: list[Item], index: int) -> dict[str, Item]:
+def _results_after(items: Sequence[Item], index: int) -> dict[str, Item]:
     """The results that answer the assistant message at `index`, by call id."""
     found: dict[str, Item] = {}
     for item in items[index + 1 : index + 1 + MAX_PARALLEL]:
@@ -119,7 +121,7 @@ def _results_after(items: list[Item], index: int) -> dict[str, Item]:
     return found
 
 
-def _turn_start(items: list[Item], first_new: int) -> int:
+def _turn_start(items: Sequence[Item], first_new: int) -> int:
     """The newest assistant message before `first_new`; 0 where there is none."""
     for index in range(first_new - 1, -1, -1):
         if items[index].kind == "assistant":

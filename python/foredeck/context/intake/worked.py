@@ -6,7 +6,7 @@ branch follow from its messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from foredeck.commands.shell import command_of
 from foredeck.context.messages.items import Item
@@ -42,7 +42,7 @@ def attach_worked_lines(session: Session, context: RenderContext, first_new: int
             _attach(session, context, index, lesson)
 
 
-def _commands(session: Session, items: list[Item]) -> Iterator[tuple[str, Run]]:
+def _commands(session: Session, items: Sequence[Item]) -> Iterator[tuple[str, Run]]:
     for item in items:
         run = _run_of(session, item)
         if run is not None:

@@ -25,6 +25,8 @@ class ListEdits:
     """No drop stands at this index or after it: a long session has thousands, and most calls only
     ask for those of the newest messages."""
 
+    _may_have_layout: bool = field(init=False, default=True, compare=False)
+
     def __post_init__(self) -> None:
         self._dropped_until = max(self.drops, default=-1) + 1
 
@@ -86,7 +88,10 @@ class ListEdits:
     @property
     def has_layout_text(self) -> bool:
         """Whether a layout keeps something between the host's messages."""
-        return any(m.get("layout") for ours in self.inserts.values() for m in ours)
+        # Only `put_layout` puts any there, so what had none is not looked through at each call.
+        if self._may_have_layout:
+            self._may_have_layout = any(message.get("layout") for message in self.messages)
+        return self._may_have_layout
 
     def since(self, start: int) -> ListEdits:
         """Those at or after an index."""
@@ -185,6 +190,7 @@ class ListEdits:
 
     def put_layout(self, inserts: Mapping[int, Sequence[Block]]) -> None:
         """Put in what a layout wants between the messages: first of all, but last elsewhere."""
+        self._may_have_layout = self._may_have_layout or bool(inserts)
         for index, blocks in inserts.items():
             message = {"kind": "user", "blocks": blocks, "layout": True}
             self.insert(index, message, first=index == 0)
