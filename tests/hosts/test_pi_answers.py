@@ -10,6 +10,7 @@ from foredeck.context.state.request import Answer
 from foredeck.hosts.pi.edits import apply_edits, to_messages, to_wire
 from foredeck.hosts.pi.requests import to_model, to_outcome, to_request
 from foredeck.hosts.protocol import AssembleParams, OutcomeParams
+from foredeck.model.messages import KnownMessages
 
 
 def user(text: str) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def test_messages_that_are_stored_are_not_packed_again() -> None:
     known = to_request(assemble(user("x")), blobs).items[0].key.address
     assert set(blobs) == {known}
     more: dict[str, bytes] = {}
-    to_request(assemble(user("x"), user("y")), more, frozenset({known}))
+    to_request(assemble(user("x"), user("y")), more, KnownMessages({known}, {}))
     assert known not in more
     assert len(more) == 1
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import copy
 import os
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from foredeck.model import messages
 from foredeck.model.canonical import canonical_json, encode_text, sha256_hex
 from foredeck.model.messages import (
     LONG_STRING,
+    KnownMessages,
+    fingerprint,
     load_message,
     pack,
     store_message,
@@ -58,6 +63,28 @@ def test_any_message_is_loaded_as_it_was(message: dict[str, Any]) -> None:
     address = store_message(message, blobs)
     assert same(load_message(address, blobs.__getitem__), message)
     assert store_message(message, {}) == address
+
+
+@given(st.lists(MESSAGES, max_size=4), st.data())
+def test_messages_that_are_known_have_the_same_address(
+    sent: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    addresses = [store_message(message, {}) for message in sent]
+    stored = {address for address in addresses if data.draw(st.booleans())}
+    known, blobs = KnownMessages(stored, {}), dict[str, bytes]()
+    for _ in range(2):
+        again = [copy.deepcopy(message) for message in sent]
+        assert [known.store(message, blobs) for message in again] == addresses
+    assert stored.isdisjoint(blobs)
+    assert {*addresses} - stored <= blobs.keys()
+
+
+def test_a_known_message_is_not_packed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"role": "user", "content": "x" * 900}
+    address = store_message(message, {})
+    known = KnownMessages({address}, {fingerprint(message): address})
+    monkeypatch.setattr(messages, "pack", lambda *_: pytest.fail("packed again"))
+    assert known.store(dict(message), {}) == address
 
 
 def test_a_message_that_looks_like_a_mark() -> None:

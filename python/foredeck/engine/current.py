@@ -119,6 +119,11 @@ class CurrentSession:
         if self.opened is not None:
             self.opened.settle_claim()
 
+    def keep(self) -> None:
+        """See `OpenedSession.keep`."""
+        if self.opened is not None:
+            self.opened.keep()
+
     def recover(self, damage: StoreDamaged) -> None:
         """Forget the session, and go on with a fresh store. Raises `damage` where that is
         not possible."""

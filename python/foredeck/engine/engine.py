@@ -152,8 +152,8 @@ class Engine:
     def take_history(self, params: SessionHistoryParams) -> SessionHistoryResult:
         """Take in what a session holds, before its first call would have to wait for that."""
         with without_garbage_collection(), self._current.use(params.session) as opened:
-            log, blobs = opened.session.log, opened.session.workspace.blobs
-            messages = opened.assembler.take_history(to_history(params, blobs, log.known))
+            blobs, known = opened.session.workspace.blobs, opened.session.log.messages
+            messages = opened.assembler.take_history(to_history(params, blobs, known))
             opened.prepare()
             self._current.follow()
             return {"messages": messages}
@@ -178,6 +178,7 @@ class Engine:
                 self._current.reconcile(stale)
             # While the model thinks: nobody waits for what a database says then.
             self._later(self._current.settle_claim)
+            self._later(self._current.keep)
             self._later(lambda: self._background.happened("call"))
             return self._result(session, answer)
 
@@ -207,7 +208,7 @@ class Engine:
             with self._current.use(params.session) as opened:
                 blobs = opened.session.workspace.blobs
                 try:
-                    request = to_request(params, blobs, opened.session.log.known)
+                    request = to_request(params, blobs, opened.session.log.messages)
                     return opened.session, opened.assembler.assemble(request)
                 except OutOfSync:
                     blobs.clear()  # the host sends all of it again
@@ -358,7 +359,7 @@ class Engine:
                 blobs = opened.session.workspace.blobs
                 answer = to_item(params.message, params.entry, blobs)
                 take_answer(opened.session, answer)
-            opened.keep()
+            self._later(self._current.keep)
             opened.note_answer(answer)
             self._later(lambda: self._background.happened("answer"))
 

@@ -123,18 +123,21 @@ class OpenedSession:
     def close(self) -> None:
         """The session ends: keep the same, and let others claim what it had claimed."""
         self._keep(ends=True)
-        if self._assembler is not None:
-            self._follow_sections()
-            if self.session.is_live:
-                follow_work(self._config, self.session)
         if self.session.tasks is not None:
             self.session.tasks.active.end_leases()
 
     def _keep(self, *, ends: bool) -> None:
-        if self._assembler is not None:
-            home, session = self._config.home, self.session
-            keep_uses(home, session.id, self._assembler.uses, ends=ends)
+        if self._assembler is None:
+            return
+        home, session = self._config.home, self.session
+        try:
             keep_calls(home, session, ends=ends)
+            if keep_uses(home, session.id, self._assembler.uses, ends=ends) or ends:
+                self._follow_sections()
+                if session.is_live:
+                    follow_work(self._config, session)
+        except StoreError as error:
+            log.warning("what the next opening could take over was not kept: %s", error)
 
     def _follow_sections(self) -> None:
         for section in self.facilities.sections:

@@ -31,15 +31,16 @@ def recall_uses(home: Path, session: str, uses: Uses) -> None:
     uses.kept = None if data is None else KeptUses.from_bytes(data)
 
 
-def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> None:
-    """Keep what `uses` has found, unless little has come since it was kept last. `ends`: the
-    session does, and nothing more will come."""
+def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
+    """Keep what `uses` has found, unless little has come since it was kept last: whether it was
+    kept. `ends`: the session does, and nothing more will come."""
     before = 0 if uses.kept is None else uses.kept.count
     if uses.read - before < _least(MIN_MESSAGES, before, ends=ends):
-        return
+        return False
     uses.kept = uses.keep()
     with suppress(OSError):
         write_cached(home, session, "uses", uses.kept.to_bytes())
+    return True
 
 
 def recall_calls(home: Path, session: str) -> LogCheckpoint | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from foredeck.config import Config
+from foredeck.config.outside import SourcesSection
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.messages import Message
 from foredeck.hosts.protocol import ToolObservedParams
@@ -29,6 +30,8 @@ WINDOW = 100
 RESUMED_CALLS = 1000
 RESUMES = 5
 DAY_MS = 86_400_000
+UNWATCHED = SourcesSection(watch=False)
+"""Nobody else changes the files."""
 
 
 Settings = dict[str, Any]
@@ -93,7 +96,7 @@ def grow(
     home, messages = folder / "home", list[Message]()
     done = 0
     for length in sorted({*lengths, min(resumed_at, max(lengths))}):
-        config = Config(home=home, **(settings or {}))
+        config = Config(home=home, sources=UNWATCHED, **(settings or {}))
         host = work_host(work.id, messages)
         with closing(_Run(config, work, host, growth, clock)) as run:
             for step in work.steps(length - done):
@@ -120,7 +123,9 @@ class _Run:
     ) -> None:
         self._clock = clock
         self._store = TimedStore(open_store(config))
-        self._engine = Engine(config, store=cast("Store", self._store))
+        self._put_off: list[Callable[[], object]] = []
+        store = cast("Store", self._store)
+        self._engine = Engine(config, store=store, call_soon=self._put_off.append)
         self._policy = TimedPolicy()
         self._host = host
         self._growth = growth
@@ -147,6 +152,10 @@ class _Run:
         self._growth.commit.append(sum(self._store.commits))
         self._growth.policy.append(self._policy.seconds)
         self._host.accept(answer)
+        # What an engine does while the model thinks.
+        for work in self._put_off:
+            work()
+        self._put_off.clear()
 
 
 def _measure_resumes(

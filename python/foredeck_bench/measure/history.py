@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from foredeck.config import Config
+from foredeck.config.outside import SourcesSection
 from foredeck.engine.engine import Engine
 from foredeck.hosts.pi.messages import Message
 from foredeck_bench.figures import Figure, timing
@@ -56,7 +57,9 @@ def _first_call(
 ) -> tuple[float, float]:
     """Seconds of the processor for the history and for the call."""
     host = work_host(work.id, held)
-    with closing(Engine(Config(home=home))) as engine:
+    put_off: list[Callable[[], object]] = []  # until the model thinks: nobody waits for it
+    config = Config(home=home, sources=SourcesSection(watch=False))
+    with closing(Engine(config, call_soon=put_off.append)) as engine:
         engine.open_session(host.opening(str(work.folder), "resume"))
         spent = 0.0
         if ahead:

@@ -17,7 +17,7 @@ from foredeck.context.state.branch_state import BranchState, SentState
 from foredeck.context.state.checkpoint import LogCheckpoint, lineage
 from foredeck.model.call_values import REWRITTEN
 from foredeck.model.calls import CallRecord, in_order
-from foredeck.model.messages import MessageKey
+from foredeck.model.messages import KnownMessages, MessageKey
 from foredeck.model.records import call_id
 from foredeck.store.protocol import Head, Store
 
@@ -39,6 +39,8 @@ class CallLog:
     """Id of the newest record with a message list, by the list's tip."""
     known: set[str] = field(default_factory=set)
     """Addresses of all messages that any call has held."""
+    prints: dict[str, str] = field(default_factory=dict)
+    """Addresses of messages by their fingerprints, as far as they were sent (`KnownMessages`)."""
     unsent: set[str] = field(default_factory=set)
     """Ids of the calls that never went out."""
     rewritten: dict[str, str] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class CallLog:
         log = cls(
             by_tip={tip: call_id(session, ordinal) for tip, ordinal in kept["tips"]},
             known={*state["addresses"], *kept["addresses"]},
+            prints=dict(zip(kept["prints"], state["addresses"], strict=True)),
             unsent=set(kept["unsent"]),
             rewritten=dict(kept["rewritten"]),
             host_calls={(at, count): id for at, count, id in kept["host_calls"]},
@@ -95,7 +98,10 @@ class CallLog:
         if last is None or head is None or file is None:
             return None
         state = self.replay(last.id, load).to_stored()
+        prints = {address: print for print, address in self.prints.items()}
         log = {
+            # An empty one is of a message that nobody has sent since: the host's is never that.
+            "prints": [prints.get(address, "") for address in state["addresses"]],
             "tips": [(tip, ordinal_of(id)) for tip, id in self.by_tip.items()],
             "addresses": sorted(self.known.difference(state["addresses"])),
             "unsent": sorted(self.unsent),
@@ -105,6 +111,11 @@ class CallLog:
         }
         self.checkpoint = LogCheckpoint(last.id, last.ordinal, head.token, file, state, log)
         return self.checkpoint
+
+    @property
+    def messages(self) -> KnownMessages:
+        """The messages that any call has held."""
+        return KnownMessages(self.known, self.prints)
 
     @property
     def records(self) -> Mapping[str, CallRecord]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from foredeck.context.messages.items import Block, Item, ItemKind, PromptUsage, ToolUse
-from foredeck.model.messages import MessageKey, store_message, text_in
+from foredeck.model.messages import KnownMessages, MessageKey, store_message, text_in
 
 Message = dict[str, Any]
 
@@ -56,9 +56,15 @@ def identifying_fields(message: Message) -> Message:
     return {name: message[name] for name in (*_COMMON, *fields) if message.get(name) is not None}
 
 
-def to_item(message: Message, entry: str | None, blobs: dict[str, bytes]) -> Item:
+def to_item(
+    message: Message,
+    entry: str | None,
+    blobs: dict[str, bytes],
+    known: KnownMessages | None = None,
+) -> Item:
     """A message as an item; what must be stored to show it again goes to `blobs`."""
-    item = _item(message, MessageKey(entry, store_message(identifying_fields(message), blobs)))
+    store = store_message if known is None else known.store
+    item = _item(message, MessageKey(entry, store(identifying_fields(message), blobs)))
     item.extras = extras_of(message)
     return item
 

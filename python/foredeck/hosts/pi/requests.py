@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from foredeck.context.cache.cached import rule_of
 from foredeck.context.cache.economics import prices_of
 from foredeck.context.intake.nested import Nesting
-from foredeck.context.messages.items import Block, Item
+from foredeck.context.messages.items import Block
 from foredeck.context.state.request import CompactionRequest, Model, Outcome, Request, Zone
-from foredeck.hosts.pi.messages import Message, to_item
+from foredeck.hosts.pi.messages import to_item
 from foredeck.hosts.pi.system import sections_as_text
 from foredeck.hosts.protocol import (
     AssembleParams,
@@ -22,7 +22,7 @@ from foredeck.hosts.protocol import (
     ToolObservedParams,
 )
 from foredeck.model.compactions import AskedBy
-from foredeck.model.messages import text_in
+from foredeck.model.messages import KnownMessages, text_in
 from foredeck.sources import ToolEvent
 
 _LONG_RETENTION_S = {"anthropic": 3600.0, "openai": 86_400.0, "azure-openai": 86_400.0}
@@ -31,17 +31,15 @@ API's name."""
 
 
 def to_request(
-    params: AssembleParams, blobs: dict[str, bytes], stored: Container[str] = frozenset()
+    params: AssembleParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The request behind `context/assemble`; messages to be stored go to `blobs`.
-
-    `stored`: addresses of messages that need not be. A resumed session sends thousands of them.
-    """
+    """The request behind `context/assemble`; messages to be stored go to `blobs`, `known` ones
+    need not be."""
     zone = params.zone
     return Request(
         keep=params.keep,
         items=[
-            _item(message, entry, blobs, stored)
+            to_item(message, entry, blobs, known)
             for message, entry in zip(params.messages, params.entries, strict=True)
         ],
         time_ms=int(params.time_ms),
@@ -55,14 +53,14 @@ def to_request(
 
 
 def to_history(
-    params: SessionHistoryParams, blobs: dict[str, bytes], stored: Container[str]
+    params: SessionHistoryParams, blobs: dict[str, bytes], known: KnownMessages | None = None
 ) -> Request:
-    """The messages behind `session/history`, as of a call that nobody makes. `stored`: as in
-    `to_request`."""
+    """The messages behind `session/history`, as of a call that nobody makes. `blobs` and `known`:
+    as in `to_request`."""
     return Request(
         keep=0,
         items=[
-            _item(message, entry, blobs, stored)
+            to_item(message, entry, blobs, known)
             for message, entry in zip(params.messages, params.entries, strict=True)
         ],
         time_ms=0,
@@ -74,16 +72,6 @@ def to_history(
 def ends_with_user(params: AssembleParams) -> bool:
     """Whether the newest message is the user's."""
     return bool(params.messages) and params.messages[-1].get("role") == "user"
-
-
-def _item(
-    message: Message, entry: str | None, blobs: dict[str, bytes], stored: Container[str]
-) -> Item:
-    own: dict[str, bytes] = {}
-    item = to_item(message, entry, own)
-    if item.key.address not in stored:
-        blobs.update(own)
-    return item
 
 
 _ASKED_BY: dict[str, AskedBy] = {
