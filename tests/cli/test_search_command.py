@@ -104,15 +104,27 @@ def test_nothing_found_is_no_failure(home: Path, capsys: pytest.CaptureFixture[s
     assert main(["search", '"(', "--home", str(home)]) == 0
 
 
-def test_forgetting_empties_the_index_at_once(
+def test_forgetting_takes_a_session_out_of_the_index_at_once(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert found(capsys, home, "marzipan")["total"] == 3
+    (file,) = (home / "layers").glob("search-*.sqlite")
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("CREATE TABLE not_made_again (id INTEGER)")
+    assert b"first-session" in index_bytes(home)
     assert main(["forget", "first-session", "--yes", "--home", str(home)]) == 0
-    left = b"".join(path.read_bytes() for path in (home / "layers").iterdir())
-    assert b"marzipan" not in left
+    left = index_bytes(home)
+    for text in (b"where", b"here", b"first-session", b"find", b"/first"):
+        assert text not in left
+    assert b"marzipan" in left, "of the other session"
     assert [hit["session"] for hit in found(capsys, home, "marzipan")["hits"]] == ["second-session"]
     assert found(capsys, home, "where")["total"] == 0
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT count(*) FROM not_made_again").fetchone() == (0,)
+
+
+def index_bytes(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in (home / "layers").iterdir())
 
 
 def test_reindex_makes_a_damaged_index_again(

@@ -27,7 +27,8 @@ class NotConfirmed(ForedeckError):
 
 
 def _forget(args: Namespace) -> int:
-    from foredeck.derived.emptying import layers_emptied
+    from foredeck.derived.emptying import layers_without
+    from foredeck.model.records import forgotten_id
     from foredeck.store.forgetting import forget, plan_forgetting
 
     config = resolve_config(args).config
@@ -36,7 +37,9 @@ def _forget(args: Namespace) -> int:
         plans = plan_forgetting(store, sessions, progress.advance)
         if not args.dry_run:
             _confirm(args, plans)
-            with layers_emptied(config.home, store):
+            going = {id for plan in plans for id in plan.documents}
+            tombstones = {forgotten_id(plan.session) for plan in plans}
+            with layers_without(config.home, store, going, tombstones):
                 forget(
                     config,
                     store,
@@ -130,12 +133,13 @@ COMMANDS = {
             "Erase a session for good: its chat, its calls and tool outputs, and the files and\n"
             "texts that no other session has met. What is shared stays, and so do calls that a\n"
             "fork goes on from. A tombstone says that the session was there. The text leaves the\n"
-            "store's file and its log, and of XTDB the local copy and the database; the index of\n"
-            "`foredeck search` is emptied, and made again by the next search. Copies on other\n"
-            "machines, exports and backups are not reached. Close Pi in that session first;\n"
-            "where somebody takes up some of it meanwhile, nothing is erased. Pi's own session\n"
-            "file is Pi's: delete it there. To tell what others need, the store is read once,\n"
-            "however many sessions are named: seconds for some thousand sessions."
+            "store's file and its log, and of XTDB the local copy and the database, and the index\n"
+            "of `foredeck search`; what else is derived from the store is emptied, and made again\n"
+            "when it is next asked for. Copies on other machines, exports and backups are not\n"
+            "reached. Close Pi in that session first; where somebody takes up some of it\n"
+            "meanwhile, nothing is erased. Pi's own session file is Pi's: delete it there. To\n"
+            "tell what others need, the store is read once, however many sessions are named:\n"
+            "seconds for some thousand sessions."
         ),
         example="foredeck forget 0199 --dry-run",
         configure=_configure_forget,

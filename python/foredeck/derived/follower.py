@@ -6,13 +6,15 @@ reads the position again under the lock, and two that follow one store only shar
 
 The layer is made again where what it holds may not follow from the store any more: it was made
 from another store's file or with other tables, the store no longer knows its position, versions
-came in behind it (an import, what another machine wrote), or a session was forgotten.
+came in behind it (an import, what another machine wrote), or a session was forgotten without
+what was made of it being taken out.
 """
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,13 +28,18 @@ from foredeck.derived.file import (
     open_layer_file,
     reported,
 )
-from foredeck.derived.layer import Layer
+from foredeck.derived.layer import HasToBeMadeAgain, Layer
 from foredeck.errors import StoreUnavailable
 from foredeck.store.protocol import Advance, Change, Lineage, LocalStore, Token
 from foredeck.store.sqlite.transaction import immediate
 
+log = logging.getLogger(__name__)
+
 BATCH = 4000
 """Versions per transaction: enough for a good rate, few enough that others wait briefly."""
+
+_UNSETTLED = 0
+"""In place of the version of its tables: something was taken out that is not erased yet."""
 
 _POSITION = """
 CREATE TABLE layer_position (
@@ -121,6 +128,45 @@ class Follower:
             discard(self.path)
             self.db = open_layer_file(self.path)
         return self.catch_up(advance)
+
+    def take_out(self, documents: Collection[str]) -> bool:
+        """Take out all that was made of documents which are to be erased; whether that was done.
+
+        From here on until `settle` whoever finds the layer makes it again: it lacks what the store
+        still has. Where nothing was done it has to be emptied.
+        """
+        if not self._is_current():
+            return False
+        try:
+            with immediate(self.db):
+                self._layer.take_out(self.db, self._store, documents)
+                self.db.execute("UPDATE layer_position SET version = ?", (_UNSETTLED,))
+        except HasToBeMadeAgain as error:
+            log.info("%s is made again: %s", self.path, error)
+            return False
+        return True
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it is as `take_out` has left it."""
+        position = self._position()
+        return position is not None and position.version == _UNSETTLED
+
+    def settle(self, tombstones: Collection[str]) -> None:
+        """What was taken out has been erased, and these tell of it: go on, in the open transaction.
+
+        Where another erasure has come in between, the layer is made again.
+        """
+        position = self._position()
+        assert position is not None
+        while changes := self._store.changes_since(position.token, limit=self._batch):
+            if any(c.type == "forgotten" and c.id not in tombstones for c in changes):
+                return
+            self._layer.apply(self.db, self._store, changes)
+            self._move(position, changes)
+            position = self._position()
+            assert position is not None
+        self.db.execute("UPDATE layer_position SET version = ?", (self._layer.version,))
 
     def _is_current(self) -> bool:
         position = self._position()

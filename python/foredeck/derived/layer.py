@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from foredeck.store.protocol import Change, LocalStore
+
+
+class HasToBeMadeAgain(Exception):
+    """A layer cannot take out what is asked of it. It is emptied instead."""
 
 
 class Layer(Protocol):
@@ -29,4 +33,13 @@ class Layer(Protocol):
         """Take in versions that came after all that were taken in before, in the open transaction.
 
         What has meanwhile been erased from the store is left out.
+        """
+
+    def take_out(
+        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
+    ) -> None:
+        """Take all that was made of these documents out again, in the open transaction, so that no
+        row and no index holds any of it. The store still has them.
+
+        Raises `HasToBeMadeAgain`, always where no layer's rows follow from one document each.
         """

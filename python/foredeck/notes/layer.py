@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from foredeck.derived.layer import HasToBeMadeAgain
 from foredeck.model.documents import chat_id
 from foredeck.model.kinds import kind_of
 from foredeck.notes.chat import TURN, TurnLinks
@@ -95,6 +96,13 @@ class NotesLayer:
         """Make the tables."""
         for statement in filter(str.strip, _TABLES.split(";")):
             db.execute(statement)
+
+    def take_out(
+        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
+    ) -> None:
+        """See `Layer.take_out`."""
+        del db, store, documents
+        raise HasToBeMadeAgain("The names of what goes stand in the references of others.")
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """Take in the newest versions of the documents that changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from foredeck.derived.absent import note_absent, take_absent
 from foredeck.derived.versions import brought_versions
@@ -47,6 +47,15 @@ class SearchLayer:
                 _place(writer, head)
                 writer.add(_texts(db, head, fetched))
         writer.finish()
+
+    def take_out(
+        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
+    ) -> None:
+        """See `Layer.take_out`."""
+        # Not at the top: searching is done without it.
+        from foredeck.search.removing import take_out
+
+        take_out(db, store, documents, self._vocabulary)
 
 
 def _texts(db: sqlite3.Connection, head: Head, fetched: Fetched) -> list[SearchedText]:

@@ -3,9 +3,9 @@
 `entry` has one row per text; `content` is the FTS5 index over it, which holds no text itself:
 passages are read from the store. Names that many rows share (sessions, paths, roles) stand once,
 in `name`. `identifier` holds distinct identifiers and paths, each in a trigram index, so that a
-piece of one finds it. `absent` names versions whose texts were in another machine's database when
-they were taken in; they are tried again. In `entry`, `newest` is -1 for what its user has taken
-out.
+piece of one finds it; `uses` counts in how many places of entries it was found. `absent` names
+versions whose texts were in another machine's database when they were taken in; they are tried
+again. In `entry`, `newest` is -1 for what its user has taken out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 
 from foredeck.derived import absent
 
-VERSION = 7
+VERSION = 8
 
 _STATEMENTS = (
     "CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
@@ -28,7 +28,8 @@ _STATEMENTS = (
     "CREATE INDEX entry_file ON entry (document) WHERE session IS NULL",
     """CREATE VIRTUAL TABLE content USING fts5(
         said, output, parts, path, content = '', tokenize = 'porter unicode61')""",
-    "CREATE TABLE identifier (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    """CREATE TABLE identifier (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL)""",
     """CREATE VIRTUAL TABLE identifier_part USING fts5(
         name, content = 'identifier', content_rowid = 'id', tokenize = 'trigram', detail = 'none')
     """,

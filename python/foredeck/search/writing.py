@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from foredeck.search.secrets import mask_secrets
@@ -14,6 +16,12 @@ from foredeck.search.tokens import Notable, Vocabulary
 
 _ENTRY = "INSERT INTO entry VALUES (" + ", ".join("?" * 15) + ")"
 _CONTENT = "INSERT INTO content (rowid, said, output, parts, path) VALUES (?, ?, ?, ?, ?)"
+
+_IDENTIFIER = """
+INSERT INTO identifier (name, uses)
+SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)
+WHERE true ORDER BY key
+ON CONFLICT (name) DO UPDATE SET uses = uses + excluded.uses"""
 
 _PARTS = attrgetter("parts")
 
@@ -29,6 +37,15 @@ def _last(db: sqlite3.Connection, table: str) -> int:
     return int(last or 0)
 
 
+@dataclass(frozen=True, slots=True)
+class IndexedContent:
+    """A text as the index takes it in. `columns`: said, output, parts, path; `notable`: its
+    distinct words that are more than words."""
+
+    columns: tuple[str, str, str, str]
+    notable: list[Notable]
+
+
 class SearchWriter:
     """Writes texts into the open transaction of a database. Made for one batch, and `finish`ed.
 
@@ -39,7 +56,7 @@ class SearchWriter:
         self._db = db
         self._vocabulary = vocabulary
         self._names: dict[str, int] = {}
-        self._notable: dict[Notable, None] = {}
+        self._uses: Counter[Notable] = Counter()
         self._waiting: dict[int, SearchedText] = {}
         self._waiting_chars = 0
         self._files: list[SearchedText] = []
@@ -55,7 +72,7 @@ class SearchWriter:
                     self.name(name)
             if text.type in VERSIONED:
                 self._files.append(text)
-            self._waiting.setdefault(_key(text), text)
+            self._waiting.setdefault(key_of_text(text), text)
             self._waiting_chars += len(text.said) + len(text.output)
             if self._waiting_chars > _AT_ONCE_CHARS:
                 self._write()
@@ -74,7 +91,7 @@ class SearchWriter:
 
     def supersede(self, document: str, token: str) -> None:
         """A user has written or deleted an observation: of its versions only this one counts."""
-        self._superseded[_encodable(document)] = token
+        self._superseded[encodable(document)] = token
 
     def meet(self, document: str, session: str) -> None:
         """A session has met a file."""
@@ -90,7 +107,7 @@ class SearchWriter:
         """The number of a shared name."""
         if (known := self._names.get(text)) is not None:
             return known
-        stored = _encodable(text)
+        stored = encodable(text)
         self._db.execute("INSERT OR IGNORE INTO name (text) VALUES (?)", (stored,))
         row = self._db.execute("SELECT id FROM name WHERE text = ?", (stored,)).fetchone()
         self._names[text] = int(row[0])
@@ -104,25 +121,24 @@ class SearchWriter:
         self._next = ids.stop
         entries = [self._entry(id, *one) for id, one in zip(ids, new, strict=True)]
         self._db.executemany(_ENTRY, entries)
-        contents = [self._content(id, text) for id, (_, text) in zip(ids, new, strict=True)]
+        contents = []
+        for id, (_, text) in zip(ids, new, strict=True):
+            content = content_of(text, self._vocabulary)
+            self._uses.update(content.notable)
+            contents.append((id, *content.columns))
         self._db.executemany(_CONTENT, contents)
         self._waiting.clear()
         self._waiting_chars = 0
 
     def _write_identifiers(self) -> None:
         last = _last(self._db, "identifier")
-        names = dict.fromkeys(word.name for word in self._notable if word.name)
-        self._db.execute(
-            "INSERT INTO identifier (name) SELECT value FROM json_each(?) WHERE NOT EXISTS"
-            " (SELECT 1 FROM identifier WHERE name = value) ORDER BY key",
-            (json.dumps([*names]),),
-        )
+        self._db.execute(_IDENTIFIER, (json.dumps([*uses_by_name(self._uses).items()]),))
         self._db.execute(
             "INSERT INTO identifier_part (rowid, name)"
             " SELECT id, name FROM identifier WHERE id > ? ORDER BY id",
             (last,),
         )
-        self._notable.clear()
+        self._uses.clear()
 
     def _there(self, keys: Sequence[int]) -> set[int]:
         found: set[int] = set()
@@ -133,26 +149,12 @@ class SearchWriter:
             found.update(key for (key,) in rows)
         return found
 
-    def _content(self, id: int, text: SearchedText) -> tuple[int, str, str, str, str]:
-        said, output, path = map(_encodable, (text.said, text.output, text.path or ""))
-        notable = self._vocabulary.notable(f"{path} {said} {output}")
-        signs = 0
-        for word in notable:
-            signs |= word.signs
-        if signs:
-            masked = mask_secrets(said, signs), mask_secrets(output, signs)
-            if masked != (said, output):
-                said, output = masked
-                notable = self._vocabulary.notable(f"{path} {said} {output}")
-        self._notable.update(dict.fromkeys(notable))
-        return id, said, output, " ".join(filter(None, map(_PARTS, notable))), path
-
     def _entry(self, id: int, key: int, text: SearchedText) -> tuple[object, ...]:
         names = self._names
         return (
             id,
             key,
-            _encodable(text.document),
+            encodable(text.document),
             text.token,
             text.part,
             names[text.type],
@@ -171,9 +173,9 @@ class SearchWriter:
         # A content that a file had before counts as of the time when it last had it.
         self._db.executemany(
             "UPDATE entry SET time_ms = max(time_ms, ?) WHERE key = ?",
-            ((text.time_ms, _key(text)) for text in self._files),
+            ((text.time_ms, key_of_text(text)) for text in self._files),
         )
-        for document in dict.fromkeys(_encodable(text.document) for text in self._files):
+        for document in dict.fromkeys(encodable(text.document) for text in self._files):
             self._mark_newest(document)
         self._files.clear()
 
@@ -187,13 +189,38 @@ class SearchWriter:
         )
 
 
-def _key(text: SearchedText) -> int:
+def content_of(text: SearchedText, vocabulary: Vocabulary) -> IndexedContent:
+    """What of a text goes into the full-text index: the same for the same text."""
+    said, output, path = map(encodable, (text.said, text.output, text.path or ""))
+    notable = vocabulary.notable(f"{path} {said} {output}")
+    signs = 0
+    for word in notable:
+        signs |= word.signs
+    if signs:
+        masked = mask_secrets(said, signs), mask_secrets(output, signs)
+        if masked != (said, output):
+            said, output = masked
+            notable = vocabulary.notable(f"{path} {said} {output}")
+    parts = " ".join(filter(None, map(_PARTS, notable)))
+    return IndexedContent((said, output, parts, path), notable)
+
+
+def uses_by_name(uses: Mapping[Notable, int]) -> dict[str, int]:
+    """How often each identifier is used, in the order of the words."""
+    found: dict[str, int] = {}
+    for word, count in uses.items():
+        if word.name:
+            found[word.name] = found.get(word.name, 0) + count
+    return found
+
+
+def key_of_text(text: SearchedText) -> int:
     """What tells texts apart, in 64 bits: one text of one document is indexed once."""
     name = "\0".join((text.document, text.part, text.digest)).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:8], "big", signed=True)
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """The text without lone surrogates, which SQLite cannot hold."""
     if text.isascii():
         return text

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from foredeck.commands.shell import command_of
 from foredeck.derived import absent
+from foredeck.derived.layer import HasToBeMadeAgain
 from foredeck.derived.versions import brought_versions
 from foredeck.errors import Missing
 from foredeck.model.messages import unpack
@@ -65,6 +66,13 @@ class WorklogLayer:
         """See `Layer.create`."""
         for statement in _STATEMENTS:
             db.execute(statement)
+
+    def take_out(
+        self, db: sqlite3.Connection, store: LocalStore, documents: Collection[str]
+    ) -> None:
+        """See `Layer.take_out`."""
+        del db, store, documents
+        raise HasToBeMadeAgain("Rows follow from the calls around one, too.")
 
     def apply(self, db: sqlite3.Connection, store: LocalStore, changes: Sequence[Change]) -> None:
         """See `Layer.apply`."""
