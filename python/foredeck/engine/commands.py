@@ -15,6 +15,7 @@ from foredeck.context.tools.filling import describe_window
 from foredeck.context.tools.listing import describe_entry, describe_session, name_object
 from foredeck.context.tools.reasons import why
 from foredeck.context.window.preview import last_compaction, preview
+from foredeck.engine.adopted import adopted_compaction
 from foredeck.engine.observing.command import observe_command
 from foredeck.engine.opening import OpenedSession
 from foredeck.engine.privacy import go_private
@@ -85,7 +86,7 @@ def _compact(session: Session, config: Config, arguments: str) -> str:
             "would say now; /foredeck compact --calls A-B puts the answers of these calls away. "
             "/compact compacts."
         )
-    return last_compaction(session)
+    return adopted_compaction(session) or last_compaction(session)
 
 
 def _trace(session: Session, text: str) -> str:

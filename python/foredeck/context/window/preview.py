@@ -21,7 +21,7 @@ def last_compaction(session: Session) -> str:
     for ordinal in sorted(ordinals, reverse=True):
         document = session.store.get(ordinals[ordinal], CompactionDocument)
         if document is not None and document.lost is not None:
-            return _report(f"@{ordinal}", document.content or "", document.lost)
+            return report_of(f"@{ordinal}", document.content or "", document.lost)
     raise ToolError(
         "No chat of this session was compacted while foredeck was on. /foredeck compact --preview "
         "shows what a summary would say, and what it would not."
@@ -45,8 +45,9 @@ def preview(session: Session, max_chars: int) -> str:
     head = None if before is None else session.workspace.head(before)
     summary = summary_of(session, turns, len(session.index) + 1, request, head, ()).long
     lost = losses_of(turns, names_of(session), summary).to_text()
-    return _report("What foredeck would write", summary, lost)
+    return report_of("What foredeck would write", summary, lost)
 
 
-def _report(what: str, summary: str, lost: str) -> str:
+def report_of(what: str, summary: str, lost: str) -> str:
+    """A summary and what it leaves out, for the user."""
     return f"{what}:\n{summary}\n\nWhat it does not name:\n{lost}"
