@@ -152,6 +152,32 @@ def test_every_row_says_how_that_is_known() -> None:
     assert all(row.apis and not row.models for row in free)
 
 
+@pytest.mark.parametrize(("turns_after", "stays"), [(2, 0), (100, 6)])
+def test_in_turns_long_past_it_goes_with_the_calls_that_it_stands_with(
+    new_host: NewHost, turns_after: int, stays: int
+) -> None:
+    rules = {"patience": 1, "fold_runs_after": 2, "fold_turns_after": turns_after}
+    host = new_host(policy="adaptive", adaptive=rules)
+    use_model(host, GPT)
+    for turn in "ab":
+        ask(host)
+        for number in range(6):
+            sealed_step(host, f"{turn}{number}", GPT)
+        finish(host)
+    host.wait(600)
+    sent = ask(host)
+    assert len(reasoning_in(sent)) == 6 + stays
+    host.restart()
+    finish(host)
+    assert len(reasoning_in(ask(host))) == 6 + stays
+
+
+def reasoning_in(sent: Sent) -> list[str]:
+    """The sealed reasoning that goes out."""
+    blocks = (block for message in sent.prompt for block in message.get("content") or ())
+    return [block["thinkingSignature"] for block in blocks if "thinkingSignature" in block]
+
+
 # Refusals
 
 BOUND = (

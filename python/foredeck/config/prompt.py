@@ -226,7 +226,8 @@ class RebaseSection(Section):
     within_sealed_turns: bool = Field(
         True,
         description="Rewrite also within a turn that holds sealed reasoning, where no provider is "
-        "known to refuse that ([context.md](context.md)). `false`: wait until the turn has ended.",
+        "known to refuse that ([context.md](context.md)), and let such reasoning go with the calls "
+        "of turns long past. `false`: wait until the turn has ended, and let it stay.",
     )
     guard: float = Field(
         0.02,

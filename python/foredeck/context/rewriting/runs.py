@@ -175,15 +175,22 @@ def _is_dead(context: RenderContext, rule: RunRule, group: Sequence[int], *, sai
     item, part = context.conversation.items[asked], context.conversation.parts[asked]
     if item.kind != "assistant" or item.void or len(results) != len(item.calls):
         return False
-    if item.signed and SEALED not in part.slots and not rule.unseals:
-        return False
-    if stays_whole(context.conversation, asked):
+    if item.signed and SEALED not in part.slots and not _may_lose_seals(context, rule, asked, said):
         return False
     if not said and (not item.calls or _said(item) > SAID_CHARS):
         return False
     if part.subject in context.sets.pins or not _is_folded(item, part, said=said):
         return False
     return all(_is_dead_result(context, index) for index in results)
+
+
+def _may_lose_seals(context: RenderContext, rule: RunRule, index: int, said: bool) -> bool:
+    """Whether sealed reasoning may leave with its message: where it leaves anyway once bytes before
+    it change, and in turns long past where it binds nothing."""
+    conversation = context.conversation
+    if stays_whole(conversation, index):
+        return False
+    return rule.unseals or (said and not conversation.seals.binds(conversation.items[index]))
 
 
 def _said(item: Item) -> int:
