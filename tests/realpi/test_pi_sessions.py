@@ -11,7 +11,7 @@ from foredeck.model.messages import load_message
 from foredeck.store.protocol import Store
 from foredeck_bench.scripted import ModelRequest, ToolCall, call
 from foredeck_bench.scripted.steps import Step
-from harness import Pi, one_version
+from harness import Asked, Pi, one_version
 from observed import (
     answered,
     assert_recorded,
@@ -50,7 +50,7 @@ def test_continue_in_a_new_process_sends_the_same_bytes(pi: Pi) -> None:
     assert kinds == {"append"}
 
 
-def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
+def test_a_fork_inherits_handles_and_bytes(pi: Pi, asked: Asked) -> None:
     (pi.repo / "a.txt").write_text(TEXT)
     model = pi.serve(
         [
@@ -67,6 +67,8 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
     rpc.prompt("work")
     rpc.prompt("second question")
     parent = rpc.state()["sessionId"]
+    fact = ("memory", "add", "The port is 8080", "--category", "fact")
+    asked(*fact, "--session", parent, "--project", str(pi.repo))
     rpc.fork(1)
     child = rpc.state()["sessionId"]
     assert child != parent
@@ -74,6 +76,8 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
     rpc.prompt("look back")
     assert model.violations == []
     assert "--- user\nwork\n--- toolcall @" in results(answered(model)[-1])[-2]
+    kept = asked("memory", "list", "--session", child, "--project", str(pi.repo))
+    assert "The port is 8080" in kept
     before, after = answered(model)[3], answered(model)[5]
     shared = messages(before)
     assert messages(after)[: len(shared)] == shared
@@ -82,8 +86,8 @@ def test_a_fork_inherits_handles_and_bytes(pi: Pi) -> None:
         assert_recorded(store, parent, answered(model)[:5])
         assert_recorded(store, child, answered(model)[5:])
         chat = chat_fields(store, child, turns=9)
-        asked = [turn["user"]["content"][0]["text"] for turn in chat["turns"] if turn["user"]]
-        assert asked == ["work", "another second question", "look back"]
+        said = [turn["user"]["content"][0]["text"] for turn in chat["turns"] if turn["user"]]
+        assert said == ["work", "another second question", "look back"]
         assert {turn["id"].split(":")[1] for turn in chat["turns"]} == {parent, child}
         wrapper = store.head(f"session:{child}")
         assert wrapper is not None

@@ -108,8 +108,8 @@ class Config(Section):
         "auto",
         description="Whether notes on the chat are written in the background, to stand in its "
         "place later ([observations.md](observations.md)): `auto` where the chat has become long "
-        "and asking a model costs less than going on with what it would stand for, `on` always, "
-        "`off` never.",
+        "and asking a model costs less than going on with what it would stand for (without one "
+        "where none can be asked), `on` always, `off` never.",
     )
     sqlite: Annotated[SqliteSection, USER_ONLY] = Field(default_factory=SqliteSection)
     xtdb: Annotated[XtdbSection, USER_ONLY] = Field(default_factory=XtdbSection)
