@@ -98,6 +98,9 @@ def test_the_rest_is_as_if_it_had_never_been_there(stored: Searched, tmp_path: P
     talk(stored, "second", RARE)
     talk(stored, "third", "papaya")
     mark(stored)
+    for name in ("notes", "worklog"):  # these are emptied
+        with Follower(stored.store, load_layer(name), stored.home) as follower:
+            follower.catch_up()
     assert RARE.encode() in stored.index_bytes()
     forgotten(stored, "second")
     assert RARE.encode() not in stored.index_bytes()
