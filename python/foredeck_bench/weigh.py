@@ -2,7 +2,8 @@
 
     python -m foredeck_bench.weigh [--jobs N] [--variant NAME:KEY=VALUE,...]... PATH...
 
-Each PATH is a set of its own, so that what was found on one can be tested on another. The first
+Each PATH is a set of its own, so that what was found on one can be tested on another. What plain
+Pi costs and shows stands first; without compaction it shows all that a recording holds. The first
 variant is what the others are compared with; without any it is the default. For each of the others
 it is said by repository what it changes, and what it changes over all repositories but one: a rule
 that pays in only one of them has learned that one.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from foredeck.accounting.comparison import PLAIN, Comparison
+from foredeck.accounting.comparison import PLAIN, WITHOUT, Comparison
 from foredeck.accounting.judge import Judgement, Rule
 from foredeck.cli.output import table
 from foredeck.cli.progress import Progress
@@ -89,7 +90,7 @@ def weigh(paths: Sequence[Path], variants: Sequence[ReplayOptions], jobs: int) -
 def report(sessions: Sequence[Weighed], names: Sequence[str]) -> Iterator[str]:
     """The lines of a set: a table of all, then what each variant changes by repository."""
     plain = _sum(sessions, PLAIN)
-    rows = [_row(name, sessions, plain) for name in names]
+    rows = [_row(name, sessions, plain) for name in (PLAIN, WITHOUT, *names)]
     yield table([HEAD, *rows])
     for name in names[1:]:
         yield f"\n{name}, against {names[0]}, in points of all-in and of edits in view:"
