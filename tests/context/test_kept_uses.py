@@ -18,7 +18,7 @@ from context.sent import Sent, as_bytes
 from context.strategies import Script, sound_scripts
 from examples import examples
 from foredeck.context.messages.conversation import Conversation
-from foredeck.context.policies.kept import KeptUses
+from foredeck.context.policies.kept import KeptHolders, KeptUses
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.policies.uses import Uses
 from foredeck.engine import resumption
@@ -56,7 +56,7 @@ def found(uses: Uses) -> dict[str, Any]:
     all = list(uses.by_ref.values())
     return {
         "uses": [(u.ref, u.last, u.path, u.text) for u in uses.by_ref.values()],
-        "holders": {n: [all[i].ref for i in held] for n, held in uses._holders.items()},
+        "holders": {n: [all[i].ref for i in held] for n, held in uses.holders.items()},
         "paths": uses._by_path,
         "foldable": uses.foldable,
         "edited": uses.edited,
@@ -133,7 +133,7 @@ def test_what_is_of_something_else_is_ignored(other: dict[str, Any]) -> None:
     assert found(again) == found(uses)
 
 
-@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": {"make_one": (2,)}}])
+@pytest.mark.parametrize("other", [{"last": [0]}, {"holders": KeptHolders.of({"make_one": (2,)})}])
 def test_what_fits_but_is_of_other_pieces_is_ignored(other: dict[str, Any]) -> None:
     uses, conversation = some_uses()
     again = Uses("/repo", UseRule(), replace(uses.keep(), **other))

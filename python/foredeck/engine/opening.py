@@ -118,6 +118,8 @@ class OpenedSession:
 
     def keep(self) -> None:
         """Keep what the next engine would have to find again. Nobody waits for an answer now."""
+        if self._assembler is not None:
+            self._assembler.uses.unpack()
         self._keep(ends=False)
 
     def close(self) -> None:

@@ -7,7 +7,9 @@ reads the messages again. Reading a thousand calls takes five times as long as t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Self
 
 from foredeck.context.messages.conversation import Conversation
 from foredeck.context.policies.policy import UseRule
@@ -23,6 +25,39 @@ DECIDED_BY = (
 
 
 @dataclass(frozen=True, slots=True)
+class KeptHolders:
+    """By identifier, the pieces that are recognised by it, by their numbers; in few long texts and
+    lists, which are read back much faster than as many short ones."""
+
+    by_count: list[tuple[int, str, list[int]]]
+    """For each number of pieces: the identifiers that so many hold, and for one after the other
+    the numbers of these."""
+
+    @classmethod
+    def of(cls, holders: Mapping[str, tuple[int, ...]]) -> Self:
+        """These holders."""
+        found: dict[int, tuple[list[str], list[int]]] = {}
+        for name, numbers in holders.items():
+            names, flat = found.setdefault(len(numbers), ([], []))
+            names.append(name)
+            flat.extend(numbers)
+        return cls([(count, " ".join(names), flat) for count, (names, flat) in found.items()])
+
+    @property
+    def highest(self) -> int:
+        """The number of the last piece; -1 where there is none."""
+        return max((max(flat) for _, _, flat in self.by_count), default=-1)
+
+    def to_dict(self) -> dict[str, tuple[int, ...]]:
+        """The inverse of `of`."""
+        holders: dict[str, tuple[int, ...]] = {}
+        for count, names, flat in self.by_count:
+            numbers = zip(*[iter(flat)] * count, strict=True)
+            holders.update(zip(names.split(" "), numbers, strict=True))
+        return holders
+
+
+@dataclass(frozen=True, slots=True)
 class KeptUses:
     """What was found of the first `count` messages of a list."""
 
@@ -33,8 +68,7 @@ class KeptUses:
     rule: UseRule
     last: list[int]
     """At which model call each piece of content was last used, in the order of the pieces."""
-    holders: dict[str, tuple[int, ...]]
-    """By identifier, the pieces that are recognised by it, by their numbers."""
+    holders: KeptHolders
     seen: list[tuple[int, str]]
     """Messages with all the identifiers in them, as far as they were looked for."""
 
@@ -46,22 +80,14 @@ class KeptUses:
 
     def is_of(self, pieces: int) -> bool:
         """Whether it says something of so many pieces, and of no others."""
-        # The numbers of each ascend: of hundreds of thousands only the last ones are compared.
-        last = max((numbers[-1] for numbers in self.holders.values()), default=-1)
-        return len(self.last) == pieces and last < pieces
+        return len(self.last) == pieces and self.holders.highest < pieces
 
     def to_bytes(self) -> bytes:
         """As a file holds it."""
-        # Few long texts and lists: read back in a third of the time that as many short ones take.
-        by_count: dict[int, tuple[list[str], list[int]]] = {}
-        for name, numbers in self.holders.items():
-            names, flat = by_count.setdefault(len(numbers), ([], []))
-            names.append(name)
-            flat.extend(numbers)
         fields = {
             **{name: getattr(self, name) for name in ("tip", "count", "cwd", "last")},
             "rule": asdict(self.rule),
-            "holders": [[n, " ".join(names), flat] for n, (names, flat) in by_count.items()],
+            "holders": self.holders.by_count,
             "seen": [[index for index, _ in self.seen], "\n".join(text for _, text in self.seen)],
         }
         return json.dumps({"format": hash_of_modules(DECIDED_BY), **fields}).encode()
@@ -74,10 +100,7 @@ class KeptUses:
             if fields.pop("format") != hash_of_modules(DECIDED_BY):
                 return None
             fields["rule"] = UseRule(**fields["rule"])
-            holders: dict[str, tuple[int, ...]] = {}
-            for count, names, flat in fields["holders"]:
-                held = zip(*[iter(flat)] * count, strict=True)
-                holders.update(zip(names.split(" "), held, strict=True))
+            holders = KeptHolders([(count, text, flat) for count, text, flat in fields["holders"]])
             indexes, texts = fields["seen"]
             seen = list(zip(indexes, texts.split("\n"), strict=True)) if indexes else []
             return cls(**{**fields, "holders": holders, "seen": seen})

@@ -19,7 +19,7 @@ from foredeck.context.messages.conversation import Conversation
 from foredeck.context.messages.identifiers import identifiers
 from foredeck.context.messages.items import Item, ToolUse, strings_in
 from foredeck.context.messages.parts import SEALED, PieceRef
-from foredeck.context.policies.kept import KeptUses
+from foredeck.context.policies.kept import KeptHolders, KeptUses
 from foredeck.context.policies.pieces import Piece, pieces_of
 from foredeck.context.policies.policy import UseRule
 from foredeck.context.rendering.view import own_names
@@ -74,6 +74,9 @@ class Uses:
     """By identifier, the numbers of the first pieces that hold it: one more than may tell
     anything."""
     _by_path: dict[str, list[PieceRef]] = field(default_factory=dict)
+    _packed: KeptHolders | None = None
+    """What `_holders` is made of when it is first needed, and not while a user waits for the call
+    with which a session is resumed."""
     _is_kept: bool = False
     """Whether what is read now is kept: neither uses nor identifiers need be looked for."""
 
@@ -88,6 +91,17 @@ class Uses:
                 self._note_foldable(index, pieces_of(conversation.items[index]))
         conversation.rendered_again.clear()
         self._done = len(conversation)
+
+    @property
+    def holders(self) -> dict[str, tuple[int, ...]]:
+        """By identifier, the first pieces that hold it, by their numbers."""
+        if self._packed is not None:
+            self._holders, self._packed = self._packed.to_dict(), None
+        return self._holders
+
+    def unpack(self) -> None:
+        """Make ready what the next answer of the model will be compared with."""
+        _ = self.holders
 
     @property
     def read(self) -> int:
@@ -105,7 +119,7 @@ class Uses:
             cwd=self.cwd,
             rule=self.rule,
             last=[use.last for use in self._in_order],
-            holders=dict(self._holders),
+            holders=KeptHolders.of(self.holders),
             seen=[(i, _joined(names_of[i])) for i in sorted(names_of) if i < self._done],
         )
 
@@ -126,7 +140,7 @@ class Uses:
             return
         for use, last in zip(self._in_order, kept.last, strict=True):
             use.last = last
-        self._holders = dict(kept.holders)
+        self._packed = kept.holders
         self._done = kept.count
 
     def _reset(self, conversation: Conversation) -> None:
@@ -199,7 +213,7 @@ class Uses:
         names = frozenset[str]().union(*map(identifiers, _words(item)))
         counts: Counter[int] = Counter()
         for name in names:
-            holders = self._holders.get(name, ())
+            holders = self.holders.get(name, ())
             if len(holders) <= self.rule.max_holders:
                 counts.update(holders)
         enough = (number for number, count in counts.items() if count >= self.rule.min_names)
@@ -246,7 +260,7 @@ class Uses:
             self._by_path.setdefault(path, []).append(ref)
         if self._is_kept:
             return
-        known, most = self._holders, self.rule.max_holders
+        known, most = self.holders, self.rule.max_holders
         for name in find():
             holders = known.get(name)
             if holders is None:
