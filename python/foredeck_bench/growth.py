@@ -189,9 +189,10 @@ def _last_prompt(store: Store, session: str) -> str:
 
 
 def _drift(points: list[Checkpoint]) -> dict[str, float]:
-    """The mean of the last three checkpoints over the mean of the three after the first; the first
-    also pays for what all sessions share."""
-    early, late = points[1:4], points[-3:]
+    """The mean of the later half of the checkpoints over that of the earlier ones, but for the
+    first: that also pays for what all sessions share."""
+    middle = (len(points) + 1) // 2
+    early, late = points[1:middle], points[middle:]
     names = ("bytes_per_session", "start_ms", "assemble_ms", "resume_ms")
     if not early:
         return {}

@@ -11,7 +11,7 @@ from foredeck.accounting.account import (
     Charge,
     RebaseBalance,
 )
-from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, prompt_of
+from foredeck.accounting.cache import CACHES, STEP_TOKENS, Cache, CachedPrompt, Hit, PromptMaker
 from foredeck.accounting.causes import (
     cause_around,
     cause_in_list,
@@ -93,6 +93,8 @@ class _Bookkeeper:
         self._plain: Cache = CACHES[account.cache](account.ttl_s)
         self._ours: Cache = CACHES[account.cache](account.ttl_s)
         self._ideal: Cache = CACHES["ideal"](account.ttl_s)
+        self._plain_prompts = PromptMaker(account.rate)
+        self._our_prompts = PromptMaker(account.rate)
         self._last: tuple[StoredCall, float] | None = None
         self._sent: tuple[CachedPrompt, CachedPrompt] | None = None
         """The last prompt, plain and ours."""
@@ -109,8 +111,9 @@ class _Bookkeeper:
         )
         name = f"{model.name}\0{call.around.hash}"
         time_ms = call.record.time_ms
-        theirs = prompt_of(name, plain, heads[0], rate, "")
-        prompt = prompt_of(name, [shape for _, shape in call.sent], heads[1], rate, call.mark)
+        theirs = self._plain_prompts.make(name, plain, heads[0], "")
+        sent = [shape for _, shape in call.sent]
+        prompt = self._our_prompts.make(name, sent, heads[1], call.mark)
         warmed = self._warm(call)
         hit = self._ours.request(prompt, time_ms)
         lost = self._lost(call, hit, self._ideal.request(prompt, time_ms), heads[1], warmed)

@@ -69,18 +69,53 @@ def prompt_of(
     `head`: tokens before the first message; `rate`: characters per token; `mark`: id of the tool
     call whose result carries the additional marker, empty for none.
     """
-    tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
-    places = [PromptPlace(tip, head, 0)]
+    return PromptMaker(rate).make(model, shapes, head, mark)
+
+
+class PromptMaker:
+    """Makes one prompt after another, each from the places that it shares with the one before: as
+    a rule all but the last few of thousands."""
+
+    def __init__(self, rate: float) -> None:
+        """`rate`: characters per token."""
+        self._rate = rate
+        self._around: tuple[str, float] | None = None
+        self._shapes: list[Shape] = []
+        self._places: list[PromptPlace] = []
+
+    def make(self, model: str, shapes: Sequence[Shape], head: float, mark: str) -> CachedPrompt:
+        """See `prompt_of`."""
+        if self._around != (model, head):
+            tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
+            self._around, self._shapes = (model, head), []
+            self._places = [PromptPlace(tip, head, 0)]
+        kept = _shared(self._shapes, shapes)
+        places = self._places[: kept + 1]
+        last = places[-1]
+        for shape in shapes[kept:]:
+            tip = hashlib.blake2b(last.tip + shape.hash, digest_size=16).digest()
+            tokens = last.tokens + shape.chars / self._rate
+            last = PromptPlace(tip, tokens, last.blocks + shape.blocks)
+            places.append(last)
+        self._shapes, self._places = list(shapes), places
+        return CachedPrompt(places, _marked(shapes, mark))
+
+
+def _marked(shapes: Sequence[Shape], mark: str) -> list[int]:
+    """The places with a marker: before the first message, at the last, and at a result."""
     marks = [0]
-    tokens, blocks = head, 0
-    for number, shape in enumerate(shapes, start=1):
-        tip = hashlib.blake2b(tip + shape.hash, digest_size=16).digest()
-        tokens += shape.chars / rate
-        blocks += shape.blocks
-        places.append(PromptPlace(tip, tokens, blocks))
-        if shape.asks and (number == len(shapes) or (mark and shape.answers == mark)):
-            marks.append(number)
-    return CachedPrompt(places, marks)
+    if mark:
+        wanted = enumerate(shapes[:-1], start=1)
+        marks += [number for number, shape in wanted if shape.asks and shape.answers == mark]
+    return [*marks, len(shapes)] if shapes and shapes[-1].asks else marks
+
+
+def _shared(one: Sequence[Shape], other: Sequence[Shape]) -> int:
+    """How many messages two prompts have in common at the start."""
+    length = min(len(one), len(other))
+    if list(one[:length]) == list(other[:length]):  # as nearly always, and by far the fastest
+        return length
+    return next((n for n in range(length) if one[n] != other[n]), length)
 
 
 class IdealCache:

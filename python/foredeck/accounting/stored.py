@@ -13,7 +13,7 @@ from foredeck.context.messages.parts import Part
 from foredeck.context.state.branch_state import BranchState
 from foredeck.context.state.call_log import CallLog
 from foredeck.hosts.pi.edits import apply_edits, to_messages
-from foredeck.hosts.pi.messages import time_of, to_usage
+from foredeck.hosts.pi.messages import to_usage
 from foredeck.hosts.pi.prompts import system_at
 from foredeck.hosts.pi.transcripts import Message
 from foredeck.model.call_changes import PartRow
@@ -39,8 +39,8 @@ class StoredCall:
 
     record: CallRecord
     keys: Sequence[MessageKey]
-    roles: Sequence[str]
-    """Of the host's messages, by index."""
+    messages: Sequence[Message]
+    """The host's, by index."""
     sent: Sequence[tuple[int, Shape]]
     """What went out: the index of the host's message (for one of ours, of that which follows),
     and its shape."""
@@ -53,6 +53,11 @@ class StoredCall:
     """What the provider reported; None where no answer is stored."""
     rewritten: str = ""
     """What another extension has changed in the request; empty for nothing, as far as is known."""
+
+    @property
+    def roles(self) -> list[str]:
+        """Of the host's messages, by index."""
+        return [str(message.get("role")) for message in self.messages]
 
     @property
     def ordinal(self) -> int:
@@ -134,6 +139,8 @@ class _CallReader:
         self._messages: dict[str, Message] = {}
         self._edited: dict[MessageKey, tuple[Sequence[Any], Message]] = {}
         """By message, the newest stored row that it went out by, and what that made of it."""
+        self._inserted: dict[int, tuple[list[Any], list[Message]]] = {}
+        """By index, messages of ours as they are stored, and what that made."""
         self._sent, self._plain = Shapes(), Shapes()
         self._around: dict[str, Around] = {}
 
@@ -153,7 +160,7 @@ class _CallReader:
         return StoredCall(
             record,
             keys,
-            [str(message.get("role")) for message in messages],
+            messages,
             list(zip(indexes, shapes, strict=True)),
             self._plain.of(messages),
             self._what_is_around(head),
@@ -169,14 +176,23 @@ class _CallReader:
     def _listed(
         self, keys: Sequence[MessageKey], messages: Sequence[Message]
     ) -> Iterator[tuple[int, Message]]:
-        times = [time_of(message) for message in messages]
-        for index in range(len(messages) + 1):
-            if index in self._state.inserts:
-                ours = unpack(self._state.inserts[index], self._store.blob)
-                yield from ((index, message) for message in to_messages(ours, times, index))
-            if index < len(messages) and index not in self._state.drops:
-                row = self._state.stored_rows.get(index)
-                yield index, self._as_sent(keys[index], messages[index], row)
+        inserts, drops, rows = self._state.inserts, self._state.drops, self._state.stored_rows
+        for index, message in enumerate(messages):
+            if index in inserts:
+                yield from ((index, ours) for ours in self._ours(index, inserts[index]))
+            if index not in drops:
+                yield index, self._as_sent(keys[index], message, rows.get(index))
+        if (end := len(messages)) in inserts:
+            yield from ((end, ours) for ours in self._ours(end, inserts[end]))
+
+    def _ours(self, index: int, packed: list[Any]) -> list[Message]:
+        """Messages of ours: the same objects at each call, as long as they stand there."""
+        known = self._inserted.get(index)
+        if known is None or known[0] is not packed:
+            # Without the times that they would have: no cache and no model sees these.
+            made = to_messages(unpack(packed, self._store.blob), (), index)
+            known = self._inserted[index] = packed, made
+        return known[1]
 
     def _as_sent(self, key: MessageKey, message: Message, row: Sequence[Any] | None) -> Message:
         """The message as it goes out: the same object at each call, until its edit changes."""

@@ -176,12 +176,14 @@ def _measure_resumes(
         home = folder / f"resumed-{number}"
         if settings is None:
             shutil.copytree(folder / "home", home)
-            growth.resume.append(_resume(Config(home=home), work, messages, clock))
+            growth.resume.append(
+                _resume(Config(home=home, sources=UNWATCHED), work, messages, clock)
+            )
         else:
             # A copy of what this machine holds would write transactions that are there already.
-            here = Config(home=folder / "home", **settings)
+            here = Config(home=folder / "home", sources=UNWATCHED, **settings)
             growth.resume.append(_resume(here, work, messages, clock))
-            elsewhere = Config(home=home, **settings)
+            elsewhere = Config(home=home, sources=UNWATCHED, **settings)
             growth.resume_elsewhere.append(_resume(elsewhere, work, messages, clock))
         shutil.rmtree(home, ignore_errors=True)
     gc.unfreeze()
@@ -190,8 +192,9 @@ def _measure_resumes(
 def _resume(config: Config, work: WorkSession, messages: list[Message], clock: Clock) -> float:
     asked = {"role": "user", "content": [{"type": "text", "text": "Go on."}]}
     time_ms = START_MS + DAY_MS
+    put_off: list[Callable[[], object]] = []
     began = clock()
-    with closing(Engine(config)) as engine:
+    with closing(Engine(config, call_soon=put_off.append)) as engine:
         host = work_host(work.id, [*messages, {**asked, "timestamp": time_ms}])
         engine.open_session(host.opening(str(work.folder), "resume"))
         engine.assemble(host.request(time_ms))
