@@ -82,6 +82,7 @@ SAMPLES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "images_left_out": [((1,), {}), ((3,), {})],
     "no_longer_above": [((12,), {})],
     "go_on": [((), {})],
+    "turn_ended": [((), {})],
     "summarised": [((12,), {}), ((12, [3, 4]), {})],
     "pinned_away": [(([3, 4],), {})],
     "summary_heading": [(("Turns 3-7", 12), {})],

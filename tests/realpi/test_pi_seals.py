@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from foredeck_bench.scripted import RecordedRequest, ScriptedModel, call
 from foredeck_bench.scripted.steps import Step, Thinking
 from harness import Pi
@@ -16,9 +18,9 @@ EAGER = {
 """So that a short turn has a rebase."""
 
 
-def sealed(number: int) -> Step:
+def sealed(number: int, lines: int = 400) -> Step:
     """A step of the loop: encrypted reasoning, and a command with a long output."""
-    command = f"seq {number}000 {number}400"
+    command = f"seq {number}000 {number * 1000 + lines}"
     return [Thinking("", redacted=True), call("bash", command=command)]
 
 
@@ -43,6 +45,18 @@ def test_a_long_turn_folds_before_it_ends(pi: Pi) -> None:
     assert folded(model.requests[-1])
     sent = model.requests[-1].request.messages
     assert sum("reasoning_details" in message for message in sent) == 7
+
+
+def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi) -> None:
+    pause = [Thinking("", redacted=True), call("bash", command="sleep 3; seq 8000 9400")]
+    long: list[Step] = [*(sealed(number, 1400) for number in range(1, 8)), pause]
+    model = pi.serve([*long, *TURN[-2:]], api="anthropic-messages", reasoning=True)
+    patient = EAGER | {"FOREDECK_REBASE__CACHE_TTL_S": "2", "FOREDECK_REBASE__RENT_FACTOR": "1000"}
+    assert pi.print("go", foredeck=True, environment=patient).stdout.strip() == "done"
+    assert model.violations == []
+    after = model.requests[len(long)]
+    assert folded(after)
+    assert "After the pause" in json.dumps(after.request.messages[-1])
 
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:

@@ -223,6 +223,14 @@ class RebaseSection(Section):
         description="Factor on that where a user turn begins in which sealed reasoning will forbid "
         "a rebase, by what the last one was like.",
     )
+    ending_share: float = Field(
+        0.2,
+        gt=0,
+        le=1,
+        description="Where nothing is cached any more in the middle of a turn whose sealed "
+        "reasoning keeps at least this share of the prompt from folding, a word of foredeck's ends "
+        "the turn, and that reasoning leaves the prompt. 1: never.",
+    )
     within_sealed_turns: bool = Field(
         True,
         description="Rewrite also within a turn that holds sealed reasoning, where no provider is "

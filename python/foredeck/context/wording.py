@@ -265,6 +265,14 @@ def go_on() -> str:
     return "[foredeck] The messages above were cut down to fit the context window. Go on."
 
 
+def turn_ended() -> str:
+    """Closes a turn after a pause, where what was folded was bound to reasoning of it."""
+    return (
+        "[foredeck] After the pause older output above is folded, and your reasoning of this turn "
+        "is left out. Go on."
+    )
+
+
 def summarised(ordinal: int, pinned: Sequence[int] = ()) -> str:
     """Follows a summary that the host's model wrote; `pinned` has left the view with the chat."""
     pins = f" {pinned_away(pinned)}" if pinned else ""

@@ -28,6 +28,7 @@ def assembler_settings(config: Config) -> AssemblySettings:
             RebaseThresholds(rebase.rent_factor, rebase.guard, rebase.closing_factor),
         ),
         within_sealed_turns=rebase.within_sealed_turns,
+        ending_share=rebase.ending_share,
         cache_ttl_s=rebase.cache_ttl_s,
         cache_rule=None if rebase.cache == "auto" else rebase.cache,
         min_saving_chars=rebase.min_saving_tokens * LIMIT_CHARS_PER_TOKEN,

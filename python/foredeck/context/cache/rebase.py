@@ -90,7 +90,7 @@ def first_free(conversation: Conversation) -> int:
 
     Signed or encrypted reasoning of the turn under way may be bound to the bytes before it
     (`seals.py`). Then none of it may stand after the first changed byte, unless the newest message
-    is the user's.
+    is the user's, or a word of ours ends the turn (`rewriting/ending.py`).
 
     By Anthropic's documentation ("Thinking", "Preserved thinking") a tool loop is one turn of the
     assistant: in it reasoning has to come back as it was issued, and a user message that holds
@@ -109,6 +109,8 @@ def binds(conversation: Conversation, items: Sequence[Item]) -> bool:
 
 def _first_free(conversation: Conversation, items: Sequence[Item]) -> int:
     parts = conversation.parts
+    if conversation.turn_ends:
+        return 0
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if item.kind == "user":
@@ -129,7 +131,7 @@ def stays_whole(conversation: Conversation, index: int) -> bool:
     """Whether a message holds sealed reasoning of the turn under way: that, and the calls that it
     led to, come back as they came, even where what stands before them may change."""
     item = conversation.items[index]
-    if not item.signed or item.void or item.turn != conversation.turn:
+    if conversation.turn_ends or not item.signed or item.void or item.turn != conversation.turn:
         return False
     return SEALED not in conversation.parts[index].slots
 

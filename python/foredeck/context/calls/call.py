@@ -30,6 +30,8 @@ class AssemblySettings:
     """What the user can change about assembling."""
 
     rebase: RebaseSettings = field(default_factory=RebaseSettings)
+    ending_share: float = 1.0
+    """The share of the prompt that must be able to go for a turn to be ended after a pause."""
     within_sealed_turns: bool = False
     """Whether bytes before sealed reasoning of the turn under way may change where that is not
     known to be refused."""

@@ -95,6 +95,7 @@ def decide(call: CallInProgress, uses: Uses, refreshes: RefreshFinder) -> Decisi
         call.settings.rebase,
         _replacer(call),
         _run_folder(call),
+        _ending_share(call),
     )
     copies = copy_finder(call.policy.use_rule, uses, wire)
     call.decision = rebase.run(run.collapsible, find, copies)
@@ -129,6 +130,13 @@ def _run_folder(call: CallInProgress) -> FoldRuns:
         return (session.see_head(chat).ordinal, turn_of(session, item)) if chat else None
 
     return lambda start: fold_runs(call.context, rule, start, whole_turn)
+
+
+def _ending_share(call: CallInProgress) -> float:
+    """Of how much a turn may be ended for; 1 where its reasoning may not be left out."""
+    wire = call.request.wire
+    may_end = call.keeps_bytes and wire.thinking and not wire.between_turns
+    return call.settings.ending_share if may_end else 1.0
 
 
 def _rewrite_after_head(call: CallInProgress, inputs: RebaseInputs) -> None:

@@ -17,6 +17,7 @@ from foredeck.context.rewriting.copies import (
     place_copies,
 )
 from foredeck.context.rewriting.costs import CallCosts, paying_rebase, priced
+from foredeck.context.rewriting.ending import ends_turn, turn_ending
 from foredeck.context.rewriting.folding import (
     fold,
     fold_down,
@@ -67,6 +68,9 @@ class Rebase:
     """Finds what may stand for stretches of the chat; None where nothing ever does."""
     fold_runs: FoldRuns = no_runs
     """Lets one text stand for each run of folded calls from a message on."""
+    ending_share: float = 1.0
+    """The share of the prompt that must be able to go for a turn to be ended after a pause; 1: none
+    is."""
 
     @property
     def branch(self) -> Branch:
@@ -85,8 +89,22 @@ class Rebase:
         the reads that may be brought up to date, given what goes. `copies`: finds of which files
         there is to be one current copy, where the cache holds nothing.
         """
-        branch, keeps_bytes = self.branch, self.layout.keeps_bytes
         collapsible = find_collapsible(self.context, wanted)
+        ends = ends_turn(self.context, self.costs, collapsible, self.ending_share)
+        with turn_ending(self.context, ends=ends):
+            decision = self._run(collapsible, wanted, find, copies)
+        changed_from = min(self.context.changed, default=len(self.branch.conversation))
+        self.branch.ledger = self.costs.ledger_after(self.branch, changed_from)
+        return decision
+
+    def _run(
+        self,
+        collapsible: Collapsible,
+        wanted: Collection[PieceRef],
+        find: FindRefreshes | None,
+        copies: FindCopies | None,
+    ) -> Decision:
+        branch, keeps_bytes = self.branch, self.layout.keeps_bytes
         refreshes = find(self.context, collapsible.keys()) if find and keeps_bytes else {}
         if refreshes:
             savings = {ref: refresh.saving for ref, refresh in refreshes.items()}
@@ -102,8 +120,6 @@ class Rebase:
         decision = self._fold(offered) if keeps_bytes else self._shed_objects(wanted)
         if decision.is_rebase and keeps_bytes and self.costs.unseals:
             unseal(self.context, decision.changed_from or 0)
-        changed_from = min(self.context.changed, default=len(branch.conversation))
-        branch.ledger = self.costs.ledger_after(branch, changed_from)
         return decision
 
     def _replacements(

@@ -1,0 +1,53 @@
+"""Ending a turn in which there was a pause, so that its sealed reasoning binds nothing any more.
+
+A user message that holds more than tool results ends a turn. While the provider's cache is cold,
+all of the prompt is written anew anyway; where sealed reasoning of the turn under way would keep
+much of that from folding, a word of ours follows the newest results, and the reasoning is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from foredeck.context import wording
+from foredeck.context.cache.rebase import CHARS_PER_TOKEN, first_free
+from foredeck.context.messages.items import text_block
+from foredeck.context.messages.parts import PieceRef
+from foredeck.context.messages.repairs import Insert
+from foredeck.context.rendering.layout import RenderContext
+from foredeck.context.rewriting.costs import CallCosts
+
+LEAST_TOKENS = 2000
+"""For less, no reasoning is given up, however small the prompt is."""
+
+
+def ends_turn(
+    context: RenderContext, costs: CallCosts, savings: Mapping[PieceRef, int], share: float
+) -> bool:
+    """Whether to end the turn under way at this call: after a pause, where by that at least this
+    share of the prompt may go which could not go before. `savings`: characters, by what may go."""
+    conversation = context.conversation
+    items = conversation.items
+    if share >= 1 or not costs.inputs.cold or not items or items[-1].kind != "result":
+        return False
+    free = first_free(conversation)
+    gained = sum(chars for ref, chars in savings.items() if ref.message < free)
+    least = max(share * conversation.chars_sent, LEAST_TOKENS * CHARS_PER_TOKEN)
+    return gained >= least
+
+
+@contextmanager
+def turn_ending(context: RenderContext, *, ends: bool) -> Iterator[None]:
+    """What is rewritten within may be bound to reasoning of the turn under way, if it `ends`: then
+    the word that ends it is put after the newest results, unless nothing was rewritten."""
+    conversation = context.conversation
+    bound = first_free(conversation)
+    conversation.turn_ends = ends
+    try:
+        yield
+    finally:
+        conversation.turn_ends = False
+    if ends and min(context.changed, default=bound) < bound:
+        ours: Insert = {"kind": "user", "blocks": [text_block(wording.turn_ended())], "ends": True}
+        context.branch.edits.insert(len(conversation), ours)

@@ -1,0 +1,94 @@
+"""A pause in the middle of a turn whose sealed reasoning would keep what may go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from context.conftest import NewHost
+from context.driver import Host
+from context.messages import assistant, calls, lines, result, thinking
+from context.scenes import ask
+from context.sent import Sent
+from context.test_window import folded
+from foredeck.context import wording
+from foredeck.model.call_values import Decision
+from foredeck.model.messages import texts_in
+
+STEPS = 8
+
+
+def step(host: Host, id: str, size: int = 400) -> Sent:
+    """A step of the loop, with reasoning that is sealed as on Anthropic's wire."""
+    said = assistant(thinking("hm", f"seal-{id}"), calls(id, "bash", command=id))
+    host.add(said, result(id, "bash", lines(size, id)))
+    return host.call()
+
+
+def paused(host: Host, size: int = 400) -> Sent:
+    """A turn of sealed steps, and the first call after a pause in the middle of it."""
+    ask(host)
+    for number in range(STEPS):
+        step(host, f"s{number}", size)
+    host.wait(600)
+    return step(host, "after", size)
+
+
+def seals(sent: Sent) -> list[str]:
+    """The signatures that are left, in their order."""
+    said: list[Any] = [m["content"] for m in sent.prompt if m["role"] == "assistant"]
+    blocks = [block for content in said for block in content]
+    return [block["thinkingSignature"] for block in blocks if block["type"] == "thinking"]
+
+
+def ends(sent: Sent) -> list[int]:
+    """Where the word that ends a turn stands."""
+    word = [wording.turn_ended()]
+    return [i for i, m in enumerate(sent.prompt) if texts_in(m.get("content")) == word]
+
+
+def test_after_a_pause_a_turn_ends_with_a_word_and_what_may_go_folds(host: Host) -> None:
+    sent = paused(host)
+    assert (sent.decision.kind, sent.decision.reason) == ("rebase", "cold")
+    assert folded(sent)
+    assert ends(sent) == [len(sent.prompt) - 1]
+    assert seals(sent) == ["seal-s0"], "what stands before the first changed byte stays"
+
+
+def test_the_turn_goes_on_after_it_with_reasoning_that_binds(host: Host) -> None:
+    before = paused(host)
+    sent = step(host, "next")
+    assert sent.decision == Decision()
+    assert sent.prompt[: len(before.prompt)] == before.prompt
+    assert seals(sent) == ["seal-s0", "seal-next"]
+
+
+def test_it_does_so_after_a_restart(host: Host) -> None:
+    before = paused(host)
+    host.restart()
+    sent = step(host, "next")
+    assert sent.prompt[: len(before.prompt)] == before.prompt
+
+
+def test_where_little_could_go_the_reasoning_stays(host: Host) -> None:
+    sent = paused(host, size=20)
+    assert sent.decision == Decision()
+    assert (ends(sent), len(seals(sent))) == ([], STEPS + 1)
+
+
+def test_it_can_be_switched_off(new_host: NewHost) -> None:
+    sent = paused(new_host(rebase={"ending_share": 1}))
+    assert sent.decision == Decision()
+    assert (ends(sent), len(seals(sent))) == ([], STEPS + 1)
+
+
+def test_a_wire_that_keeps_its_reasoning_is_left_alone(host: Host) -> None:
+    host.model = {**(host.model or {}), "api": "bedrock-converse-stream"}
+    sent = paused(host)
+    assert sent.decision == Decision()
+    assert ends(sent) == []
+
+
+def test_without_a_pause_nothing_ends(host: Host) -> None:
+    ask(host)
+    sent = [step(host, f"s{number}") for number in range(STEPS)][-1]
+    assert (ends(sent), len(seals(sent))) == ([], STEPS)
