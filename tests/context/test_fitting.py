@@ -59,6 +59,20 @@ def summary(sent: Sent) -> str:
     return sent.text(0)
 
 
+def test_a_call_that_never_ended_leaves_with_the_rest_of_what_is_summed_up(
+    new_host: NewHost,
+) -> None:
+    host = small(new_host)
+    ask(host)
+    asked = assistant(calls("c1", "bash", command="a"), calls("c2", "bash", command="b"))
+    host.add(asked, result("c1", "bash", "done"), user("Go on."))
+    assert "No result" in str(host.call().prompt)
+    talk(host, 14)
+    assert any(sent.decision.reason == "window" for sent in host.past.sent)
+    host.restart()
+    assert "No result" not in str(ask(host).prompt)
+
+
 def test_chat_that_does_not_fit_is_put_away(new_host: NewHost) -> None:
     host = small(new_host)
     sent = talk(host, 14)

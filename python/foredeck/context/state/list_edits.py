@@ -149,11 +149,14 @@ class ListEdits:
         waits for its result."""
         if not repairs.inserts:
             return repairs
-        stretches = self.replaced
+        stretches, (compacted, _) = self.replaced, self.compacted
+        # What a summary stands for goes message by message: pinned content stays in its place. A
+        # result of ours stands right behind the last message of its call.
         inserts = {
             index: ours
             for index, ours in repairs.inserts.items()
             if not any(first < index < until for first, until in stretches)
+            and not (index <= compacted and index - 1 in self.drops)
         }
         return Repairs(inserts, repairs.drops)
 
