@@ -137,8 +137,10 @@ class Assembler:
         session = self.session
         take_system(session, request.system, request.tools)
         alignment = align(session, request)
+        # A layout that renders all at every call would move its blocks each time they may move.
+        within = self.settings.within_sealed_turns and self._layout.keeps_bytes
         session.branch.conversation.seals = seal_rule(
-            session, alignment, request.model, within=self.settings.within_sealed_turns
+            session, alignment, request.model, within=within
         )
         store_lost_results(session, alignment.items, alignment.matched)
         reported = take_report(session, alignment, self._calibrator)
