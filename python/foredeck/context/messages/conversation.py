@@ -29,9 +29,9 @@ class Conversation:
     parts: list[Part] = field(default_factory=list)
     tips: list[str] = field(default_factory=list)
     seals: SealRule = field(default_factory=SealRule)
+    """Which sealed reasoning keeps what precedes it as it is."""
     turn_ends: bool = False
     """While a rebase is made after which a word of ours ends the turn under way."""
-    """Which sealed reasoning keeps what precedes it as it is."""
     chars_host: int = 0
     """Characters if every message went out as the host has it."""
     chars_sent: int = 0

@@ -25,8 +25,8 @@ LEAST_TOKENS = 2000
 def ends_turn(
     context: RenderContext, costs: CallCosts, savings: Mapping[PieceRef, int], share: float
 ) -> bool:
-    """Whether to end the turn under way at this call: after a pause, where by that at least this
-    share of the prompt may go which could not go before. `savings`: characters, by what may go."""
+    """Whether to end the turn under way at this call: after a pause, where at least this share of
+    the prompt could go but for reasoning of the turn. `savings`: characters, by what may go."""
     conversation = context.conversation
     items = conversation.items
     if share >= 1 or not costs.inputs.cold or not items or items[-1].kind != "result":
@@ -39,8 +39,8 @@ def ends_turn(
 
 @contextmanager
 def turn_ending(context: RenderContext, *, ends: bool) -> Iterator[None]:
-    """What is rewritten within may be bound to reasoning of the turn under way, if it `ends`: then
-    the word that ends it is put after the newest results, unless nothing was rewritten."""
+    """If the turn `ends`, what is rewritten within may stand before its sealed reasoning; the word
+    that ends it is put after the newest results, unless nothing there was rewritten."""
     conversation = context.conversation
     bound = first_free(conversation)
     conversation.turn_ends = ends
