@@ -53,7 +53,7 @@ def cut(transcript: Transcript) -> Iterator[Transcript]:
         ]
         if start in summaries:
             messages.insert(0, _summary(summaries[start], messages))
-        if any(start < call.seen < end for call in transcript.calls):
+        if any(start <= call.seen < end for call in transcript.calls):
             yield replace(
                 transcript,
                 id=f"{transcript.id}-{number}",

@@ -56,7 +56,7 @@ def test_after_a_pause_a_turn_goes_on_without_the_reasoning_that_bound_it(pi: Pi
     assert model.violations == []
     after = model.requests[len(long)]
     assert folded(after)
-    assert "After the pause" in json.dumps(after.request.messages[-1])
+    assert "After a pause" in json.dumps(after.request.messages[-1])
 
 
 def test_where_the_provider_refuses_that_the_turn_goes_on_with_the_old_bytes(pi: Pi) -> None:

@@ -7,7 +7,7 @@ import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import type { Shim } from "../shim.ts";
 import { isRecord } from "./messages.ts";
 
-/** Going back reads a session's call records; the run has failed anyway. */
+/** Generous: going back reads call records, and the run that waits has failed already. */
 const DEADLINE_MS = 5000;
 
 /** An answer that failed: Pi's entry of it, and what the provider said. */

@@ -228,8 +228,8 @@ class RebaseSection(Section):
         gt=0,
         le=1,
         description="Where nothing is cached any more in the middle of a turn whose sealed "
-        "reasoning keeps at least this share of the prompt from folding, a word of foredeck's ends "
-        "the turn, and that reasoning leaves the prompt. 1: never.",
+        "reasoning keeps at least this share of the chat, and 2,000 tokens, from folding, a word "
+        "of foredeck's ends the turn, and that reasoning leaves the prompt. 1: never.",
     )
     within_sealed_turns: bool = Field(
         True,

@@ -268,8 +268,8 @@ def go_on() -> str:
 def turn_ended() -> str:
     """Closes a turn after a pause, where what was folded was bound to reasoning of it."""
     return (
-        "[foredeck] After the pause older output above is folded, and your reasoning of this turn "
-        "is left out. Go on."
+        "[foredeck] After a pause, older output above was folded, and your reasoning in this turn "
+        "was left out. Go on with the task."
     )
 
 

@@ -33,7 +33,7 @@ def recall_uses(home: Path, session: str, uses: Uses) -> None:
 
 def keep_uses(home: Path, session: str, uses: Uses, *, ends: bool) -> bool:
     """Keep what `uses` has found, unless little has come since it was kept last: whether it was
-    kept. `ends`: the session does, and nothing more will come."""
+    kept. `ends`: the session is closing, so even a little is kept."""
     before = 0 if uses.kept is None else uses.kept.count
     if uses.read - before < _least(MIN_MESSAGES, before, ends=ends):
         return False
@@ -50,7 +50,8 @@ def recall_calls(home: Path, session: str) -> LogCheckpoint | None:
 
 
 def keep_calls(home: Path, session: Session, *, ends: bool) -> None:
-    """Keep what follows from the session's call records, as `keep_uses` does."""
+    """Keep what follows from the session's call records, as `keep_uses` does. Not of a fork, whose
+    log is of several sessions."""
     log = session.log
     before = 0 if log.checkpoint is None else log.checkpoint.ordinal
     if session.ancestors or log.newest - before < _least(MIN_CALLS, before, ends=ends):

@@ -86,6 +86,7 @@ _TOOLS: dict[str, tuple[str, Callable[[Arguments], Arguments]]] = {
     "LS": ("ls", _renamed),
     "exec_command": ("bash", _renamed),
     "shell": ("bash", _shell),
+    "shell_command": ("bash", _shell),
     "local_shell": ("bash", _shell),
 }
 """By the other agent's name: Pi's, and how its arguments become Pi's."""

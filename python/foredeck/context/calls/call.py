@@ -31,7 +31,7 @@ class AssemblySettings:
 
     rebase: RebaseSettings = field(default_factory=RebaseSettings)
     ending_share: float = 1.0
-    """The share of the prompt that must be able to go for a turn to be ended after a pause."""
+    """A turn is ended after a pause if by that at least this share of the chat can go; 1: never."""
     within_sealed_turns: bool = False
     """Whether bytes before sealed reasoning of the turn under way may change where that is not
     known to be refused."""

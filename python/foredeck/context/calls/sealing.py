@@ -1,7 +1,7 @@
 """Which sealed reasoning keeps what precedes it at one call, and what a refusal teaches about it.
 
-A rule takes over when a turn begins: one that was begun with every byte before its reasoning
-standing goes on so, whatever is configured meanwhile. A model that has refused a prompt because of
+A turn that was begun bound stays so, whatever is configured meanwhile; a free one becomes bound at
+once. A model that has refused a prompt because of
 such bytes is remembered in the store, for all of its sessions.
 """
 
@@ -44,7 +44,7 @@ def take_refusal(session: Session, message: str) -> bool:
 
     That is so where the words are about sealed reasoning, and bytes before such reasoning of the
     turn under way had changed since. The model is remembered for it; should it refuse the old
-    bytes too, that was not the reason, and it is forgotten.
+    bytes in such words too, that was not the reason, and it is forgotten.
     """
     record = session.branch_record
     if record is None or record.is_host or not is_about_seals(message):
@@ -96,8 +96,8 @@ def _go_back(session: Session, refused: CallRecord, before: CallRecord) -> None:
 def _learned(model: str) -> str:
     return (
         f"{model} has refused a prompt because older content before its sealed reasoning had "
-        "folded: it gets that back, and from now on its turns fold once they have ended "
-        "(foredeck doctor)."
+        "folded: the old content goes out again, and from now on its turns fold once they have "
+        "ended (foredeck doctor)."
     )
 
 

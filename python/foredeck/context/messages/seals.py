@@ -2,7 +2,8 @@
 
 Signed or encrypted reasoning has to come back as it was issued; that holds for all of it. A
 provider may demand more: that what stands before it in its turn comes back unchanged, too. The
-table says where that is known, and where it is known of nobody. A wire that it does not name binds.
+table says where that is known, and where no provider is known to demand it. A wire that it does
+not name binds.
 """
 
 from __future__ import annotations

@@ -85,10 +85,10 @@ def priced(
         saving = chars / CHARS_PER_TOKEN
         savings[ref.message] = savings.get(ref.message, 0) + chars
         rents[ref.message] = rents.get(ref.message, 0.0) + costs.prices.read * saving * calls
-    before, free = conversation.chars_before, may_change(conversation, savings)
+    before, allowed = conversation.chars_before, may_change(conversation, savings)
     found = max(costs.reach.hit(costs.first_new), HEAD)
     messages: list[CollapsibleMessage] = []
-    for index in sorted(free):
+    for index in sorted(allowed):
         suffix = before(found) - before(max(min(costs.reach.hit(index), found), HEAD))
         saving = savings[index] / CHARS_PER_TOKEN
         messages.append(CollapsibleMessage(index, saving, rents[index], suffix / CHARS_PER_TOKEN))

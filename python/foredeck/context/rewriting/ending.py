@@ -1,8 +1,9 @@
-"""Ending a turn in which there was a pause, so that its sealed reasoning binds nothing any more.
+"""After a pause in a turn whose sealed reasoning forbids folding: the turn is ended.
 
-A user message that holds more than tool results ends a turn. While the provider's cache is cold,
-all of the prompt is written anew anyway; where sealed reasoning of the turn under way would keep
-much of that from folding, a word of ours follows the newest results, and the reasoning is left out.
+A pause is a cold cache: the user was away, or a command ran for longer than the provider keeps a
+prompt. All of the prompt is written anew then. A user message that holds more than tool results
+ends a turn; so where much of the prompt could go but for that reasoning, a word of ours follows the
+newest results, the reasoning is left out, and what may go folds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from foredeck.context.rendering.layout import RenderContext
 from foredeck.context.rewriting.costs import CallCosts
 
 LEAST_TOKENS = 2000
-"""For less, no reasoning is given up, however small the prompt is."""
+"""No turn is ended for less, however small the prompt is."""
 
 
 def ends_turn(

@@ -69,8 +69,7 @@ class Rebase:
     fold_runs: FoldRuns = no_runs
     """Lets one text stand for each run of folded calls from a message on."""
     ending_share: float = 1.0
-    """The share of the prompt that must be able to go for a turn to be ended after a pause; 1: none
-    is."""
+    """A turn is ended after a pause if by that at least this share of the chat can go; 1: never."""
 
     @property
     def branch(self) -> Branch:
@@ -92,12 +91,12 @@ class Rebase:
         collapsible = find_collapsible(self.context, wanted)
         ends = ends_turn(self.context, self.costs, collapsible, self.ending_share)
         with turn_ending(self.context, ends=ends):
-            decision = self._run(collapsible, wanted, find, copies)
+            decision = self._decide(collapsible, wanted, find, copies)
         changed_from = min(self.context.changed, default=len(self.branch.conversation))
         self.branch.ledger = self.costs.ledger_after(self.branch, changed_from)
         return decision
 
-    def _run(
+    def _decide(
         self,
         collapsible: Collapsible,
         wanted: Collection[PieceRef],
