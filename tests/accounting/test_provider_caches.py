@@ -12,8 +12,8 @@ from foredeck.accounting.cache import (
     Cache,
     IdealCache,
     MarkedCache,
+    PromptMaker,
     SteppedCache,
-    prompt_of,
 )
 from foredeck.accounting.prices import PriceError, load_prices
 from foredeck.accounting.shapes import Shape, Shapes, wire_blocks
@@ -30,7 +30,7 @@ def shape(name: str, *, asks: bool = True, blocks: int = 1, tokens: int = 500) -
 def ask(cache: Cache, names: str, seconds: int, *, mark: str = "", blocks: int = 1) -> float:
     """What a request of these messages reads; capitals are the assistant's."""
     shapes = [shape(name, asks=name.islower(), blocks=blocks) for name in names]
-    return cache.request(prompt_of("m", shapes, HEAD, 1.0, mark), seconds * 1000).read
+    return cache.request(PromptMaker(1.0).make("m", shapes, HEAD, mark), seconds * 1000).read
 
 
 def test_an_ideal_cache_reads_the_longest_prefix_that_is_alive() -> None:
@@ -79,7 +79,7 @@ def test_an_entry_lives_on_from_its_last_use_and_no_other_does() -> None:
 def test_a_short_prompt_is_not_kept() -> None:
     for cache in (MarkedCache(300), SteppedCache(300)):
         for _ in range(2):
-            prompt = prompt_of("m", [shape("a")], 500, 1.0, "")
+            prompt = PromptMaker(1.0).make("m", [shape("a")], 500, "")
             assert cache.request(prompt, 0).read == 0
 
 
@@ -94,7 +94,7 @@ def test_what_is_read_and_written_is_never_more_than_the_prompt(name: str) -> No
     cache = CACHES[name](300)
     for number, names in enumerate(("a", "aB", "aBc", "aBxDe", "aBcDe")):
         shapes = [shape(letter, asks=letter.islower()) for letter in names]
-        prompt = prompt_of("m", shapes, HEAD, 1.0, "c")
+        prompt = PromptMaker(1.0).make("m", shapes, HEAD, "c")
         hit = cache.request(prompt, number)
         assert 0 <= hit.read <= hit.lasting
         assert hit.read + hit.written <= prompt.tokens

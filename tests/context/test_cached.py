@@ -12,7 +12,7 @@ from context.driver import Host
 from context.messages import assistant, calls, lines, result
 from context.scenes import ask, bash, finish
 from context.sent import Sent
-from foredeck.accounting.cache import IdealCache, MarkedCache, prompt_of
+from foredeck.accounting.cache import IdealCache, MarkedCache, PromptMaker
 from foredeck.accounting.shapes import Shapes
 from foredeck.context.cache.cached import HEAD, NOTHING, CacheEntries, CacheReach, rule_of
 from foredeck.context.cache.rebase import CHARS_PER_TOKEN
@@ -137,13 +137,14 @@ def test_the_prediction_is_what_the_rule_gives(
     settings = {"rebase": {"cache": rule}, "policy": policy, "adaptive": {"patience": 3}}
     host = new_host(**settings, last_n={"results": 4})
     cache = MarkedCache(300) if rule == "markers" else IdealCache(300)
-    shapes = Shapes()
+    shapes, prompts = Shapes(), PromptMaker(CHARS_PER_TOKEN)
     for sent in played(host, seed):
         told = sent.record.cache
         shown = shapes.of(sent.prompt)
         head = (sent.stats.chars_sent - sum(s.chars for s in shown)) / CHARS_PER_TOKEN
         mark = sent.messages[told.marked - 1]["toolCallId"] if told.marked else ""
-        hit = cache.request(prompt_of("m", shown, head, CHARS_PER_TOKEN, mark), sent.record.time_ms)
+        prompt = prompts.make("m", shown, head, mark)
+        hit = cache.request(prompt, sent.record.time_ms)
         assert told.read == pytest.approx(hit.read, abs=2)
         assert told.written == pytest.approx(hit.written, abs=2)
 

@@ -61,17 +61,6 @@ class Cache(Protocol):
         """Look a prompt up, then cache as much of it as the rule does."""
 
 
-def prompt_of(
-    model: str, shapes: Sequence[Shape], head: float, rate: float, mark: str
-) -> CachedPrompt:
-    """The prompt of these messages with Pi's cache markers and, where asked for, one more.
-
-    `head`: tokens before the first message; `rate`: characters per token; `mark`: id of the tool
-    call whose result carries the additional marker, empty for none.
-    """
-    return PromptMaker(rate).make(model, shapes, head, mark)
-
-
 class PromptMaker:
     """Makes one prompt after another, each from the places that it shares with the one before: as
     a rule all but the last few of thousands."""
@@ -84,7 +73,11 @@ class PromptMaker:
         self._places: list[PromptPlace] = []
 
     def make(self, model: str, shapes: Sequence[Shape], head: float, mark: str) -> CachedPrompt:
-        """See `prompt_of`."""
+        """The prompt of these messages with Pi's cache markers and, where asked for, one more.
+
+        `head`: tokens before the first message; `mark`: id of the tool call whose result carries
+        the additional marker, empty for none.
+        """
         if self._around != (model, head):
             tip = hashlib.blake2b(model.encode(), digest_size=16).digest()
             self._around, self._shapes = (model, head), []

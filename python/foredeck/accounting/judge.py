@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from foredeck.accounting.cache import CACHES, Cache, Hit, prompt_of
+from foredeck.accounting.cache import CACHES, Cache, Hit, PromptMaker
 from foredeck.accounting.calibration import Calibration, calibrate
 from foredeck.accounting.evidence import Needs, View, has_code_shape, needs_of
 from foredeck.accounting.shapes import Shape, Shapes, chars_of
@@ -166,6 +166,7 @@ class Judge:
         self._caches: dict[str, Cache] = {
             name: cache(self.rule.ttl_s) for name, cache in CACHES.items()
         }
+        self._prompts = PromptMaker(self._rate)
         self._shapes = Shapes()
         self._view = View()
         self._last: tuple[str, list[Shape], float] | None = None
@@ -184,7 +185,7 @@ class Judge:
         carries a cache marker in addition to the host's.
         """
         shapes = self._shapes.of(prompt)
-        cached = prompt_of(call.name, shapes, self._head, self._rate, marker)
+        cached = self._prompts.make(call.name, shapes, self._head, marker)
         tokens = cached.tokens
         hits = {name: cache.request(cached, call.time_ms) for name, cache in self._caches.items()}
         judgement = self.judgement
