@@ -38,12 +38,17 @@ def sealed_step(host: Host, id: str, maker: dict[str, str], **arguments: str) ->
     return host.call()
 
 
+def sealed_steps(host: Host, maker: dict[str, str], prefix: str = "s") -> None:
+    """So many of them that older ones may go."""
+    for number in range(8):
+        sealed_step(host, f"{prefix}{number}", maker)
+
+
 def long_turn(host: Host, maker: dict[str, str]) -> Sent:
     """A turn of sealed steps, after a pause in the middle of it."""
     use_model(host, maker)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", maker)
+    sealed_steps(host, maker)
     host.wait(600)
     return sealed_step(host, "last", maker)
 
@@ -81,8 +86,7 @@ def test_a_wire_that_nobody_knows_keeps_all_before_its_reasoning(host: Host) -> 
 def test_what_another_model_has_sealed_in_the_same_turn_binds_still(host: Host) -> None:
     use_model(host, GPT)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", ROUTED)
+    sealed_steps(host, ROUTED)
     host.wait(600)
     assert sealed_step(host, "last", ROUTED).decision == Decision()
 
@@ -99,15 +103,13 @@ def test_a_turn_that_was_begun_bound_goes_on_so(new_host: NewHost) -> None:
     host = new_host(rebase={"within_sealed_turns": False})
     use_model(host, GPT)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", GPT)
+    sealed_steps(host, GPT)
     host.restart(rebase={"within_sealed_turns": True})
     host.wait(600)
     assert sealed_step(host, "more", GPT).decision == Decision()
     finish(host)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"t{number}", GPT)
+    sealed_steps(host, GPT, "t")
     host.wait(600)
     assert sealed_step(host, "last", GPT).decision.reason == "cold"
 
@@ -115,8 +117,7 @@ def test_a_turn_that_was_begun_bound_goes_on_so(new_host: NewHost) -> None:
 def test_a_turn_that_was_begun_free_is_so_after_a_restart(host: Host) -> None:
     use_model(host, GPT)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", GPT)
+    sealed_steps(host, GPT)
     host.restart()
     host.wait(600)
     assert folded(sealed_step(host, "last", GPT))
@@ -309,8 +310,7 @@ def test_where_the_old_bytes_are_refused_too_that_was_not_the_reason(host: Host)
 def test_a_file_change_that_only_the_refused_prompt_told_is_told_again(host: Host) -> None:
     use_model(host, GPT)
     ask(host)
-    for number in range(8):
-        sealed_step(host, f"s{number}", GPT)
+    sealed_steps(host, GPT)
     host.wait(600)
     host.state.pending.notices.add(1, "deleted")
     sealed_step(host, "last", GPT)

@@ -130,6 +130,16 @@ def test_sessions_are_written_as_pis_cut_at_their_compactions(
     assert converted.main([str(tmp_path / "cut"), str(tmp_path / "none")]) == 2
 
 
+def test_a_part_may_be_one_answer_to_the_summary(tmp_path: Path) -> None:
+    history = claude_code_session()
+    history.user("This session goes on from an earlier one.", isCompactSummary=True)
+    history.answer("msg_4", said("All of it is done."), stop_reason="end_turn")
+    path = write_lines(tmp_path / "one.jsonl", history.lines)
+    assert converted.main([str(tmp_path / "cut"), str(path)]) == 0
+    calls = [len(load_recording(part).calls) for part in find_recordings([tmp_path / "cut"])]
+    assert calls == [3, 1]
+
+
 def test_of_a_file_with_subagents_the_session_itself_is_taken(tmp_path: Path) -> None:
     history = claude_code_session()
     agent = ClaudeCode(isSidechain=True, agentId="a1")

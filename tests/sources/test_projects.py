@@ -76,7 +76,7 @@ def test_a_container_names_the_folders_that_its_git_files_name(tmp_path: Path) -
     first = repository(tmp_path / "work" / "first")
     git(first, "worktree", "add", "-q", "../tree")
     named = tmp_path / "work" / "tree" / ".git"
-    named.write_text("gitdir: /work/first/.git/worktrees/tree\n")
-    files = FilesystemMap("box", [Mount("/work", str(tmp_path / "work"))], sandboxed=True)
-    assert project_of("/work/tree", files) == project_of("/work/first", files)
+    named.write_text("gitdir: /code/first/.git/worktrees/tree\n")
+    files = FilesystemMap("box", [Mount("/code", str(tmp_path / "work"))], sandboxed=True)
+    assert project_of("/code/tree", files) == project_of("/code/first", files)
     assert project_of("/elsewhere", files).name == "elsewhere"

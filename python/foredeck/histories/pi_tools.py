@@ -14,7 +14,6 @@ from foredeck.histories.records import Block, Message
 Arguments = dict[str, Any]
 
 _LINE_NUMBER = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
-_NUMBERED = re.compile(r" *\d+(?:→|\t)")
 _NAMES = {"file_path": "path", "old_string": "oldText", "new_string": "newText", "cmd": "command"}
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 
@@ -49,7 +48,7 @@ def _result(message: Message) -> Message:
 def _unnumbered(block: Block) -> Block:
     """The lines of a file without the numbers that other agents put before them."""
     text = block.get("text")
-    if not isinstance(text, str) or not _NUMBERED.match(text):
+    if not isinstance(text, str) or not _LINE_NUMBER.match(text):
         return block
     return {**block, "text": _LINE_NUMBER.sub("", text)}
 

@@ -6,7 +6,7 @@ such. Of a file that holds a session and its subagents only the session is taken
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +30,19 @@ NO_MODEL = "<synthetic>"
 """What Claude Code names as the model of an answer that it wrote itself."""
 
 
-def find_recordings(paths: Iterable[Path]) -> list[Path]:
+def find_recordings(paths: Sequence[Path]) -> list[Path]:
     """The session files among files and folders, those of a folder in order of their names.
 
     A file that is named twice, or by its folder too, is found once. Raises `TranscriptError` for
     a path that does not exist or a folder without any.
     """
-    found: list[Path] = []
     for path in paths:
         if not path.exists():
             raise TranscriptError(f"{path} does not exist.")
-        files = list(history_files([path]))
-        if not files:
+        if not any(history_files([path])):
             suffixes = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
             raise TranscriptError(f"{path} holds no recorded sessions ({suffixes}).")
-        found += files
-    return list(history_files(found))
+    return list(history_files(paths))
 
 
 def stem_of(path: Path) -> str:

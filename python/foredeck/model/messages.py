@@ -171,12 +171,12 @@ class KnownMessages:
 
     def store(self, message: dict[str, Any], blobs: dict[str, bytes]) -> str:
         """As `store_message`, but of what is stored already nothing is added to `blobs`."""
-        print = fingerprint(message)
-        address = self.by_print.get(print)
+        found_by = fingerprint(message)
+        address = self.by_print.get(found_by)
         if address is not None and address in self.addresses:
             return address
         own: dict[str, bytes] = {}
-        address = self.by_print[print] = store_message(message, own)
+        address = self.by_print[found_by] = store_message(message, own)
         if address not in self.addresses:
             blobs.update(own)
         return address

@@ -1,8 +1,8 @@
 """Which sealed reasoning keeps what precedes it at one call, and what a refusal teaches about it.
 
 A turn that was begun bound stays so, whatever is configured meanwhile; a free one becomes bound at
-once. A model that has refused a prompt because of
-such bytes is remembered in the store, for all of its sessions.
+once. A model that has refused a prompt because of such bytes is remembered in the store, for all of
+its sessions.
 """
 
 from __future__ import annotations

@@ -39,16 +39,16 @@ def ends_turn(
 
 
 @contextmanager
-def turn_ending(context: RenderContext, *, ends: bool) -> Iterator[None]:
-    """If the turn `ends`, what is rewritten within may stand before its sealed reasoning; the word
+def turn_ending(context: RenderContext) -> Iterator[None]:
+    """What is rewritten within may stand before sealed reasoning of the turn under way; the word
     that ends it is put after the newest results, unless nothing there was rewritten."""
     conversation = context.conversation
     bound = first_free(conversation)
-    conversation.turn_ends = ends
+    conversation.turn_ends = True
     try:
         yield
     finally:
         conversation.turn_ends = False
-    if ends and min(context.changed, default=bound) < bound:
+    if min(context.changed, default=bound) < bound:
         ours: Insert = {"kind": "user", "blocks": [text_block(wording.turn_ended())], "ends": True}
         context.branch.edits.insert(len(conversation), ours)

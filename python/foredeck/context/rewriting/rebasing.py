@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from foredeck.context.cache.economics import RebaseOffer, RebaseThresholds, calls_until
@@ -90,7 +91,7 @@ class Rebase:
         """
         collapsible = find_collapsible(self.context, wanted)
         ends = ends_turn(self.context, self.costs, collapsible, self.ending_share)
-        with turn_ending(self.context, ends=ends):
+        with turn_ending(self.context) if ends else nullcontext():
             decision = self._decide(collapsible, wanted, find, copies)
         changed_from = min(self.context.changed, default=len(self.branch.conversation))
         self.branch.ledger = self.costs.ledger_after(self.branch, changed_from)

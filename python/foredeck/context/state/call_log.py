@@ -98,7 +98,7 @@ class CallLog:
         if last is None or head is None or file is None:
             return None
         state = self.replay(last.id, load).to_stored()
-        prints = {address: print for print, address in self.prints.items()}
+        prints = {address: found_by for found_by, address in self.prints.items()}
         log = {
             # An empty one is of a message that nobody has sent since: the host's is never that.
             "prints": [prints.get(address, "") for address in state["addresses"]],
@@ -253,7 +253,7 @@ def _records_after(store: Store, session: str, ordinal: int) -> Iterator[CallRec
     while True:
         ids = [call_id(session, ordinal + count) for count in range(1, PORTION + 1)]
         heads = store.heads(ids)
-        yield from (CallRecord(head.fields) for head in heads.values())
+        yield from (CallRecord(heads[id].fields) for id in ids if id in heads)
         if len(heads) < PORTION:
             return
         ordinal += PORTION
