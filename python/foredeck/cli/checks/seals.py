@@ -25,8 +25,9 @@ def check_seals(config: Config) -> Iterator[Finding]:
     if not kind.exists(config) or not kind.is_awake(config):
         return
     if models := _models(config):
-        text = f"turns fold once they have ended, since they have refused more: {', '.join(models)}"
-        yield Finding(NAME, "ok", text, "`foredeck doctor --forget-refusals` tries it again")
+        names = ", ".join(models)
+        text = f"turns of {names} fold only once they have ended, since folding earlier was refused"
+        yield Finding(NAME, "ok", text, "`foredeck doctor --forget-refusals` has it tried again")
 
 
 def forget_refusals(config: Config) -> Iterator[Finding]:
